@@ -1,0 +1,67 @@
+# Everything lives in .venv and is installed on first use; a changed pyproject.toml installs again.
+
+VENV := .venv
+BIN := $(VENV)/bin
+CANDIDATES := python3 python3.13 python3.12 python3.11
+# Run each candidate: a name on the PATH may be a launcher for a version that is not installed.
+PYTHON ?= $(shell for python in $(CANDIDATES); do \
+	$$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
+	done)
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+# Workers for pytest: two fit the smallest machine we support.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test slow check lint types imports format clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/has-package ## solve the paper's five-agent problem with four algorithms, under a minute
+	$(BIN)/hocket demo
+
+test: $(VENV)/has-test ## run the tests, without the slow laws
+	$(BIN)/pytest -n $(JOBS)
+
+# pytest leaves with 5 where no test is marked slow, which is no failure.
+slow: $(VENV)/has-test ## run the slow laws, with more examples each
+	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
+
+check: lint types imports ## lint, format, types and import contracts
+
+lint: $(VENV)/has-check ## style and format only
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(VENV)/has-check ## types only
+	$(BIN)/pyright
+
+imports: $(VENV)/has-check ## import contracts only
+	$(BIN)/lint-imports
+
+format: $(VENV)/has-check ## mend what lint can mend by itself
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean: ## remove .venv, caches and built packages
+	rm -rf $(VENV) build dist .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	find hocket tests -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/pip:
+	@test -n "$(PYTHON)" || { \
+		echo "hocket needs Python 3.11 or newer with its venv module; none of these is: $(CANDIDATES)."; \
+		echo "Install one (on Debian also python3-venv), or name it: make PYTHON=/path/to/python"; \
+		exit 1; } >&2
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/has-package: pyproject.toml | $(BIN)/pip
+	@echo "Installing hocket into $(VENV), once; this takes a minute or two."
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/has-%: pyproject.toml | $(BIN)/pip
+	@echo "Installing hocket with what 'make $*' needs into $(VENV), once; this takes a minute or two."
+	@$(PIP) install --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,58 @@
+"""hocket: solve one problem together, peer to peer, and know what insiders can learn.
+
+    import hocket as hk
+
+Names are loaded when first used, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Ball": "sets",
+    "Box": "sets",
+    "Everywhere": "sets",
+    "Simplex": "sets",
+    "Algorithm": "algorithm",
+    "Say": "algorithm",
+    "Tell": "algorithm",
+    "Agent": "agent",
+    "Centralised": "algorithms",
+    "Dgd": "algorithms",
+    "FunctionSharing": "algorithms",
+    "IndependentNoise": "algorithms",
+    "RssLb": "algorithms",
+    "RssNb": "algorithms",
+    "Constant": "steps",
+    "Power": "steps",
+    "Schedule": "steps",
+    "HocketError": "errors",
+    "Network": "network",
+    "Problem": "problem",
+    "heterogeneous_polynomials": "standard_problems",
+    "least_squares": "standard_problems",
+    "logistic": "standard_problems",
+    "paper_polynomials": "standard_problems",
+    "polynomials": "standard_problems",
+    "Run": "run",
+    "View": "view",
+    "solve": "solve",
+    "Sweep": "sweep",
+    "sweep": "sweep",
+}
+__all__ = sorted(_HOME)  # noqa: PLE0605
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"hocket has no {name!r}")
+    value = getattr(importlib.import_module(f"hocket.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

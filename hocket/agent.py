@@ -1,0 +1,77 @@
+"""What one agent knows and may do.
+
+Algorithms are written against this class alone. It never mentions other agents: what they said arrives as `heard`,
+and what is agreed with them in secret arrives as noise. The same code runs on JAX tracers, NumPy arrays and exact
+fractions; which of these, and how words travel, is the engine's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hocket.sets import FeasibleSet
+
+
+class Heard(Protocol):
+    """What the neighbours said in one exchange. Opaque: open it with `agent.mix`."""
+
+    def mixed_with(self, own: Any) -> Any:
+        """B[j,j] · own + Σ_i B[j,i] · (what i said), leaf by leaf."""
+        ...
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent's own knowledge: its objective, its weights, its step sizes and its share of the noise."""
+
+    index: Any
+    alpha: Callable[[Any], Any]
+    objective: Callable[[Any], Any]
+    """The gradient of this agent's own objective."""
+    feasible: FeasibleSet
+    shares: Mapping[str, Any]
+    """This round's noise, by kind."""
+    grad_at: str = "mixed"
+
+    def step(self, k: Any) -> Any:
+        """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
+        return self.alpha(k)
+
+    def paired_noise(self, k: Any) -> Any:
+        """d_j = Σ_i (s^{i,j} − s^{j,i}) of round k: it sums to zero over the network."""
+        return self.shares["paired"]
+
+    def anchor_noise(self) -> Any:
+        """Pairwise noise drawn once and kept for as long as the data are the same; zero if none was agreed."""
+        return self.shares.get("anchor", 0)
+
+    def function_noise(self) -> Any:
+        """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""
+        return self.shares["function"]
+
+    def balanced_noise(self, k: Any) -> Any:
+        """d_{j,i} for every neighbour's slot, with Σ_i B[i,j] d_{j,i} = 0."""
+        return self.shares["balanced"]
+
+    def own_noise(self, k: Any) -> Any:
+        """Noise of this agent alone, which nothing cancels."""
+        return self.shares["own"]
+
+    def mix(self, own: Any, heard: Heard) -> Any:
+        """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""
+        return heard.mixed_with(own)
+
+    def gradient(self, v: Any) -> Any:
+        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only."""
+        return self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
+
+    def descend(self, v: Any, k: Any, *, plus: Callable[[Any], Any] | None = None) -> Any:
+        """P_X(v − α_k ∇f_j(v)) [paper, line 9]; `plus` adds the gradient of a noise function."""
+        gradient = self.gradient(v)
+        if plus is not None:
+            gradient = gradient + plus(v)
+        target = v - self.step(k) * gradient
+        # An infinite target must not be clipped into X as if nothing had happened: 0 · ∞ is NaN, and that is found.
+        return self.feasible.project(target) + 0 * target

@@ -1,0 +1,105 @@
+"""The interface of an algorithm: what one agent says and does in a round, written as a generator.
+
+`yield Say(word)` tells every neighbour the same, `yield Tell(words)` each neighbour its own; either way the yield
+gives back what was heard, to be opened with `agent.mix`. Nothing leaves an agent in any other way, so what an
+auditor sees of a run is complete by construction.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from hocket.agent import Agent, Heard
+from hocket.network import Network
+from hocket.noise import Draw
+from hocket.problem import Problem
+from hocket.steps import Step
+
+
+class Say(NamedTuple):
+    """The same word to every neighbour."""
+
+    word: Any
+
+
+class Tell(NamedTuple):
+    """Its own word to each neighbour, a row per slot."""
+
+    words: Any
+
+
+Round = Generator[Say | Tell, Heard, Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is agreed before a run: everything public that an algorithm's noise may depend on."""
+
+    network: Network
+    dim: int
+    step: Step
+    rounds: int
+
+
+class Algorithm(eqx.Module):
+    """One algorithm, for one agent.
+
+    Subclass it to add your own: only `round` is required. A state is an array, the agent's x, or any pytree with
+    an `x` (anchors, momentum, tracking variables).
+    """
+
+    @abstractmethod
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        """One round: say or tell, hear, and return the next state. The number of yields is the same in every round."""
+
+    def setup(self, agent: Agent, x: Any) -> Any:
+        """The first state, from the start x_1."""
+        return x
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        """The noise that a run of this plan needs, by the name under which the agent asks for it."""
+        return {}
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that this algorithm cannot carry out or protect, naming the culprit."""
+
+    def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
+        """The problem and network this algorithm really runs on; only the centralised baseline changes them."""
+        return problem, network
+
+    def effective(self) -> Algorithm:
+        """The algorithm to run: plain DGD where all noise is switched off, so that silence costs nothing.
+
+        A compiler may round a sum with an added zero differently in its last bit; an absent one it cannot.
+        """
+        return self
+
+    def remarks(self, problem: Problem, network: Network) -> list[str]:
+        """What a reader of the run should know about this algorithm on this problem."""
+        return []
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Say | Tell, k: Any) -> Any:
+        """What hides this agent in round k, in units of a gradient: (what it says − its state) / α_k."""
+        return (spoken[0] - x_of(state)) / agent.step(k)
+
+
+def x_of(state: Any) -> Any:
+    """The estimate inside a state: the state itself if it is an array."""
+    return getattr(state, "x", state)
+
+
+def converse(talk: Any, exchange: Callable[[Say | Tell], Heard]) -> Any:
+    """Run a round to its end, passing everything said to `exchange`; returns what the round returns."""
+    if not isinstance(talk, Generator):
+        return talk
+    try:
+        spoken = next(talk)
+        while True:
+            spoken = talk.send(exchange(spoken))
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,77 @@
+"""FS: objectives hidden under noise functions that cancel over the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithms.dgd import Dgd
+from hocket.algorithms.given import Given, check_size, tabulated
+from hocket.families import FAMILIES, Family
+from hocket.errors import BadAlgorithm
+from hocket.network import Network
+from hocket.noise import Draw, Paired
+from hocket.problem import Problem
+
+
+class FunctionSharing(Algorithm):
+    """DGD on f_j + p_j, where the noise functions p_j are dealt in pairs once and sum to zero [paper, Alg. 3].
+
+    Choose it when the guarantee matters most: it is the only algorithm here with a privacy theorem (Theorem 2), and
+    its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys.
+    """
+
+    degree: int = eqx.field(static=True)
+    """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
+    bound: float
+    """Largest magnitude of one coefficient in one directed draw."""
+    family: str = eqx.field(static=True, default="polynomial")
+    """`polynomial`, `linear`, `quadratic` or `cosine`."""
+    noise: Given = None
+    """Your own s^{sender,receiver} in place of random draws: (sender, receiver, k) -> ascending coefficients."""
+
+    def __check_init__(self) -> None:
+        check_size("bound", self.bound)
+        if self.family not in FAMILIES:
+            raise BadAlgorithm(f"unknown family {self.family!r}; choose one of {', '.join(FAMILIES)}")
+        if self.degree < 1:
+            raise BadAlgorithm(f"degree = {self.degree}; noise of degree below 1 has no gradient and hides nothing")
+        FAMILIES[self.family](self.degree)  # a family may refuse the degree
+
+    @property
+    def basis(self) -> Family:
+        return FAMILIES[self.family](self.degree)
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        heard = yield Say(state)
+        return agent.descend(agent.mix(state, heard), k, plus=self.noise_gradient(agent))
+
+    def noise_gradient(self, agent: Agent) -> Any:
+        """∇p_j as a function of where it is asked for."""
+        return lambda v: self.basis.gradient(v, agent.function_noise())
+
+    def effective(self) -> Algorithm:
+        return Dgd() if self.bound == 0 and self.noise is None else self
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        width = self.basis.width(plan.dim)
+        bound = np.broadcast_to(self.bound, (plan.network.period, len(plan.network.links)))
+        given = tabulated(self.noise, plan, first=1, width=width, once=True)
+        return {"function": Paired(bound, width=width, label=5, once=True, given=given)}
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
+        return self.noise_gradient(agent)(state)
+
+    def remarks(self, problem: Problem, network: Network) -> list[str]:
+        hidden = f"FS hides {self.basis.hides}, each up to the width its bound {self.bound:g} buys"
+        degree = problem.degree
+        if self.family == "cosine" or degree is None:
+            return [hidden + "; nothing outside that span"]
+        if degree > self.degree:
+            return [hidden, f"the objectives have degree {degree}: coefficients above {self.degree} stay exposed"]
+        return [hidden]

@@ -1,0 +1,72 @@
+"""Noise that a user brings along in place of random draws, and the checks of an algorithm's numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hocket.algorithm import Plan
+from hocket.errors import BadAlgorithm
+
+Given = Callable[[int, int, int], Any] | np.ndarray | None
+"""(sender, receiver, k) -> vector, or the table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
+
+
+def tabulated(noise: Given, plan: Plan, *, first: int, width: int | None = None, once: bool = False) -> np.ndarray | None:
+    """The user's noise as one table, a row per round; rounds before `first` are silent.
+
+    A callable is asked on the host, before the run, once per round and directed link that is active then.
+    """
+    if noise is None:
+        return None
+    links, width = plan.network.links, width or plan.dim
+    shape = (1 if once else plan.rounds, len(links), 2, width)
+    if not callable(noise):
+        table = np.asarray(noise)
+        if table.shape != shape:
+            raise BadAlgorithm(f"noise has shape {table.shape}; this plan needs {shape}: rounds, links, 2, width")
+        return _finite(table)
+    table = np.zeros(shape, dtype=object)
+    active = plan.network.active
+    for row in range(first - 1, shape[0]) if not once else [0]:
+        for link, (low, high) in enumerate(links.tolist()):
+            if not once and not active[row % plan.network.period, link]:
+                continue
+            for direction, (sender, receiver) in enumerate([(low, high), (high, low)]):
+                table[row, link, direction] = _vector(noise(sender, receiver, 0 if once else row + 1), width, sender, receiver)
+    return _finite(table)
+
+
+def _vector(value: Any, width: int, sender: int, receiver: int) -> np.ndarray:
+    vector = np.atleast_1d(np.asarray(value)).reshape(-1)
+    if len(vector) != width:
+        raise BadAlgorithm(f"noise({sender}, {receiver}, k) has {len(vector)} entries; this plan needs {width}")
+    return vector
+
+
+def _finite(table: np.ndarray) -> np.ndarray:
+    numbers = table.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        row, link = np.argwhere(~np.isfinite(numbers))[0][:2]
+        raise BadAlgorithm(f"noise is not finite in round {row + 1} on link {link}; return finite numbers")
+    # Fractions stay as they are: the exact engine needs them.
+    return table if table.dtype == object and not _all_floats(table) else numbers
+
+
+def _all_floats(table: np.ndarray) -> bool:
+    return all(isinstance(value, float | np.floating) for value in table.flat)
+
+
+def check_size(name: str, value: Any) -> None:
+    """A noise bound is a finite number, not negative."""
+    if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):
+        raise BadAlgorithm(f"{name} = {value}; it bounds the size of the noise and must be zero or more")
+
+
+def check_share(name: str, value: Any) -> None:
+    """A share lies between nothing and everything."""
+    if isinstance(value, float | int) and not 0 <= value <= 1:
+        raise BadAlgorithm(f"{name} = {value}; it is a share of the noise and must lie between 0 and 1")

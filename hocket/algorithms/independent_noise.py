@@ -1,0 +1,39 @@
+"""Independent noise: what cancelling noise is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithms.dgd import Dgd
+from hocket.algorithms.given import check_size
+from hocket.noise import Draw, Own
+
+
+class IndependentNoise(Algorithm):
+    """Every agent adds zero-mean noise of its own, scaled by the step; nothing cancels.
+
+    A baseline: it converges too (Robbins and Monro), but its gap falls with the step where that of cancelling noise
+    falls with the step squared.
+    """
+
+    delta: float
+    """Δ: bound on the norm of the noise."""
+
+    def __check_init__(self) -> None:
+        check_size("delta", self.delta)
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        w = state + agent.step(k) * agent.own_noise(k)
+        heard = yield Say(w)
+        return agent.descend(agent.mix(w, heard), k)
+
+    def effective(self) -> Algorithm:
+        return Dgd() if self.delta == 0 else self
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        return {"own": Own(np.asarray(self.delta / np.sqrt(plan.dim)), width=plan.dim, label=4)}

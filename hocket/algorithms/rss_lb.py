@@ -1,0 +1,75 @@
+"""RSS-LB: noise that each agent balances over its own neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Round, Tell
+from hocket.algorithms.dgd import Dgd
+from hocket.algorithms.given import Given, check_size, tabulated
+from hocket.errors import BadAlgorithm
+from hocket.noise import Balanced, Draw
+from hocket.wiring import wire
+
+
+class RssLb(Algorithm):
+    """Noise balanced by each agent alone, a different word to each neighbour [paper, Alg. 2].
+
+    Choose it when neighbours cannot agree on noise. It hides nothing from all neighbours together, and an agent
+    with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go on.
+    """
+
+    delta: float
+    """Δ: bound on the norm of the noise, ‖d_{j,i}‖ ≤ Δ."""
+    unprotected: bool = eqx.field(static=True, default=False)
+    """Let agents with a single neighbour speak without noise."""
+    noise: Given = None
+    """Your own d_{sender,receiver} in place of random draws: (sender, receiver, k) -> vector, or an array."""
+
+    def __check_init__(self) -> None:
+        check_size("delta", self.delta)
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        w = state + agent.step(k) * agent.balanced_noise(k)  # a row per neighbour
+        heard = yield Tell(w)
+        return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
+
+    def check(self, plan: Plan) -> None:
+        lonely = np.flatnonzero((plan.network.degrees == 1).any(axis=0))
+        if len(lonely) and not self.unprotected:
+            names = ", ".join(map(str, lonely[:8])) + (", …" if len(lonely) > 8 else "")
+            raise BadAlgorithm(
+                f"RSS-LB cannot hide agent {names}: it has one neighbour, and balance forces its noise to zero; "
+                "give it a second link, use RSS-NB, or pass unprotected=True to go on without noise there"
+            )
+
+    def effective(self) -> Algorithm:
+        return Dgd() if self.delta == 0 and self.noise is None else self
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        towards = weights_towards(plan)
+        gamma = self.delta * amplitude(towards) / np.sqrt(plan.dim)
+        return {"balanced": Balanced(gamma, towards, width=plan.dim, label=3, given=tabulated(self.noise, plan, first=1))}
+
+
+def weights_towards(plan: Plan) -> np.ndarray:
+    """B[i, j] for agent j and the neighbour i in each of its slots: (period, agents, slots)."""
+    network = plan.network
+    wiring = wire(network, slots_needed=True)
+    return np.where(wiring.filled, network.weight[:, wiring.link, wiring.direction], 0.0)
+
+
+def amplitude(towards: np.ndarray) -> np.ndarray:
+    """1 / ‖P‖_∞ with P = I − bbᵀ/‖b‖²: what keeps every balanced word within the bound [maths, decision 6]."""
+    length = (towards**2).sum(axis=2, keepdims=True)
+    share = np.divide(towards, length, out=np.zeros_like(towards), where=length > 0)
+    # Row i of P has 1 − b_i²/‖b‖² on the diagonal and −b_i b_l/‖b‖² elsewhere.
+    rows = 1 - towards * share + share * (towards.sum(axis=2, keepdims=True) - towards)
+    norm = np.where(towards > 0, rows, 0).max(axis=2, initial=0.0)
+    alone = (towards > 0).sum(axis=2) < 2
+    return np.where(alone, 0.0, 1 / np.where(alone, 1.0, norm))

@@ -1,0 +1,30 @@
+"""Configuration files: one TOML file says everything about a run.
+
+    [problem]
+    kind = "polynomials"                  # or paper-polynomials, heterogeneous-polynomials, least-squares, logistic
+    coefficients = [[0, 0, 1], [0, -2, 1], [0, 1, 1]]         # ascending, a row per agent
+    box = [-30, 30]                       # or a section [problem.feasible]
+
+    [network]
+    topology = "cycle:3"                  # or edges = [[0, 1], …], or edges_file = "links.txt"
+    weights = "paper"
+
+    [algorithm]
+    name = "rss-nb"
+    delta = 1.0
+
+    [step]
+    a = 1.0
+    b = 20
+    p = 0.75
+
+    [run]
+    rounds = 10_000
+
+A key that is misspelt, missing or of the wrong kind is named, with its section and the nearest key there is.
+"""
+
+from hocket.config.folder import open_folder, reopen_folder
+from hocket.config.reading import Config, parse_config, read_config
+
+__all__ = ["Config", "open_folder", "parse_config", "read_config", "reopen_folder"]

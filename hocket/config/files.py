@@ -1,0 +1,68 @@
+"""Files that a configuration names: finding them, knowing them again, and loading a name from the user's Python."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hocket.errors import BadConfig, HocketError
+
+
+def found(base: Path, name: str, where: str) -> Path:
+    """The file of that name beside the configuration."""
+    path = base / Path(name).expanduser()
+    if not path.is_file():
+        raise BadConfig(f"{where} = {name!r}: there is no file {path}; names are relative to the configuration file")
+    return path
+
+
+def sha256(path: Path) -> str:
+    """The file's fingerprint."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_unchanged(path: Path, expected: str | None) -> None:
+    """Refuse a file other than the one that was meant."""
+    if expected is not None and sha256(path) != expected.lower():
+        raise BadConfig(
+            f"{path} has changed: its SHA-256 is not the one in the configuration; "
+            "bring the old file back, or remove sha256 to use the new one"
+        )
+
+
+def load_name(path: Path, name: str) -> Any:
+    """What a Python file calls `name`; the file may import what lies beside it."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BadConfig(f"{path} is not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    beside = str(path.parent.resolve())
+    sys.path.insert(0, beside)
+    try:
+        with blaming(path):
+            spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(beside)
+    if not hasattr(module, name):
+        raise BadConfig(f"{path} defines no {name!r}; write the name of a Problem after the colon")
+    return getattr(module, name)
+
+
+@contextmanager
+def blaming(path: Path) -> Iterator[None]:
+    """Say that it was the user's file that failed, what it said and where."""
+    try:
+        yield
+    except HocketError:
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        raise BadConfig(f"{path} failed in {where}: {type(error).__name__}: {error}") from error

@@ -1,0 +1,176 @@
+"""The section [problem]: a problem by name, from data in a file, or from the user's own Python."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, SerializeAsAny
+
+from hocket.config.files import blaming, check_unchanged, found, load_name
+from hocket.config.section import Section, check, choose
+from hocket.config.sets import SETS, FeasibleSection
+from hocket.errors import BadConfig
+from hocket.problem import Problem
+from hocket.standard_problems import (
+    heterogeneous_polynomials,
+    least_squares,
+    logistic,
+    paper_polynomials,
+    polynomials,
+)
+
+Row = list[float] | list[list[float]]
+Feasible = SerializeAsAny[FeasibleSection]
+
+A_SET = "a section [problem.feasible]"
+A_HASH = "the SHA-256 of the file in hexadecimal, if it must not change"
+
+
+class ProblemSection(Section):
+    """One kind of problem."""
+
+    @abstractmethod
+    def build(self, base: Path) -> Problem:
+        """The problem itself; file names are relative to `base`."""
+
+
+class PaperPolynomials(ProblemSection):
+    """The five agents of the paper's first experiment."""
+
+    kind: Literal["paper-polynomials"] = Field(description="'paper-polynomials'")
+
+    def build(self, base: Path) -> Problem:
+        return paper_polynomials()
+
+
+class HeterogeneousPolynomials(ProblemSection):
+    """The paper's polynomials, each moved to a minimiser of its own."""
+
+    kind: Literal["heterogeneous-polynomials"] = Field(description="'heterogeneous-polynomials'")
+
+    def build(self, base: Path) -> Problem:
+        return heterogeneous_polynomials()
+
+
+class Polynomials(ProblemSection):
+    """A polynomial per agent."""
+
+    kind: Literal["polynomials"] = Field(description="'polynomials'")
+    coefficients: list[Row] = Field(description="a list with one row of ascending coefficients per agent")
+    box: list[float] | None = Field(None, min_length=2, max_length=2, description="two numbers, [low, high]")
+    feasible: Feasible | None = Field(None, description=A_SET)
+
+    def build(self, base: Path) -> Problem:
+        if (self.box is None) == (self.feasible is None):
+            raise BadConfig(f"[problem] needs box = [low, high] or {A_SET}, and only one of them")
+        feasible = None if self.feasible is None else self.feasible.build()
+        return polynomials(self.coefficients, box=None if self.box is None else tuple(self.box), feasible=feasible)
+
+
+class FromData(ProblemSection):
+    """A problem whose data lie in a NumPy archive."""
+
+    data: str = Field(description="the name of an .npz file")
+    sha256: str | None = Field(None, description=A_HASH)
+    feasible: Feasible = Field(description=A_SET)
+
+    def arrays(self, base: Path, *names: str) -> list[np.ndarray]:
+        """The arrays of these names; nothing stored in the archive can run code."""
+        path = found(base, self.data, "[problem] data")
+        check_unchanged(path, self.sha256)
+        stored = _read_archive(path)
+        for name in names:
+            if name not in stored:
+                raise BadConfig(f"{path} has no array {name!r}; it needs {' and '.join(names)}, stacked by agent")
+            if stored[name].ndim < 2 or stored[name].dtype.kind not in "fiub":
+                raise BadConfig(
+                    f"{name} in {path} has shape {stored[name].shape} and type {stored[name].dtype}; "
+                    "it needs numbers with the axes agents, samples, …"
+                )
+        return [stored[name] for name in names]
+
+
+class LeastSquares(FromData):
+    """½ ‖A_j x − b_j‖² per agent."""
+
+    kind: Literal["least-squares"] = Field(description="'least-squares'")
+    reduction: Literal["sum", "mean"] = Field("sum", description="'sum' or 'mean'")
+
+    def build(self, base: Path) -> Problem:
+        A, b = self.arrays(base, "A", "b")
+        return least_squares(A, b, feasible=self.feasible.build(), reduction=self.reduction)
+
+
+class LogisticRegression(FromData):
+    """Regularised logistic regression per agent."""
+
+    kind: Literal["logistic"] = Field(description="'logistic'")
+    l2: float = Field(0.0, description="a number, zero or more")
+    reduction: Literal["sum", "mean"] = Field("mean", description="'sum' or 'mean'")
+
+    def build(self, base: Path) -> Problem:
+        features, labels = self.arrays(base, "features", "labels")
+        return logistic(features, labels, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction)
+
+
+class FromPython(ProblemSection):
+    """A problem that the user's own Python file makes; the file is run."""
+
+    python: str = Field(description="a file and a name in it, 'mine.py:problem'")
+    sha256: str | None = Field(None, description=A_HASH)
+
+    def named(self, base: Path) -> tuple[Path, str]:
+        """The file, and the name in it."""
+        file, _, name = self.python.rpartition(":")
+        if not file:
+            raise BadConfig(f"[problem] python = {self.python!r} names no file; write 'mine.py:problem'")
+        return found(base, file, "[problem] python"), name
+
+    def build(self, base: Path) -> Problem:
+        path, name = self.named(base)
+        check_unchanged(path, self.sha256)
+        made = load_name(path, name)
+        with blaming(path):
+            problem = made() if callable(made) and not isinstance(made, Problem) else made
+        if not isinstance(problem, Problem):
+            raise BadConfig(
+                f"{name} in {path} gives a {type(problem).__name__}; "
+                "it must be a hocket.Problem or a function without arguments that returns one"
+            )
+        return problem
+
+
+PROBLEMS: dict[str, type[ProblemSection]] = {
+    "polynomials": Polynomials,
+    "paper-polynomials": PaperPolynomials,
+    "heterogeneous-polynomials": HeterogeneousPolynomials,
+    "least-squares": LeastSquares,
+    "logistic": LogisticRegression,
+}
+
+
+def _read_archive(path: Path) -> dict[str, np.ndarray]:
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a single array without a name")
+        with archive:
+            return dict(archive)
+    except (OSError, ValueError, EOFError) as error:
+        raise BadConfig(f"{path} cannot be read ({error}); write it with numpy.savez, without objects") from error
+
+
+def read_problem(table: Mapping[str, Any]) -> ProblemSection:
+    """The section [problem] with its [problem.feasible], checked."""
+    if "python" in table:
+        return check(FromPython, "problem", table)
+    model = choose(PROBLEMS, "kind", "problem", table)
+    given = table.get("feasible")
+    if isinstance(given, dict) and "feasible" in model.model_fields:
+        feasible = check(choose(SETS, "kind", "problem.feasible", given), "problem.feasible", given)
+        table = {**table, "feasible": feasible}
+    return check(model, "problem", table)

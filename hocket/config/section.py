@@ -1,0 +1,71 @@
+"""What every section of a configuration has in common, and what is said when one is wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hocket.errors import BadConfig
+
+LONGEST = 40
+"""Characters of a wrong value that an error shows."""
+
+
+class Section(BaseModel):
+    """One section: its keys, their types, and nothing else. A field's description says what is expected there."""
+
+    # strict: TOML has types of its own, so "10" is not meant as a number.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def check(model: type[AnySection], name: str, table: Mapping[str, Any]) -> AnySection:
+    """The section as a model, or one error that names all that is wrong with it."""
+    try:
+        return model(**table)
+    except ValidationError as error:
+        # A value that fits no member of a union is reported once per member: a key is named once.
+        wrong = {str(part["loc"][0]): part["type"] for part in reversed(error.errors())}
+        complaints = [_complain(model, name, table, key, kind) for key, kind in reversed(wrong.items())]
+        raise BadConfig("\n".join(complaints)) from None
+
+
+def choose(kinds: Mapping[str, type[AnySection]], key: str, name: str, table: Mapping[str, Any]) -> type[AnySection]:
+    """The model for a section that comes in several kinds, told apart by the value of one key."""
+    known = ", ".join(map(repr, kinds))
+    if key not in table:
+        raise BadConfig(f"[{name}] lacks the key {key!r}; choose one of {known}")
+    value = table[key]
+    if not isinstance(value, str) or value not in kinds:
+        found = repr(value) if isinstance(value, str) else shown(value)
+        raise BadConfig(f"[{name}] {key} = {found}{nearest(value, kinds)}; choose one of {known}")
+    return kinds[value]
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """The question whether something else was meant, where anything is near."""
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, with what it is."""
+    text = repr(value)
+    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list", dict: "a table"}
+    kind = names.get(type(value), type(value).__name__)
+    return f"{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'} ({kind})"
+
+
+def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, kind: str) -> str:
+    fields = model.model_fields
+    if kind == "extra_forbidden":
+        return f"[{name}] has no key {key!r}{nearest(key, fields)}; its keys are {', '.join(fields)}"
+    expected = fields[key].description
+    if kind == "missing":
+        return f"[{name}] lacks the key {key!r}; give {expected}"
+    return f"[{name}] {key} = {shown(table[key])}; expected {expected}"

@@ -1,0 +1,1 @@
+"""Engines carry words between agents; none of them knows an algorithm."""

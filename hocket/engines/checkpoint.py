@@ -1,0 +1,71 @@
+"""Checkpoints: a run that was stopped goes on from where it was, to the same bits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hocket.engines.prepare import fingerprint
+from hocket.engines.program import Measures
+from hocket.errors import BadInput
+from hocket.storage import read_arrays, write_arrays
+
+if TYPE_CHECKING:
+    from hocket.engines.simulator import Simulation
+
+EVERY = 30.0
+"""Seconds between checkpoints."""
+
+
+@dataclass
+class Checkpoint:
+    """Where a run keeps its last good state."""
+
+    folder: Path
+    last: float = field(default_factory=time.monotonic)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "checkpoint.npz"
+
+    def save_if_due(self, sim: Simulation) -> None:
+        """Save unless it was done a moment ago."""
+        if time.monotonic() - self.last >= EVERY:
+            self.save(sim)
+
+    def save(self, sim: Simulation) -> Path:
+        """Write the run's carry and what was measured so far."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        leaves = jax.tree.leaves(sim.carry)
+        arrays = {f"carry/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+        arrays["fingerprint"] = np.array(fingerprint(sim.program))
+        arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)
+        for name in Measures._fields:
+            arrays[f"history/{name}"] = np.array([getattr(measured, name) for _, measured in sim.history])
+        write_arrays(self.path, arrays)
+        self.last = time.monotonic()
+        return self.path
+
+    def restore(self, sim: Simulation) -> None:
+        """Take a run up again, if there is a checkpoint of this very run."""
+        if not self.path.exists():
+            return
+        arrays = read_arrays(self.path)
+        if str(arrays["fingerprint"]) != fingerprint(sim.program):
+            raise BadInput(
+                f"{self.path} belongs to another run: problem, network, algorithm, seed or precision differ; "
+                "name another folder, or delete it to start afresh"
+            )
+        leaves, structure = jax.tree.flatten(sim.carry)
+        stored = [jnp.asarray(arrays[f"carry/{i}"]) for i in range(len(leaves))]
+        if int(stored[0]) - 1 > sim.rounds:
+            raise BadInput(f"{self.path} is already at round {int(stored[0]) - 1}; ask for at least as many rounds")
+        sim.carry = jax.tree.unflatten(structure, stored)
+        rows = [Measures(*(arrays[f"history/{name}"][i] for name in Measures._fields)) for i in range(len(arrays["round"]))]
+        sim.history = list(zip(arrays["round"].tolist(), rows, strict=True))

@@ -1,0 +1,171 @@
+"""The exact engine: the same generators on fractions, a handful of rounds, no rounding anywhere.
+
+For proofs and witnesses: two runs can be compared word by word for equality. The length of the numbers grows by the
+objectives' degree every round, so this is for small problems and few rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hocket import threefry
+from hocket.agent import Agent
+from hocket.algorithm import Say, Tell, x_of
+from hocket.job import Job
+from hocket.noise import Draw, Pair, When
+from hocket.run import Ending, Noise, Outcome, Run, Transcript
+from hocket.settings import describe
+from hocket.theorems import claim
+from hocket.wiring import Wiring, wire
+
+SHARPEST = 10**9
+"""Weights are read as the simplest fractions with denominators up to this."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of the neighbours with their exact weights."""
+
+    own_weight: Fraction
+    weights: list[Fraction]
+    words: list[Any]
+
+    def mixed_with(self, own: Any) -> Any:
+        return sum((weight * word for weight, word in zip(self.weights, self.words, strict=True)), self.own_weight * own)
+
+
+def play_exactly(job: Job) -> Run:
+    """Run a job in rational arithmetic and keep everything."""
+    wiring = wire(job.own_network, slots_needed=True)
+    draws = dict(job.algorithm.draws(job.plan))
+    root = threefry.seed_key(job.seed)
+    key = (root[0], root[1])
+    kept = {name: _noise(draw, key, np.arange(wiring.period), wiring) for name, draw in draws.items() if draw.once}
+    fresh = {
+        name: _noise(draw, key, np.arange(1, job.rounds + 1), wiring) for name, draw in draws.items() if not draw.once
+    }
+    states: list[Any] = [
+        job.algorithm.setup(_agent(job, j, {name: dealt[0][j] for name, (_, dealt) in kept.items()}), x)
+        for j, x in enumerate(exactly(job.first_states))
+    ]
+    path, words = [np.stack([x_of(state) for state in states])], []
+    for k in range(1, job.rounds + 1):
+        phase = (k - 1) % wiring.period
+        shares = [
+            {name: dealt[phase][j] for name, (_, dealt) in kept.items()}
+            | {name: dealt[k - 1][j] for name, (_, dealt) in fresh.items()}
+            for j in range(wiring.n)
+        ]
+        talks = [job.algorithm.round(_agent(job, j, shares[j]), states[j], k) for j in range(wiring.n)]
+        states, said = _all_rounds(talks, lambda spoken, p=phase: _carry(wiring, p, spoken))
+        words.append(said)
+        path.append(np.stack([x_of(state) for state in states]))
+    return _report(job, np.stack(path), words, {**kept, **fresh})
+
+
+def exactly(numbers: Any) -> np.ndarray:
+    """Numbers as an array of fractions; a float becomes the very fraction that it is."""
+    array = np.asarray(numbers)
+    return np.array([Fraction(value) for value in array.flat], dtype=object).reshape(array.shape)
+
+
+def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
+    return Agent(
+        index=j,
+        alpha=lambda k: job.step.exact(k) if k > 0 else Fraction(0),
+        objective=lambda v: job.own_problem.gradient(j, v),
+        feasible=job.own_problem.feasible,
+        shares=shares,
+        grad_at=job.grad_at,
+    )
+
+
+def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring) -> tuple[Any, np.ndarray]:
+    """What was drawn and every agent's share of it, as fractions. For noise drawn once, `rounds` counts phases."""
+    if draw.once:
+        when = When(np.zeros_like(rounds), rounds)
+    else:
+        when = When(rounds, (rounds - 1) % wiring.period)
+    raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
+    raw = Pair(exactly(raw.forward), exactly(raw.backward)) if isinstance(raw, Pair) else exactly(raw)
+    return raw, draw.deal(raw, when, wiring)
+
+
+def _all_rounds(talks: list[Any], carry: Callable[[list[Say | Tell]], list[Words]]) -> tuple[list[Any], list[Any]]:
+    """Advance every agent's generator in step; returns the next states and all that was said, by exchange."""
+    if not isinstance(talks[0], Generator):  # an algorithm that says nothing
+        return talks, []
+    said: list[Any] = []
+    heard: list[Any] = [None] * len(talks)
+    while True:
+        spoken: list[Any] = []
+        ended: list[Any] = []
+        for talk, words in zip(talks, heard, strict=True):
+            try:
+                spoken.append(talk.send(words))
+            except StopIteration as end:
+                ended.append(end.value)
+        if ended:
+            return ended, said
+        said.append(np.stack([word[0] for word in spoken]))
+        heard = carry(spoken)
+
+
+def _carry(wiring: Wiring, phase: int, spoken: list[Say | Tell]) -> list[Words]:
+    heard = []
+    for j in range(wiring.n):
+        slots = np.flatnonzero(wiring.filled[j])
+        weights = [Fraction(float(wiring.weight[phase, j, s])).limit_denominator(SHARPEST) for s in slots]
+        words = [_word(spoken[wiring.neighbour[j, s]], wiring.back[j, s]) for s in slots]
+        heard.append(Words(1 - sum(weights, Fraction(0)), weights, words))
+    return heard
+
+
+def _word(spoken: Say | Tell, slot: int) -> Any:
+    return spoken.word if isinstance(spoken, Say) else spoken.words[slot]
+
+
+def _report(job: Job, path: np.ndarray, words: list[list[Any]], noise: dict[str, tuple[Any, np.ndarray]]) -> Run:
+    x = path[-1]
+    numbers = x.astype(np.float64)
+    totals = np.array([sum(float(job.problem.value(j, row)) for j in range(job.problem.n)) for row in numbers])
+    best = job.problem.best
+    gap = float(totals.max() - best.value) if best is not None else float("nan")
+    disagreement = float(np.linalg.norm(numbers - numbers.mean(axis=0), axis=1).max())
+    nothing = np.array([float("nan")])
+    return Run(
+        x=x,
+        gap=gap,
+        disagreement=disagreement,
+        time_average=None,
+        infeasibility=0.0,
+        noise=Noise(float("nan"), float("nan")),
+        outcome=Outcome(Ending.OUT_OF_ROUNDS, job.rounds),
+        claim=claim(job),
+        history={
+            "round": np.array([job.rounds]),
+            "gap": np.array([gap]),
+            "loss": nothing,
+            "disagreement": np.array([disagreement]),
+            "noise_rms": nothing,
+            "noise_max": nothing,
+        },
+        network=job.own_network,
+        settings=describe(job),
+        remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
+        path=path,
+        transcript=Transcript(
+            tuple(np.stack(tables) for tables in zip(*words, strict=True)),
+            {
+                name: np.stack([raw.forward, raw.backward], axis=2)
+                for name, (raw, _) in noise.items()
+                if isinstance(raw, Pair)
+            },
+        ),
+        problem=job.problem,
+    )

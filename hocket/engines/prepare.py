@@ -1,0 +1,88 @@
+"""From what the user wrote to a compiled program's arguments."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hocket import threefry
+from hocket.algorithm import Algorithm
+from hocket.engines.program import Program
+from hocket.errors import BadInput
+from hocket.job import Job
+from hocket.network import Network
+from hocket.noise import Balanced, Draw
+from hocket.wiring import wire
+
+COUNTERS = 1 << 32
+
+
+def prepare(job: Job, algorithm: Algorithm, *, averaging: bool) -> Program:
+    """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with."""
+    draws = dict(algorithm.draws(job.plan))
+    _check_counters(draws, job.own_network)
+    best = job.problem.best
+    program = Program(
+        algorithm=_numbers_only(algorithm),
+        problem=job.own_problem,
+        pooled=job.problem.pooled(),
+        agents=job.problem.n,
+        wiring=wire(job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())),
+        draws=draws,
+        key=threefry.seed_key(job.seed),
+        best=np.asarray(np.nan if best is None else best.value),
+        grad_at=job.grad_at,
+        dtype=job.dtype,
+        averaging=averaging,
+    )
+    return on_device(program, job.dtype)
+
+
+def on_device(tree: Any, dtype: Any) -> Any:
+    """Turn every number into an array of the run's precision, so that it becomes an argument of the program."""
+
+    def convert(leaf: Any) -> Any:
+        if isinstance(leaf, bool) or not isinstance(leaf, float | int | np.ndarray | np.generic | jax.Array):
+            return leaf
+        array = np.asarray(leaf)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+        floating = np.issubdtype(array.dtype, np.floating)
+        return jnp.asarray(array, dtype=dtype if floating else None)
+
+    return jax.tree.map(convert, tree)
+
+
+def fingerprint(program: Program) -> str:
+    """A hash of everything that decides a run's numbers, so that a checkpoint is only resumed by its own run."""
+    digest = hashlib.sha256()
+    leaves, structure = jax.tree.flatten(eqx.filter(program, eqx.is_array))
+    digest.update(str(structure).encode())
+    for leaf in leaves:
+        array = np.ascontiguousarray(leaf)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _numbers_only(algorithm: Algorithm) -> Algorithm:
+    """Without the user's own noise: it has become a table among the draws."""
+    if getattr(algorithm, "noise", None) is None:
+        return algorithm
+    return dataclasses.replace(algorithm, noise=None)
+
+
+def _check_counters(draws: dict[str, Draw], network: Network) -> None:
+    for draw in draws.values():
+        width = getattr(draw, "width", 0)
+        if max(len(network.links), network.n) * width >= COUNTERS:
+            raise BadInput(
+                f"{len(network.links)} links of width {width} need more noise counters than 2^32 in a round; "
+                "use fewer links, a smaller dimension or split the run"
+            )

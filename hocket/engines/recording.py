@@ -1,0 +1,121 @@
+"""Keeping more than measurements: every state, or every word and draw."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hocket.algorithm import x_of
+from hocket.engines.program import Carry, Program, Steps, fresh_noise, one_round, pairwise
+from hocket.errors import BadInput
+
+CHUNK_NUMBERS = 1 << 22
+
+
+@dataclass
+class Recorder:
+    """Collects states, and with `words` everything said and drawn, round by round."""
+
+    program: Program
+    rounds: int
+    words: bool
+    states: list[np.ndarray] = field(default_factory=list)
+    said: list[list[np.ndarray]] = field(default_factory=list)
+    drawn: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        # Once in pieces while running, once joined.
+        if 2 * self.bytes > available:
+            raise BadInput(
+                f"{self.announcement} twice over while it is put together, and {_readable(available)} are free; "
+                "keep less (keep='metrics'), or run fewer rounds"
+            )
+
+    @property
+    def numbers(self) -> int:
+        """Numbers kept per round."""
+        wiring, width = self.program.wiring, self.program.problem.dim
+        states = wiring.n * width
+        if not self.words:
+            return states
+        told = wiring.n * wiring.slots * width if "balanced" in self.program.draws else states
+        drawn = sum(2 * len(wiring.links) * draw.width for name, draw in self.program.draws.items() if name == "paired")
+        return states + told + drawn
+
+    @property
+    def bytes(self) -> int:
+        return self.numbers * (self.rounds + 1) * np.dtype(self.program.dtype).itemsize
+
+    @property
+    def announcement(self) -> str:
+        """What keeping everything will cost, said before the run."""
+        kind = "transcript" if self.words else "path"
+        return f"keeping the {kind} of {self.rounds:,} rounds takes {_readable(self.bytes)} of memory"
+
+    @property
+    def chunk(self) -> int:
+        """Rounds recorded by one call of the compiled program."""
+        return int(np.clip(CHUNK_NUMBERS // max(self.numbers, 1), 1, 256))
+
+    def play(self, carry: Carry, steps: Steps, count: int) -> Carry:
+        """Play `count` rounds and keep what happened in them."""
+        carry, states, said, drawn = play_recorded(self.program, carry, steps, count, self.chunk, self.words)
+        self.states.append(np.asarray(states)[:count])
+        if self.words:
+            self.said.append([np.asarray(table)[:count] for table in said])
+            self.drawn.append({name: _both_ways(pair)[:count] for name, pair in drawn.items()})
+        return carry
+
+    def path(self, last: Any) -> np.ndarray:
+        """All states, x_1 … x_{K+1}."""
+        return np.concatenate([*self.states, np.asarray(last)[None]])
+
+    def all_words(self) -> tuple[np.ndarray, ...]:
+        """Every exchange's words, joined over rounds."""
+        return tuple(np.concatenate(tables) for tables in zip(*self.said, strict=True))
+
+    def all_noise(self) -> dict[str, np.ndarray]:
+        """Every kind's pairwise draws, joined over rounds; noise drawn once has one row."""
+        if not self.drawn:
+            return {}
+        once = {name for name, draw in self.program.draws.items() if draw.once}
+        return {
+            name: self.drawn[0][name] if name in once else np.concatenate([part[name] for part in self.drawn])
+            for name in self.drawn[0]
+        }
+
+
+@eqx.filter_jit
+def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, chunk: int, words: bool) -> Any:
+    """Play up to `chunk` rounds, `count` of them for real, and stack what happened."""
+    rounds = carry.k + jnp.arange(chunk)
+    noise = fresh_noise(program, rounds)
+
+    def next_round(carry: Carry, args: Any) -> Any:
+        i, rows = args
+        after, said = one_round(program, carry, steps, rows)
+        going = i < count
+        kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, carry)
+        return kept, (x_of(carry.state), said if words else [])
+
+    carry, (states, said) = jax.lax.scan(next_round, carry, (jnp.arange(chunk), noise))
+    return carry, states, said, pairwise(program, rounds) if words else {}
+
+
+def _both_ways(pair: Any) -> np.ndarray:
+    return np.stack([np.asarray(pair.forward), np.asarray(pair.backward)], axis=2)
+
+
+def _readable(count: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} TB"

@@ -1,0 +1,203 @@
+"""The simulator: all agents on one machine, all rounds compiled.
+
+The host only decides how many rounds the compiled program runs before it looks again: often enough for a progress
+bar and a checkpoint, rarely enough that small problems run at full speed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from hocket.engines.checkpoint import Checkpoint
+from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, run_until
+from hocket.engines.progress import Bar
+from hocket.engines.recording import Recorder
+from hocket.engines.schedule import STOPS, Leg, Pace
+from hocket.errors import Interrupted
+from hocket.job import Job
+
+SHORT, LONG = 1 << 12, 1 << 18
+"""Rounds that one call of the program can play: two sizes of step table, so that at most two programs are compiled."""
+
+
+@dataclass
+class Simulation:
+    """Where a simulated run stands, and what was measured on the way."""
+
+    program: Program
+    job: Job
+    carry: Carry
+    steps: Steps
+    history: list[tuple[int, Measures]] = field(default_factory=list)
+    broken: tuple[int, int] | None = None
+    """(agent, round) where a state stopped being finite."""
+
+    @property
+    def done(self) -> int:
+        """Rounds completed."""
+        return int(self.carry.k) - 1
+
+    @property
+    def rounds(self) -> int:
+        """Rounds asked for."""
+        return self.job.rounds
+
+    @property
+    def gap(self) -> float:
+        """The gap when it was last measured."""
+        return float(self.history[-1][1].gap)
+
+    def table(self) -> dict[str, np.ndarray]:
+        """All measurements, a column each."""
+        columns = {"round": np.array([k for k, _ in self.history])}
+        for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
+            columns[name] = np.array([float(getattr(measured, name)) for _, measured in self.history])
+        return columns
+
+
+def simulate(
+    program: Program,
+    job: Job,
+    *,
+    tolerance: float | None = None,
+    checkpoint: Checkpoint | None = None,
+    recorder: Recorder | None = None,
+    progress: bool | None = None,
+) -> Simulation:
+    """Play a run to its end, to convergence, or to the first state that is not finite."""
+    steps = step_table(job, 0)
+    carry = start_run(program, jnp.asarray(job.first_states, job.dtype), steps)
+    sim = Simulation(program, job, carry, steps)
+    if checkpoint is not None:
+        checkpoint.restore(sim)
+    bar = Bar(job.rounds, show=progress, start=sim.done)
+    if recorder is not None:
+        bar.say(recorder.announcement)
+    try:
+        _play(sim, tolerance, checkpoint, recorder, bar)
+    except KeyboardInterrupt:
+        path = checkpoint.save(sim) if checkpoint is not None else None
+        hint = (
+            f"; what was reached is in {path}: run the same again to go on from there"
+            if path
+            else "; nothing was kept: pass checkpoint=FOLDER next time"
+        )
+        raise Interrupted(f"interrupted after round {sim.done} of {job.rounds}{hint}", round=sim.done, checkpoint=path) from None
+    finally:
+        bar.close()
+    if checkpoint is not None:
+        checkpoint.save(sim)
+    return sim
+
+
+def _play(
+    sim: Simulation, tolerance: float | None, checkpoint: Checkpoint | None, recorder: Recorder | None, bar: Bar
+) -> None:
+    pace = Pace(sim.rounds, done=sim.done, measured=bool(sim.history))
+    while not pace.finished:
+        before, began = sim.carry, time.monotonic()
+        sim.steps, last = reach(sim.job, sim.steps, sim.done)
+        leg = pace.next_leg(sim.done, reach=last)
+        measures = _advance(sim, leg, recorder)
+        sim.history += [(int(k), _row(measures, i)) for i, k in enumerate(leg.measured)]
+        if not measures.finite.all():
+            sim.broken = _find_break(sim, before)
+            return
+        if leg.wanted:
+            bar.update(sim.done, gap=sim.gap, disagreement=float(measures.disagreement[-1]))
+            if tolerance is not None and sim.gap <= tolerance:
+                return
+        pace.learn(time.monotonic() - began)
+        if checkpoint is not None:
+            checkpoint.save_if_due(sim)
+
+
+def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Measures:
+    """Run one leg; returns the measurements that were wanted."""
+    if recorder is not None:
+        return _advance_recorded(sim, leg, recorder)
+    sim.carry, measures = advance(sim.program, sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
+
+
+def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures:
+    rows = []
+    for i, stop in enumerate(leg.stops.tolist()):
+        while sim.done < stop:
+            sim.carry = recorder.play(sim.carry, sim.steps, min(stop - sim.done, recorder.chunk))
+        if i < leg.wanted:
+            rows.append(_advance(sim, Leg(np.array([stop]), 1)))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *rows) if rows else _nothing(sim)
+
+
+def _nothing(sim: Simulation) -> Measures:
+    return _advance(sim, Leg(np.array([sim.done]), 0))
+
+
+def _row(measures: Measures, i: int) -> Measures:
+    return Measures(*(leaf[i] for leaf in measures))
+
+
+def _find_break(sim: Simulation, good: Carry) -> tuple[int, int]:
+    """The first round whose result is not finite, and the agent it is: by halving the stretch it must lie in."""
+    low, high = int(good.k) - 1, sim.done
+    while high - low > 1:
+        sim.carry = good
+        middle = (low + high) // 2
+        if _advance(sim, Leg(np.array([middle]), 1)).finite.all():
+            low, good = middle, sim.carry
+        else:
+            high = middle
+    sim.carry = good
+    finite = _advance(sim, Leg(np.array([high]), 1)).finite[0]
+    sim.carry = good
+    return int(np.flatnonzero(~finite)[0]), high
+
+
+@eqx.filter_jit
+def start_run(program: Program, start: Any, steps: Steps) -> Carry:
+    """The carry before round 1."""
+    return begin(program, start, steps)
+
+
+@eqx.filter_jit
+def advance(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+    """Run until each of `stops` is the next round, and measure where wanted."""
+    return legs(program, carry, steps, stops, wanted)
+
+
+def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+    """`advance`, to be compiled as part of something larger."""
+    shapes = jax.eval_shape(measure, program, carry, steps)
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    def leg(carry: Carry, stop: Any) -> tuple[Carry, Measures]:
+        k, measured = stop
+        carry = run_until(program, carry, steps, k)
+        return carry, jax.lax.cond(measured, lambda: measure(program, carry, steps), lambda: nothing)
+
+    return jax.lax.scan(leg, carry, (stops, wanted))
+
+
+def step_table(job: Job, base: int) -> Steps:
+    """Step sizes from round `base` on (α_0 = 0), in one of two lengths."""
+    length = SHORT if job.rounds + 2 <= SHORT else LONG
+    first, last = max(base, 1), min(base + length - 1, job.rounds + 1)
+    table = np.zeros(length, job.dtype)
+    table[first - base : last - base + 1] = job.step.table(first, last)
+    return Steps(jnp.asarray(base), jnp.asarray(table))
+
+
+def reach(job: Job, steps: Steps, done: int) -> tuple[Steps, int]:
+    """The last round that the step table covers; lays out the next table when this one is used up."""
+    margin = 2  # a measurement after round k looks at α_{k+1}
+    if done >= int(steps.base) + len(steps.table) - margin:
+        steps = step_table(job, done - 1)  # an anchor looks back at α_{k−1}
+    return steps, int(steps.base) + len(steps.table) - margin

@@ -1,0 +1,75 @@
+"""Every error hocket raises, as one tree.
+
+    HocketError
+    ├── BadInput                what the user handed over cannot be used as it is
+    │   ├── BadNetwork          graph or weights
+    │   ├── BadProblem          objectives, data, feasible set or start
+    │   ├── BadAlgorithm        noise level, family or an agent it cannot protect
+    │   └── BadConfig           a configuration file or command-line value
+    ├── NoTheorem               a guarantee was asked for whose assumptions do not hold
+    ├── NotRecorded             the run did not keep what is asked of it
+    └── RunStopped              a run ended before its last round; what was reached is kept
+        ├── Diverged            a state or an objective is no longer finite
+        └── Interrupted         somebody pressed Ctrl-C
+
+Messages name the culprit, the limit and the cure. The command line prints them without a traceback.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hocket.run import Run
+
+
+class HocketError(Exception):
+    """Root of everything hocket raises on purpose."""
+
+
+class BadInput(HocketError, ValueError):
+    """What the user handed over cannot be used as it is."""
+
+
+class BadNetwork(BadInput):
+    """The graph or its weights break an assumption."""
+
+
+class BadProblem(BadInput):
+    """Objectives, data, feasible set or start do not fit together."""
+
+
+class BadAlgorithm(BadInput):
+    """An algorithm's parameters are out of range, or it cannot protect an agent."""
+
+
+class BadConfig(BadInput):
+    """A configuration file or a command-line value cannot be read."""
+
+
+class NoTheorem(HocketError):
+    """A guarantee was asked for whose assumptions do not hold."""
+
+
+class NotRecorded(HocketError):
+    """The run did not keep what is asked of it."""
+
+
+class RunStopped(HocketError):
+    """A run ended before its last round; `checkpoint` says where it can be taken up again."""
+
+    def __init__(self, message: str, *, round: int, run: Run | None = None, checkpoint: Path | None = None):
+        super().__init__(message)
+        self.round = round
+        self.run = run
+        """What was reached: the last good states and all measurements."""
+        self.checkpoint = checkpoint
+
+
+class Diverged(RunStopped):
+    """A state or an objective is no longer finite."""
+
+
+class Interrupted(RunStopped):
+    """Somebody pressed Ctrl-C."""

@@ -1,0 +1,163 @@
+"""How noise is drawn and dealt out to agents.
+
+An algorithm declares what it needs as `Paired`, `Balanced` or `Own`; an engine draws it, in blocks of rounds where
+that is faster, and every agent receives its share through `agent.paired_noise(k)` and the like. Each coordinate is
+drawn within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from hocket import threefry
+from hocket.wiring import Wiring
+
+
+class When(NamedTuple):
+    """The rounds that a block of noise is for, and the phase of the network in each."""
+
+    rounds: Int[Array, " rounds"]
+    phases: Int[Array, " rounds"]
+
+
+class Pair(NamedTuple):
+    """What was drawn on every link: by its lower-numbered end for the higher one, and the other way."""
+
+    forward: Float[Array, "rounds links width"]
+    backward: Float[Array, "rounds links width"]
+
+
+class Draw(eqx.Module):
+    """One kind of noise that an algorithm asks for."""
+
+    width: int = eqx.field(static=True, kw_only=True)
+    """Numbers in one draw."""
+    label: int = eqx.field(static=True, kw_only=True)
+    """Names the random stream; every kind of noise in a run has its own."""
+    once: bool = eqx.field(static=True, kw_only=True, default=False)
+    """Drawn once and kept, instead of afresh in every round."""
+
+    @abstractmethod
+    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        """What is drawn, a row per round. For pairwise noise this is what both ends know."""
+
+    @abstractmethod
+    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
+        """Each agent's share of what was drawn: (rounds, agents, ...)."""
+
+    @abstractmethod
+    def size(self, wiring: Wiring) -> int:
+        """How many numbers a round needs, so that an engine can choose its block."""
+
+
+class Paired(Draw):
+    """Two directed draws per link, s^{i,j} and s^{j,i}: each end adds what it was given and takes off what it gave.
+
+    The shares sum to zero over the network, whatever is drawn [paper, eq. (2) and (3)].
+    """
+
+    bound: Float[Array, "period links"]
+    """Largest magnitude of one coordinate; zero on links that are silent in a phase."""
+    first: int = eqx.field(static=True, kw_only=True, default=0)
+    """The first round with noise."""
+    given: Float[Array, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
+    """The user's own draws in place of random ones."""
+
+    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Pair:
+        if self.given is not None:
+            rows = _rows(self.given, when.rounds)
+            return Pair(rows[:, :, 0], rows[:, :, 1])
+        bound = self.bound[when.phases] * (when.rounds >= self.first)[:, None]
+        forward, backward = _uniform(key, when.rounds, len(wiring.links), self.width, dtype)
+        return Pair(bound[:, :, None] * forward, bound[:, :, None] * backward)
+
+    def deal(self, raw: Pair, when: When, wiring: Wiring) -> Any:
+        gained = raw.forward - raw.backward  # by the higher-numbered end; the lower one loses as much
+        if wiring.layout == "slots":
+            xp = gained.__array_namespace__()
+            sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]  # direction 1: the higher end
+            return sum(sign[:, slot] * gained[:, wiring.link[:, slot]] for slot in range(wiring.slots))
+        return _sum_over_links(gained, wiring)
+
+    def size(self, wiring: Wiring) -> int:
+        return 2 * len(wiring.links) * self.width
+
+
+class Balanced(Draw):
+    """Noise d_{j,i} for each neighbour i, balanced to zero by the weights B[i, j] [paper, eq. (4)]."""
+
+    gamma: Float[Array, "period agents"]
+    """Δ / (√D ‖P‖_∞), or zero where an agent has a single neighbour: nothing can balance one word."""
+    towards: Float[Array, "period agents slots"]
+    """B[i, j]: the weight that the neighbour in the slot gives to this agent."""
+    given: Float[Array, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
+
+    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        if self.given is not None:
+            pair = _rows(self.given, when.rounds)
+        else:
+            pair = _stack(_uniform(key, when.rounds, len(wiring.links), self.width, dtype))
+        return pair[:, wiring.link, wiring.direction] * wiring.filled[:, :, None]
+
+    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
+        if self.given is not None:
+            return raw
+        xp = raw.__array_namespace__()
+        b = self.towards[when.phases][:, :, :, None]
+        length = xp.sum(b * b, axis=2, keepdims=True)
+        along = xp.sum(b * raw, axis=2, keepdims=True) / xp.where(length > 0, length, 1)
+        # γ P u with P = I − bbᵀ/‖b‖², over the links that are active in the round.
+        return self.gamma[when.phases][:, :, None, None] * (b > 0) * (raw - b * along)
+
+    def size(self, wiring: Wiring) -> int:
+        return 2 * wiring.n * wiring.slots * self.width
+
+
+class Own(Draw):
+    """Noise that an agent draws for itself and nobody cancels."""
+
+    bound: Float[Array, ""]
+
+    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
+        return self.bound * draws
+
+    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
+        return raw
+
+    def size(self, wiring: Wiring) -> int:
+        return 2 * wiring.n * self.width
+
+
+def _uniform(key: tuple[Any, Any], rounds: Any, items: int, width: int, dtype: Any) -> tuple[Any, Any]:
+    """Two draws from [-1, 1] per round, item and coordinate, counted by round and by item · width + coordinate."""
+    xp = rounds.__array_namespace__()
+    place = xp.arange(items * width, dtype=np.uint32).reshape(1, items, width)
+    moment = xp.astype(rounds, np.uint32).reshape(-1, 1, 1)
+    return threefry.uniform(key, moment, place, dtype)
+
+
+def _rows(given: Any, rounds: Any) -> Any:
+    """The user's rows for these rounds: row k − 1 for round k, the only row for noise drawn once."""
+    xp = rounds.__array_namespace__()
+    return given[xp.clip(rounds - 1, 0, len(given) - 1)]
+
+
+def _stack(pair: tuple[Any, Any]) -> Any:
+    return pair[0].__array_namespace__().stack(pair, axis=2)
+
+
+def _sum_over_links(gained: Any, wiring: Wiring) -> Any:
+    xp = gained.__array_namespace__()
+    lower, higher = wiring.links[:, 0], wiring.links[:, 1]
+    total = xp.zeros((gained.shape[0], wiring.n, gained.shape[2]), dtype=gained.dtype)
+    if xp is np:
+        np.add.at(total, (slice(None), higher), gained)
+        np.subtract.at(total, (slice(None), lower), gained)
+        return total
+    return total.at[:, higher].add(gained).at[:, lower].add(-gained)

@@ -1,0 +1,1 @@
+"""What people look at after a run: figures, tables, and one page that holds them all."""

@@ -1,0 +1,126 @@
+"""What a run leaves behind: states, measurements, what was claimed, and what a coalition saw of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hocket.errors import NotRecorded
+from hocket.network import Network
+from hocket.theorems import Claim
+from hocket.view import View, look
+
+
+class Ending(Enum):
+    """How a run can end."""
+
+    CONVERGED = "converged"
+    OUT_OF_ROUNDS = "out of rounds"
+    DIVERGED = "diverged"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, when, and why."""
+
+    ending: Ending
+    round: int
+    detail: str = ""
+
+    def __str__(self) -> str:
+        words = "out of rounds after" if self.ending is Ending.OUT_OF_ROUNDS else f"{self.ending.value} at round"
+        return f"{words} {self.round}" + (f": {self.detail}" if self.detail else "")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise that was really there, measured at the recorded rounds, in units of a gradient."""
+
+    rms: float
+    """Root mean square of one coordinate (σ_d)."""
+    largest: float
+    """Largest norm of what hid one agent, or one word."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Every word said, and every pairwise draw."""
+
+    words: tuple[np.ndarray, ...]
+    """By exchange: (rounds, agents, dim) if the same was said to all, else (rounds, agents, slots, dim)."""
+    noise: dict[str, np.ndarray]
+    """By kind: (rounds, links, 2, width); one row for noise drawn once. Hand it back as `noise=` to replay."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run. All arrays are NumPy."""
+
+    x: Float[np.ndarray, "agents dim"]
+    """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient."""
+    gap: float
+    """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known."""
+    disagreement: float
+    """max_j ‖x_j − x̄‖."""
+    time_average: Float[np.ndarray, "agents dim"] | None
+    """Σ_k α_k x_k / Σ_k α_k for every agent, the subject of Theorem 3."""
+    infeasibility: float
+    """How far the farthest agent lies outside X."""
+    noise: Noise
+    outcome: Outcome
+    claim: Claim
+    """Which theorem covers the run."""
+    history: dict[str, np.ndarray]
+    """Measurements at thinned rounds: `round`, `gap`, `loss` (at the mean), `disagreement`, `noise_rms`, `noise_max`."""
+    network: Network
+    settings: dict[str, Any]
+    """Everything needed to say what was run: algorithm, step, rounds, seed, versions."""
+    remarks: tuple[str, ...] = ()
+    path: Float[np.ndarray, "rounds agents dim"] | None = None
+    """x_1 … x_{K+1}, if kept."""
+    transcript: Transcript | None = None
+    problem: Any = field(default=None, repr=False)
+
+    @property
+    def mean(self) -> Float[np.ndarray, " dim"]:
+        """x̄, the agents' average."""
+        return self.x.mean(axis=0)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self.history["round"][-1])
+
+    @property
+    def theorem(self) -> str | None:
+        """The theorem that covers this run, or None."""
+        return self.claim.theorem
+
+    def view(self, coalition: set[int]) -> View:
+        """Exactly what these agents saw together: words to or by them, noise on their links, their own states."""
+        if self.transcript is None or self.path is None:
+            raise NotRecorded("this run kept no words; run it again with keep='transcript' to look at it as a coalition")
+        return look(coalition, self.network, self.path, self.transcript.words, self.transcript.noise, self.problem)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the run into a folder: numbers in `run.npz`, words in `run.json`."""
+        from hocket.storage import save_run
+
+        return save_run(self, Path(folder))
+
+    @staticmethod
+    def load(folder: str | Path) -> Run:
+        """Read a run back. Objectives are code and are not stored: a loaded run has no `problem`."""
+        from hocket.storage import load_run
+
+        return load_run(Path(folder))
+
+    def __repr__(self) -> str:
+        gap = "unknown" if np.isnan(self.gap) else f"{self.gap:.3g}"
+        return f"<Run of {self.settings['algorithm']['name']} on {self.network.name}: {self.outcome}, gap {gap}>"

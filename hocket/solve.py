@@ -1,0 +1,127 @@
+"""`solve`: one problem, one network, one algorithm, one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+
+from hocket.algorithm import Algorithm, x_of
+from hocket.engines.checkpoint import Checkpoint
+from hocket.engines.prepare import prepare
+from hocket.engines.recording import Recorder
+from hocket.engines.simulator import Simulation, simulate
+from hocket.errors import BadInput, Diverged
+from hocket.job import Job
+from hocket.network import Network
+from hocket.problem import Problem
+from hocket.run import Ending, Noise, Outcome, Run, Transcript
+from hocket.settings import describe
+from hocket.steps import Power, Step
+from hocket.theorems import claim
+
+DEFAULT_STEP = Power(1.0, 20, 0.75)
+
+
+def solve(
+    problem: Problem,
+    network: Network | list[Network],
+    algorithm: Algorithm,
+    *,
+    rounds: int,
+    step: Step | float | Callable[[int], float] = DEFAULT_STEP,
+    seed: int = 0,
+    start: Any = None,
+    keep: Literal["metrics", "path", "transcript"] = "metrics",
+    engine: Literal["simulator", "exact"] = "simulator",
+    dtype: Any = np.float64,
+    grad_at: Literal["mixed", "projected"] = "mixed",
+    tolerance: float | None = None,
+    time_average: bool = True,
+    checkpoint: str | Path | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
+
+    `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
+    run stops at the first recorded round whose gap is below it. `checkpoint` names a folder in which the run keeps
+    its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    """
+    job = Job.asked(
+        problem, network, algorithm, step=step, rounds=rounds, seed=seed, start=start, dtype=dtype, grad_at=grad_at
+    )
+    _check_choices(keep, engine, tolerance, checkpoint)
+    if engine == "exact":
+        from hocket.engines.exact import play_exactly
+
+        return play_exactly(job)
+    folder = Path(checkpoint) if checkpoint is not None else None
+    # The user's own JAX configuration stays as it is: precision changes inside this block only.
+    with jax.enable_x64(job.dtype == np.float64):
+        program = prepare(job, algorithm.effective(), averaging=time_average)
+        recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
+        sim = simulate(
+            program,
+            job,
+            tolerance=tolerance,
+            checkpoint=Checkpoint(folder) if folder else None,
+            recorder=recorder,
+            progress=progress,
+        )
+        run = _report(job, sim, recorder, tolerance)
+    if run.outcome.ending is Ending.DIVERGED:
+        raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
+    return run
+
+
+def _check_choices(keep: str, engine: str, tolerance: float | None, checkpoint: Any) -> None:
+    if engine not in ("simulator", "exact"):
+        raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'exact'")
+    if keep not in ("metrics", "path", "transcript"):
+        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
+    if keep != "metrics" and checkpoint is not None:
+        raise BadInput("a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out")
+    if tolerance is not None and not tolerance > 0:
+        raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
+
+
+def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None) -> Run:
+    """Everything a run is asked for afterwards, as NumPy."""
+    x = np.asarray(x_of(sim.carry.state))
+    inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
+    history = sim.table()
+    averaged, noisy = sim.carry.weighted, history["noise_rms"][history["round"] > 0]
+    return Run(
+        x=x,
+        gap=float(history["gap"][-1]),
+        disagreement=float(history["disagreement"][-1]),
+        time_average=None if averaged is None else np.asarray(averaged / sim.carry.alphas),
+        infeasibility=float(np.linalg.norm(x - inside, axis=1).max()),
+        noise=Noise(float(np.sqrt(np.mean(noisy**2))) if len(noisy) else 0.0, float(history["noise_max"].max())),
+        outcome=_outcome(sim, tolerance),
+        claim=claim(job),
+        history=history,
+        network=job.own_network,
+        settings=describe(job),
+        remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
+        path=None if recorder is None else recorder.path(x),
+        transcript=Transcript(recorder.all_words(), recorder.all_noise()) if recorder and recorder.words else None,
+        problem=job.problem,
+    )
+
+
+def _outcome(sim: Simulation, tolerance: float | None) -> Outcome:
+    if sim.broken is not None:
+        agent, k = sim.broken
+        return Outcome(
+            Ending.DIVERGED,
+            k,
+            f"agent {agent}'s state is not finite, from its gradient or its objective; take smaller steps, "
+            "bound X, or look at its data",
+        )
+    if tolerance is not None and sim.gap <= tolerance:
+        return Outcome(Ending.CONVERGED, sim.done, f"gap below {tolerance:g}")
+    return Outcome(Ending.OUT_OF_ROUNDS, sim.done)

@@ -1,0 +1,100 @@
+"""Which convergence theorem of the paper covers a run, and why not where none does.
+
+Nothing is asserted: every assumption is derived from the problem, the network, the step and the algorithm, or
+reported as unknown. A run never claims a theorem other than the one derived here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket.algorithms import Centralised, Dgd, FunctionSharing, RssLb, RssNb
+from hocket.job import Job
+
+COVERED = (Dgd, RssNb, RssLb, FunctionSharing)
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One hypothesis of a theorem; `holds` is None where it cannot be derived."""
+
+    name: str
+    holds: bool | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a theorem says about a run."""
+
+    theorem: str | None
+    """The theorem that applies, or None."""
+    statement: str
+    assumptions: tuple[Assumption, ...]
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+def claim(job: Job) -> Claim:
+    """The theorem that covers this run, with every assumption and how it was derived."""
+    algorithm, step = job.algorithm, job.step
+    assumptions = _assumptions(job)
+    broken = [a for a in assumptions if a.holds is False]
+    if broken:
+        return Claim(None, f"no theorem: {broken[0].why}", assumptions)
+    conditions = step.conditions()
+    if conditions.non_increasing and conditions.sum_diverges and conditions.squares_summable:
+        return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
+    if conditions.is_inverse_sqrt:
+        if not isinstance(algorithm, RssNb | RssLb | Dgd):
+            return Claim(None, f"no theorem: Theorem 3 is stated for RSS, not for {type(algorithm).__name__}", assumptions)
+        return _claimed("Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions)
+    if conditions.squares_summable is None:
+        why = f"whether {step} has Σα_k = ∞ and Σα_k² < ∞ cannot be derived from a callable"
+    else:
+        why = f"{step} does not satisfy Σα_k = ∞ and Σα_k² < ∞ (Theorem 1: 1/2 < p ≤ 1)"
+    return Claim(None, f"no theorem: {why}", assumptions)
+
+
+def _claimed(theorem: str, statement: str, assumptions: tuple[Assumption, ...]) -> Claim:
+    unknown = [a.name for a in assumptions if a.holds is None]
+    condition = f", provided that {' and '.join(unknown)}" if unknown else ""
+    return Claim(theorem, f"{theorem}: {statement}{condition}", assumptions)
+
+
+def _assumptions(job: Job) -> tuple[Assumption, ...]:
+    problem, network, algorithm, grad_at = job.problem, job.network, job.algorithm, job.grad_at
+    centralised = isinstance(algorithm, Centralised)
+    covered = isinstance(algorithm, COVERED)
+    name = type(algorithm).__name__
+    constants = problem.constants()
+    regular = True if constants.L is not None and constants.N is not None else None
+    return (
+        Assumption(
+            "the algorithm is one of the paper's",
+            covered,
+            f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
+            + (", being a single agent" if centralised else ""),
+        ),
+        Assumption(
+            "X is compact and convex",
+            problem.feasible.bounded,
+            f"X is {problem.feasible}" + ("" if problem.feasible.bounded else ", which is unbounded"),
+        ),
+        Assumption(
+            "the sum of the objectives is convex",
+            problem.convex,
+            {True: "it is", False: "the objectives are not convex", None: "not known"}[problem.convex],
+        ),
+        Assumption(
+            "gradients are bounded and Lipschitz where they are taken",
+            regular,
+            f"L = {constants.L}, N = {constants.N} on X" + (", taken at P_X(v)" if grad_at == "projected" else ""),
+        ),
+        Assumption(
+            "every B_k has the graph's support",
+            network.constant_support,
+            "weights are positive on every link" if network.constant_support else "some links are silent in some rounds",
+        ),
+    )

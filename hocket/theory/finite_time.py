@@ -1,0 +1,156 @@
+"""Theorem 3: how far the α-weighted time average of any agent can be from the optimum after T rounds."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Unpack
+
+import numpy as np
+from scipy.special import erf
+
+from hocket.algorithm import Algorithm
+from hocket.errors import BadInput
+from hocket.network import Network
+from hocket.problem import Problem
+from hocket.theory.assumptions import INVERSE_SQRT, require_inverse_sqrt
+from hocket.theory.bound import Bound
+from hocket.theory.lemmas import Mixing
+from hocket.theory.quantities import Known, Quantities, gather
+from hocket.theory.spectral import QUANTITIES as SPECTRAL_QUANTITIES
+from hocket.theory.spectral import spectral_terms, sums_after
+
+Kind = Literal["literal", "corrected", "spectral"]
+KINDS = {
+    "literal": "Theorem 3 with the constants as printed, which the printed proof does not quite give",
+    "corrected": "Theorem 3 corrected: f is nL-Lipschitz, and C11 has the term it lacks",
+    "spectral": "the paper's proof with λ in place of θβ^k",
+}
+PAPER_QUANTITIES = ("n", "rho", "L", "N", "delta", "diameter", "start_norm", "start_spread")
+
+HEAD = 1000
+"""Terms of C0 that are added one by one; from there on an integral is exact to rounding."""
+
+
+def finite_time(
+    kind: Kind,
+    problem: Problem | None = None,
+    network: Network | list[Network] | None = None,
+    algorithm: Algorithm | None = None,
+    *,
+    rounds: int,
+    step: Any = INVERSE_SQRT,
+    start: Any = None,
+    grad_at: str = "mixed",
+    **quantities: Unpack[Quantities],
+) -> Bound:
+    """A bound on f(x̂_T^j) − f* for every agent j, x̂_T its α-weighted time average over T rounds.
+
+    Choose `spectral`: it holds for any step and is by far the tightest. `literal` is Theorem 3 as the paper prints it,
+    `corrected` what its proof gives; both are for α_k = 1/√k. Plain numbers: n, rho, L, N, delta, diameter,
+    start_norm, start_spread; for `spectral` n, lam, L, N, diameter, eta1_sq, phi1 and delta, or `noise` as realised.
+
+    >>> numbers = dict(n=5, rho=0.25, L=6, N=14, delta=1, diameter=2, start_norm=1, start_spread=1)
+    >>> round(finite_time("literal", rounds=10_000, **numbers).value, 4)
+    309392.5757
+    """
+    check_kind(kind)
+    known = gather(
+        problem,
+        network,
+        algorithm,
+        of=f"the {kind} finite-time bound",
+        step=step,
+        rounds=rounds,
+        start=start,
+        grad_at=grad_at,
+        given=quantities,
+    )
+    return bound_after(kind, known, known.rounds)
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind that does not exist."""
+    if kind not in KINDS:
+        raise BadInput(f"kind = {kind!r}; choose one of {', '.join(map(repr, KINDS))}")
+
+
+def numbers_for(kind: Kind, known: Known) -> dict[str, float]:
+    """What a kind of bound is computed from; refuses a step that the kind does not cover."""
+    if kind != "spectral":
+        require_inverse_sqrt(known.step)
+    names = SPECTRAL_QUANTITIES if kind == "spectral" else PAPER_QUANTITIES
+    return known.need(*names, of=f"the {kind} finite-time bound")
+
+
+def bound_after(kind: Kind, known: Known, rounds: int) -> Bound:
+    """The bound after this many rounds."""
+    numbers = numbers_for(kind, known)
+    if kind == "spectral":
+        constants = spectral_terms(sums_after(known.step, numbers["lam"], rounds), numbers)
+        value = sum(constants.values())
+    else:
+        constants = paper_constants(rounds, numbers, corrected=kind == "corrected")
+        value = paper_value(rounds, constants)
+    return Bound(
+        value=float(value),
+        kind=kind,
+        statement=f"max_j f(x̂_T^j) − f* at T = {rounds} ({KINDS[kind]})",
+        constants={name: float(constant) for name, constant in constants.items()},
+        quantities=numbers,
+        provided=known.provided,
+        trivial=numbers["n"] * numbers["L"] * numbers["diameter"],
+    )
+
+
+def paper_value(rounds: Any, C: dict[str, Any]) -> Any:
+    """The last line of the appendix's proof."""
+    T = np.asarray(rounds, dtype=np.float64)
+    log, root = np.log(T), np.sqrt(T)
+    return (C["C11"] + C["C12"] * log) / root + (C["C8"] + (C["C9"] + C["C10"]) * log) / (2 * root)
+
+
+def paper_constants(rounds: Any, numbers: dict[str, float], *, corrected: bool) -> dict[str, Any]:
+    """β, θ, D0 and C0 … C12 of the appendix, for one T or an array of them."""
+    n, rho, L, N, delta, diameter, start_norm, start_spread = (numbers[name] for name in PAPER_QUANTITIES)
+    mixing = Mixing.of(n, rho)
+    T = np.asarray(rounds, dtype=np.float64)
+    push = L + delta
+    C = {"beta": mixing.beta, "theta": mixing.theta, "D0": n * diameter**2}
+    C["C0"] = discounted_steps(T, mixing.decay)
+    C["C1"] = mixing.beta * -np.expm1(-mixing.decay * (T - 1)) / -np.expm1(-mixing.decay)
+    # eq. (FTR7): Σ α_k max_j ‖δ_k^j‖ ≤ base + slope · log T, with α_1 = 1.
+    at_start = start_spread + n * mixing.theta * C["C0"] * start_norm
+    slope = n * mixing.theta * push * C["C1"] + 2 * push
+    base = at_start + slope
+    weight = 2 * n * (L + N / 2 + delta)
+    squares = n * (push**2 + N * delta)
+    C["C2"], C["C3"], C["C4"] = N * delta + N * base, N * delta, N * slope
+    C["C5"], C["C6"], C["C7"] = weight * base + squares, squares, weight * slope
+    for i in range(3):  # C8 … C10
+        C[f"C{8 + i}"] = C["D0"] * C[f"C{2 + i}"] + C[f"C{5 + i}"] + (C["D0"] if i == 0 else 0)
+    if corrected:
+        C["C11"], C["C12"] = n * L * base, n * L * slope
+    else:
+        C["C11"], C["C12"] = L * (at_start + 2 * push), L * slope
+    return C
+
+
+def discounted_steps(T: Any, decay: float) -> Any:
+    """C0 = Σ_{k=1}^{T−1} β^k/√(k+1), β = exp(−decay), in the same time for any T.
+
+    The first terms are added, the rest is Euler and Maclaurin's formula, whose next term is below 1e-12 of these.
+    """
+    k = np.arange(1, HEAD + 1)
+    head = np.concatenate([[0.0], np.cumsum(np.exp(-decay * k) / np.sqrt(k + 1))])
+    last = np.maximum(T - 1, HEAD)
+
+    def integral(b: Any) -> Any:
+        return np.exp(decay) * np.sqrt(np.pi / decay) * erf(np.sqrt(decay * (b + 1)))
+
+    def term(b: Any) -> Any:
+        return np.exp(-decay * b) / np.sqrt(b + 1)
+
+    def correction(b: Any) -> Any:
+        return term(b) / 2 - term(b) * (decay + 0.5 / (b + 1)) / 12
+
+    tail = integral(last) - integral(HEAD) + correction(last) - correction(HEAD)
+    return head[np.minimum(T - 1, HEAD).astype(np.int64)] + tail

@@ -1,0 +1,160 @@
+"""What a kept run really did, in the words of the lemmas: δ_k, η²_k, ξ²_k, f(x̄_k), the time averages, the noise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
+from hocket.errors import BadInput, NotRecorded
+from hocket.network import Network
+from hocket.problem import Problem
+from hocket.run import Run
+from hocket.steps import Constant, Power, Step, as_step
+
+Series = Float[np.ndarray, " rounds"]
+
+_NUMBER = r"(?:np\.float64\()?(?:Fraction\((-?\d+), (\d+)\)|([-+.\de]+))\)?"
+_STEPS = {"Power": Power, "Constant": Constant}
+_ALGORITHMS = {kind.__name__: kind for kind in (Dgd, RssNb, RssLb, FunctionSharing)}
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A run of K rounds as the lemmas see it. Row k − 1 is round k."""
+
+    problem: Problem
+    network: Network
+    step: Step
+    path: Float[np.ndarray, "states agents dim"]
+    """x_1 … x_{K+1}."""
+
+    @property
+    def rounds(self) -> int:
+        return len(self.path) - 1
+
+    @property
+    def alpha(self) -> Series:
+        return self.step.table(1, self.rounds)
+
+    @property
+    def mean(self) -> Float[np.ndarray, "states dim"]:
+        """x̄_1 … x̄_{K+1}."""
+        return self.path.mean(axis=1)
+
+    @property
+    def spread(self) -> Float[np.ndarray, " states"]:
+        """max_j ‖δ_k^j‖."""
+        return np.linalg.norm(self.path - self.mean[:, None], axis=2).max(axis=1)
+
+    @property
+    def size(self) -> float:
+        """The largest ‖x‖² summed over agents: what rounding in η² is relative to."""
+        return float((self.path**2).sum(axis=(1, 2)).max() + (self.optimum**2).sum() * self.network.n)
+
+    @property
+    def optimum(self) -> Float[np.ndarray, " dim"]:
+        """x*, the y of Lemma 2."""
+        best = self.problem.best
+        if best is None or best.x is None:
+            raise BadInput("the optimum x* is not known; declare optimum= on the problem")
+        return np.asarray(best.x, dtype=np.float64)
+
+    @property
+    def distance(self) -> Float[np.ndarray, " states"]:
+        """η²_k = Σ_j ‖x_k^j − x*‖²."""
+        return ((self.path - self.optimum) ** 2).sum(axis=(1, 2))
+
+    @property
+    def mixed_distance(self) -> Series:
+        """ξ²_k = Σ_j ‖v̂_k^j − x*‖², after mixing without noise."""
+        return ((mixed(self.network, self.path[:-1]) - self.optimum) ** 2).sum(axis=(1, 2))
+
+    @property
+    def value_at_mean(self) -> Series:
+        """f(x̄_k)."""
+        return totals(self.problem, self.mean[:-1])
+
+    @property
+    def value_of_average(self) -> Series:
+        """max_j f(x̂_T^j) of the time averages over the first T rounds."""
+        weights = self.alpha[:, None, None]
+        averages = np.cumsum(weights * self.path[:-1], axis=0) / np.cumsum(weights, axis=0)
+        return totals(self.problem, averages.reshape(-1, self.problem.dim)).reshape(self.rounds, -1).max(axis=1)
+
+
+def measure(run: Run, step: Any = None) -> Measured:
+    """Open a kept run; `step` is needed only where the run's settings cannot say it, as for a callable."""
+    if run.path is None:
+        raise NotRecorded("this run kept no states; run it again with keep='path' or keep='transcript'")
+    if run.problem is None:
+        raise NotRecorded("a run loaded from disk has no objectives; monitor it where it was run")
+    used = _read_step(run.settings["step"]) if step is None else as_step(step)
+    if used is None:
+        raise BadInput(f"the step of this run is {run.settings['step']}, a callable; pass it again as step=")
+    return Measured(run.problem, run.network, used, np.asarray(run.path, dtype=np.float64))
+
+
+def algorithm_of(run: Run) -> tuple[Algorithm, bool]:
+    """The algorithm that a run's settings describe, and whether the user brought its noise."""
+    parameters = dict(run.settings["algorithm"])
+    kind = _ALGORITHMS[parameters.pop("name")]
+    own_noise = parameters.pop("noise", None) is not None
+    return kind(**parameters), own_noise
+
+
+def mixed(network: Network, rows: Float[np.ndarray, "rounds agents dim"]) -> Float[np.ndarray, "rounds agents dim"]:
+    """B_k applied to the rows of round k, k = 1, 2, …"""
+    out = np.empty_like(rows)
+    for phase in range(network.period):
+        out[phase :: network.period] = network.B_at(phase + 1) @ rows[phase :: network.period]
+    return out
+
+
+def mixed_noise(run: Run, alpha: Series) -> Series:
+    """max_j ‖e_k^j‖ of every round: what noise added to an agent's mix, in units of a gradient."""
+    if run.transcript is None or run.path is None:
+        raise NotRecorded("this run kept no words; run it again with keep='transcript'")
+    words, states = np.asarray(run.transcript.words[0]), np.asarray(run.path)[:-1]
+    if words.ndim == 3:
+        added = mixed(run.network, words - states)
+    else:
+        added = np.zeros_like(states)
+        weight = [run.network.B_at(phase + 1) for phase in range(run.network.period)]
+        phases = np.arange(len(states)) % run.network.period
+        for j in range(run.network.n):
+            for slot, i in enumerate(run.network.neighbours(j)):
+                share = np.array([B[i, j] for B in weight])[phases]
+                added[:, i] += share[:, None] * (words[:, j, slot] - states[:, j])
+    return np.linalg.norm(added, axis=2).max(axis=1) / alpha
+
+
+def totals(problem: Problem, points: Float[np.ndarray, "points dim"]) -> Float[np.ndarray, " points"]:
+    """f = Σ_j f_j at many points."""
+    with jax.enable_x64(True):
+        pooled = jax.tree.map(jnp.asarray, problem.pooled().astype(np.float64))
+        return problem.n * np.asarray(_means(pooled, jnp.asarray(points)))
+
+
+@eqx.filter_jit
+def _means(pooled: Problem, points: Any) -> Any:
+    return jax.lax.map(pooled.total, points, batch_size=1024)
+
+
+def _read_step(words: str) -> Step | None:
+    """The step that settings describe, such as "Power(a=1.0, b=20, p=0.75)"; None for a callable."""
+    outer = re.fullmatch(r"(\w+)\((.*)\)", words)
+    kind = _STEPS.get(outer[1]) if outer else None
+    if outer is None or kind is None:
+        return None
+    pairs = re.findall(rf"(\w+)={_NUMBER}", outer[2])
+    return kind(**{name: Fraction(int(top), int(low)) if low else float(n) for name, top, low, n in pairs})

@@ -1,0 +1,217 @@
+"""The numbers that bounds are made of: from a problem, a network and an algorithm, or plainly from the user.
+
+Nothing is guessed. What a problem does not know and the user did not say is an error that names it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, TypedDict
+
+import numpy as np
+import scipy
+
+from hocket.algorithms import FunctionSharing
+from hocket.errors import BadInput, NoTheorem
+from hocket.job import Job
+from hocket.steps import Step, as_step
+from hocket.theorems import claim
+from hocket.theory.assumptions import refuse_broken, underived
+from hocket.theory.noise_functions import added_constants
+from hocket.weights import norm_off_average
+
+
+class Quantities(TypedDict, total=False):
+    """What can be said in plain numbers; it takes precedence over what a problem would supply."""
+
+    n: int
+    rho: float
+    lam: float
+    L: float
+    N: float
+    delta: float
+    noise: float
+    diameter: float
+    start_norm: float
+    start_spread: float
+    eta1_sq: float
+    phi1: float
+
+
+MEANING = {
+    "n": "the number of agents; pass n=",
+    "rho": "ρ, the smallest non-zero weight; pass rho=",
+    "lam": "λ = ‖B − 11ᵀ/n‖₂; pass lam=, for example network.lam",
+    "L": "a bound on every agent's ‖∇f_j‖; pass L=, or declare lipschitz= on the problem",
+    "N": "a Lipschitz constant of every agent's ∇f_j; pass N=, or declare smoothness= on the problem",
+    "delta": "Δ, the bound on the noise; pass delta=",
+    "noise": "e, a bound on the noise after mixing; pass noise= or delta=",
+    "diameter": "the largest distance between two points of X; pass diameter=",
+    "start_norm": "max_j ‖x_1^j‖; pass start_norm=",
+    "start_spread": "max_j ‖δ_1^j‖, how far the farthest agent starts from the mean; pass start_spread=",
+    "eta1_sq": "η₁² = Σ_j ‖x_1^j − x*‖²; pass eta1_sq=",
+    "phi1": "φ₁ = ‖δ_1‖_F, the start's disagreement; pass phi1=",
+}
+
+
+@dataclass(frozen=True)
+class Known:
+    """Where the numbers come from. `need` looks them up when they are asked for, and only then."""
+
+    given: Quantities
+    step: Step
+    rounds: int
+    job: Job | None = None
+    provided: tuple[str, ...] = ()
+
+    def need(self, *names: str, of: str) -> dict[str, float]:
+        """The named quantities; an error names those that nobody supplied, and what to do about it."""
+        found = {name: self.find(name) for name in names}
+        missing = [name for name, value in found.items() if value is None]
+        if missing:
+            lines = "; ".join(f"{name} is not known: {MEANING[name]}" for name in missing)
+            raise BadInput(f"{of} cannot be computed: {lines}")
+        return {name: value for name, value in found.items() if value is not None}
+
+    def find(self, name: str) -> float | None:
+        """One quantity, or None where nobody knows it."""
+        if name in self.given:
+            return self.given[name]
+        if name == "noise":
+            return self.find("delta")
+        return None if self.job is None else _SUPPLY[name](self)
+
+    def with_delta(self, delta: float) -> Known:
+        """The same with another noise bound."""
+        return replace(self, given={**self.given, "delta": delta})
+
+    @cached_property
+    def gradients(self) -> tuple[float | None, float | None]:
+        """L and N of what the agents descend, wherever they take gradients [decisions 8 and 10]."""
+        job = self._job
+        delta = 0.0 if job.grad_at == "projected" else self.need("delta", of="L and N where noise carries states")["delta"]
+        constants = job.problem.constants(inflate=self._largest_step * delta)
+        if not isinstance(job.algorithm, FunctionSharing):
+            return constants.L, constants.N
+        slope, bend = added_constants(job.algorithm, job.plan, job.problem.feasible)
+        return (
+            None if constants.L is None else constants.L + slope,
+            None if constants.N is None else constants.N + bend,
+        )
+
+    @property
+    def noise_bound(self) -> float | None:
+        """Δ of the algorithm; None where the user's own noise takes its place."""
+        algorithm = self._job.algorithm
+        if isinstance(algorithm, FunctionSharing):
+            return 0.0  # what it says is its state; the noise is in its objective
+        if getattr(algorithm, "noise", None) is not None:
+            return None
+        return float(getattr(algorithm, "delta", 0.0))
+
+    @property
+    def start_deviation(self) -> np.ndarray:
+        """δ_1, how far each agent starts from the mean."""
+        start = self._job.start
+        return start - start.mean(axis=0)
+
+    @property
+    def start_distance(self) -> float:
+        """η₁²: to the optimum where it is known for sure, else the most that X allows."""
+        job, best = self._job, self._job.problem.best
+        if best is not None and best.x is not None and best.certain:
+            return float(((job.start - best.x) ** 2).sum())
+        return job.network.n * job.problem.feasible.diameter(job.problem.dim) ** 2
+
+    @property
+    def mixing(self) -> float:
+        """λ of the phase that mixes worst."""
+        network = self._job.network
+        if network.period == 1:
+            return network.lam
+        phases = (scipy.sparse.csr_array(network.B_at(k)) for k in range(1, network.period + 1))
+        return max(norm_off_average(B) for B in phases)
+
+    @property
+    def _job(self) -> Job:
+        assert self.job is not None
+        return self.job
+
+    @property
+    def _largest_step(self) -> float:
+        return self.step(1) if self.step.conditions().non_increasing else float(self.step.table(1, self.rounds).max())
+
+
+_SUPPLY: dict[str, Callable[[Known], float | None]] = {
+    "n": lambda known: known._job.network.n,
+    "rho": lambda known: known._job.network.rho,
+    "lam": lambda known: known.mixing,
+    "L": lambda known: known.gradients[0],
+    "N": lambda known: known.gradients[1],
+    "delta": lambda known: known.noise_bound,
+    "diameter": lambda known: known._job.problem.feasible.diameter(known._job.problem.dim),
+    "start_norm": lambda known: float(np.linalg.norm(known._job.start, axis=1).max()),
+    "start_spread": lambda known: float(np.linalg.norm(known.start_deviation, axis=1).max()),
+    "eta1_sq": lambda known: known.start_distance,
+    "phi1": lambda known: float(np.linalg.norm(known.start_deviation)),
+}
+
+
+def gather(
+    problem: Any,
+    network: Any,
+    algorithm: Any,
+    *,
+    of: str,
+    step: Any,
+    rounds: Any,
+    start: Any = None,
+    grad_at: str = "mixed",
+    given: Quantities,
+) -> Known:
+    """Check what was handed over and say where each number will come from."""
+    if isinstance(rounds, bool) or not isinstance(rounds, Integral) or rounds < 1:
+        raise BadInput(f"{of} is asked for {rounds} rounds; give a whole number of at least 1")
+    _check_numbers(given)
+    rounds, schedule = int(rounds), as_step(step)
+    subjects = {"problem": problem, "network": network, "algorithm": algorithm}
+    absent = [name for name, subject in subjects.items() if subject is None]
+    if len(absent) == len(subjects):
+        if start is not None:
+            raise BadInput("start= needs a problem; with plain numbers say start_norm= and the like")
+        return Known(given, schedule, rounds)
+    if absent:
+        raise BadInput(f"{of}: the {absent[0]} is missing; give problem, network and algorithm, or plain numbers only")
+    job = Job.asked(problem, network, algorithm, step=schedule, rounds=1, start=start, grad_at=grad_at)
+    assumptions = claim(job).assumptions
+    refuse_broken(assumptions, of)
+    regular = "L" in given and "N" in given
+    unknown = tuple(name for name in underived(assumptions) if not (regular and name.startswith("gradients")))
+    own_noise = getattr(algorithm, "noise", None) is not None and not isinstance(algorithm, FunctionSharing)
+    return Known(given, schedule, rounds, job, unknown + (("your own noise cancels",) if own_noise else ()))
+
+
+def _check_numbers(given: Quantities) -> None:
+    for name, value in given.items():
+        if name not in MEANING:
+            near = difflib.get_close_matches(name, MEANING, n=1, cutoff=0.3)
+            raise BadInput(
+                f"{name}= is no quantity of a bound" + (f"; did you mean {near[0]}=?" if near else "")
+            )
+        if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+            raise BadInput(f"{name} = {value!r}; it must be a number: {MEANING[name]}")
+        if name == "diameter" and value == math.inf:
+            raise NoTheorem("every bound assumes that X is compact, but diameter = inf; use a bounded X")
+        if not (value >= 0 and math.isfinite(value)):
+            raise BadInput(f"{name} = {value}; it must be finite and not negative: {MEANING[name]}")
+        if name == "n" and not (value >= 1 and value == int(value)):
+            raise BadInput(f"n = {value}; give a whole number of agents, at least 1")
+        if name == "rho" and not 0 < value <= 1:
+            raise BadInput(f"rho = {value}; the smallest non-zero weight lies above 0 and is at most 1")
+        if name == "lam" and not value < 1:
+            raise NoTheorem(f"every bound assumes a connected network, but lam = {value}; it must be below 1")

@@ -1,0 +1,68 @@
+"""Every algorithm, one row each: a row enrols it in every law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+import hocket as hk
+
+
+@dataclass(frozen=True)
+class Row:
+    """An algorithm and what the laws may expect of it."""
+
+    name: str
+    build: Callable[[float], hk.Algorithm]
+    """The algorithm at a noise level."""
+    cancels: bool = True
+    """Whether its noise sums to zero over the network."""
+    bounded: bool = True
+    """Whether what it adds to a word, divided by the step, stays within the level."""
+    decentralised: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ROWS = [
+    Row("dgd", lambda level: hk.Dgd()),
+    Row("rss-nb", lambda level: hk.RssNb(level)),
+    Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper")),
+    Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
+    Row("rss-lb", lambda level: hk.RssLb(level)),
+    Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
+    Row("fs-cosine", lambda level: hk.FunctionSharing(2, level, family="cosine")),
+    Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
+    Row("centralised", lambda level: hk.Centralised(), decentralised=False),
+]
+DECENTRALISED = [row for row in ROWS if row.decentralised]
+CANCELLING = [row for row in DECENTRALISED if row.cancels]
+
+
+AGENTS = 6
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> hk.Network:
+    """A random connected graph with at least two neighbours for everybody: a ring and two chords, numbered at random.
+
+    All have equally many agents and links, so that few programs are compiled for many graphs.
+    """
+    order = draw(st.permutations(range(AGENTS)))
+    first, second = draw(st.sampled_from([((0, 2), (3, 5)), ((0, 3), (1, 4)), ((0, 2), (0, 3)), ((0, 2), (2, 4))]))
+    ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
+    edges = [(order[i], order[j]) for i, j in [*ring, first, second]]
+    return hk.Network.from_edges(edges, weights=draw(st.sampled_from(["paper", "metropolis"])))
+
+
+def quadratics(n: int, dim: int, seed: int) -> hk.Problem:
+    """Well-conditioned quadratics whose minimisers differ from agent to agent."""
+    rng = np.random.default_rng(seed)
+    curvature = rng.uniform(0.5, 1.5, size=(n, dim))
+    centre = rng.uniform(-1, 1, size=(n, dim))
+    coefficients = np.stack([curvature * centre**2, -2 * curvature * centre, curvature], axis=1)
+    return hk.polynomials(coefficients, box=(-5, 5), dim=dim)

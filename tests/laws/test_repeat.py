@@ -1,0 +1,82 @@
+"""The same seed gives the same bits: again, in a sweep, after a break, and without compiling twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hocket as hk
+from hocket.engines.simulator import advance
+from tests.laws.table import DECENTRALISED, ROWS, networks, quadratics
+
+STEP = hk.Power(1.0, 5, 0.75)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+@given(network=networks(), seed=st.integers(0, 2**32))
+def test_same_seed_same_bits(row, network, seed):
+    problem = quadratics(network.n, 2, 1)
+    first, second = (hk.solve(problem, network, row.build(1.0), step=STEP, rounds=40, seed=seed) for _ in range(2))
+    np.testing.assert_array_equal(first.x, second.x)
+    np.testing.assert_array_equal(first.time_average, second.time_average)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+@given(network=networks(), seed=st.integers(0, 2**32), cut=st.integers(1, 699))
+def test_a_resumed_run_equals_an_unbroken_one(row, network, seed, cut, tmp_path_factory):
+    problem, folder = quadratics(network.n, 2, 1), tmp_path_factory.mktemp("checkpoint")
+    common = dict(step=STEP, seed=seed)
+    whole = hk.solve(problem, network, row.build(1.0), rounds=700, **common)
+    hk.solve(problem, network, row.build(1.0), rounds=cut, checkpoint=folder, **common)
+    resumed = hk.solve(problem, network, row.build(1.0), rounds=700, checkpoint=folder, **common)
+    np.testing.assert_array_equal(whole.x, resumed.x)
+    np.testing.assert_array_equal(whole.time_average, resumed.time_average)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+@given(network=networks(), seed=st.integers(0, 2**32))
+def test_a_sweep_repeats_its_single_runs(row, network, seed):
+    problem = quadratics(network.n, 2, 1)
+    many = hk.sweep(problem, network, row.build(1.0), seeds=[seed, seed + 1], step=STEP, rounds=60)
+    single = hk.solve(problem, network, row.build(1.0), step=STEP, rounds=60, seed=seed + 1)
+    np.testing.assert_allclose(many.x[1], single.x, atol=1e-13)  # 60 rounds, two orders of summation
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_a_path_repeats_the_run(row):
+    network, problem = hk.Network.harary(3, 6), quadratics(6, 2, 1)
+    plain = hk.solve(problem, network, row.build(1.0), step=STEP, rounds=300, seed=3)
+    kept = hk.solve(problem, network, row.build(1.0), step=STEP, rounds=300, seed=3, keep="path")
+    np.testing.assert_allclose(kept.path[-1], plain.x, atol=1e-13)
+    assert len(kept.path) == 301
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_changing_numbers_compiles_nothing(row):
+    network = hk.Network.cycle(6)
+
+    def play(level: float, seed: int, rounds: int, step: hk.Power, weights: str) -> None:
+        hk.solve(
+            quadratics(6, 2, seed), hk.Network.cycle(6, weights=weights), row.build(level), step=step, rounds=rounds, seed=seed
+        )
+
+    play(1.0, 0, 100, STEP, "paper")
+    compiled = advance._cached._cache_size()
+    play(2.5, 7, 333, hk.Power(0.3, 2, 0.9), "metropolis")
+    assert advance._cached._cache_size() == compiled
+    del network
+
+
+@pytest.mark.parametrize("row", DECENTRALISED, ids=str)
+def test_float32_is_close_and_leaves_jax_alone(row):
+    import jax.numpy as jnp
+
+    network, problem = hk.Network.cycle(5), quadratics(5, 2, 1)
+    single = hk.solve(problem, network, row.build(0.0), step=STEP, rounds=200, dtype=np.float32)
+    double = hk.solve(problem, network, row.build(0.0), step=STEP, rounds=200)
+    assert single.x.dtype == np.float32
+    assert double.x.dtype == np.float64
+    np.testing.assert_allclose(single.x, double.x, atol=1e-5)
+    assert jnp.ones(2).dtype == jnp.float32

@@ -8,7 +8,7 @@ Names are loaded when first used, so that importing the package is quick.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 _HOME = {
     "Ball": "sets",
@@ -38,15 +38,19 @@ _HOME = {
     "polynomials": "standard_problems",
     "Run": "run",
     "View": "view",
-    "solve": "solve",
-    "Sweep": "sweep",
-    "sweep": "sweep",
+    "solve": "solving",
+    "Sweep": "sweeping",
+    "sweep": "sweeping",
 }
-__all__ = sorted(_HOME)  # noqa: PLE0605
+_PARTS = {"theory"}
+"""Packages that are reached as attributes, `hk.theory.lemma1`."""
+__all__ = sorted([*_HOME, *_PARTS])
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return importlib.import_module(f"hocket.{name}")
     if name not in _HOME:
         raise AttributeError(f"hocket has no {name!r}")
     value = getattr(importlib.import_module(f"hocket.{_HOME[name]}"), name)
@@ -55,4 +59,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_PARTS})

@@ -72,6 +72,4 @@ class Agent:
         gradient = self.gradient(v)
         if plus is not None:
             gradient = gradient + plus(v)
-        target = v - self.step(k) * gradient
-        # An infinite target must not be clipped into X as if nothing had happened: 0 · ∞ is NaN, and that is found.
-        return self.feasible.project(target) + 0 * target
+        return self.feasible.project(v - self.step(k) * gradient)

@@ -18,10 +18,7 @@ Messages name the culprit, the limit and the cure. The command line prints them 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from hocket.run import Run
+from typing import Any
 
 
 class HocketError(Exception):
@@ -59,11 +56,11 @@ class NotRecorded(HocketError):
 class RunStopped(HocketError):
     """A run ended before its last round; `checkpoint` says where it can be taken up again."""
 
-    def __init__(self, message: str, *, round: int, run: Run | None = None, checkpoint: Path | None = None):
+    def __init__(self, message: str, *, round: int, run: Any = None, checkpoint: Path | None = None):
         super().__init__(message)
         self.round = round
         self.run = run
-        """What was reached: the last good states and all measurements."""
+        """The `Run` up to here: the last good states and all measurements."""
         self.checkpoint = checkpoint
 
 

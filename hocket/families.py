@@ -73,7 +73,9 @@ class CosineFamily(Family):
 def _of_degree(name: str, only: int) -> Callable[[int], Family]:
     def build(degree: int) -> Family:
         if degree != only:
-            raise BadAlgorithm(f"the {name} family has degree {only}, not {degree}; or use family='polynomial'")
+            raise BadAlgorithm(
+                f"the {name} family has degree {only}, not {degree}; or use family='polynomial'"
+            )
         return PolynomialFamily(degree)
 
     return build

@@ -46,7 +46,9 @@ class Job:
         """Check what the user asked for; errors name the culprit."""
         network = Network.varying(network) if isinstance(network, list | tuple) else network
         if problem.n != network.n:
-            raise BadInput(f"the problem has {problem.n} agents and the network {network.n}; they must be the same agents")
+            raise BadInput(
+                f"the problem has {problem.n} agents and the network {network.n}; they must be the same agents"
+            )
         if not isinstance(rounds, int | np.integer) or rounds < 1:
             raise BadInput(f"rounds = {rounds}; a run needs at least one round")
         if rounds >= 1 << 30:
@@ -56,10 +58,22 @@ class Job:
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
-            raise BadInput(f"grad_at = {grad_at!r}; gradients are taken at the 'mixed' state v or at its 'projected' one")
+            raise BadInput(
+                f"grad_at = {grad_at!r}; gradients are taken at the 'mixed' state v or at its 'projected' one"
+            )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        job = Job(problem, network, algorithm, as_step(step), int(rounds), int(seed), first, np.dtype(dtype), grad_at)
+        job = Job(
+            problem,
+            network,
+            algorithm,
+            as_step(step),
+            int(rounds),
+            int(seed),
+            first,
+            np.dtype(dtype),
+            grad_at,
+        )
         algorithm.check(job.plan)
         return job
 

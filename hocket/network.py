@@ -222,6 +222,13 @@ class Network:
             raise BadNetwork(f"rounds count from 1, got k={k}")
         return self._sparse((k - 1) % self.period).toarray()
 
+    @classmethod
+    def restored(
+        cls, links: np.ndarray, own: np.ndarray, weight: np.ndarray, *, name: str = "custom"
+    ) -> Network:
+        """A network from its own arrays, as a stored run holds them; they were checked when it was built."""
+        return object.__new__(cls)._fill(own.shape[1], links, own, weight, name, None)
+
     @cached_property
     def lam(self) -> float:
         """λ = ‖B − 11ᵀ/n‖₂, the factor by which one exchange at least shrinks disagreement."""

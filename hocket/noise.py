@@ -46,8 +46,12 @@ class Draw(eqx.Module):
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         """What is drawn, a row per round. For pairwise noise this is what both ends know."""
 
+    def condense(self, raw: Any) -> Any:
+        """The part of what was drawn that dealing needs."""
+        return raw
+
     @abstractmethod
-    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         """Each agent's share of what was drawn: (rounds, agents, ...)."""
 
     @abstractmethod
@@ -72,17 +76,19 @@ class Paired(Draw):
         if self.given is not None:
             rows = _rows(self.given, when.rounds)
             return Pair(rows[:, :, 0], rows[:, :, 1])
-        bound = self.bound[when.phases] * (when.rounds >= self.first)[:, None]
+        bound = _in_phase(self.bound, when) * (when.rounds >= self.first)[:, None]
         forward, backward = _uniform(key, when.rounds, len(wiring.links), self.width, dtype)
         return Pair(bound[:, :, None] * forward, bound[:, :, None] * backward)
 
-    def deal(self, raw: Pair, when: When, wiring: Wiring) -> Any:
-        gained = raw.forward - raw.backward  # by the higher-numbered end; the lower one loses as much
-        if wiring.layout == "slots":
-            xp = gained.__array_namespace__()
-            sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]  # direction 1: the higher end
-            return sum(sign[:, slot] * gained[:, wiring.link[:, slot]] for slot in range(wiring.slots))
-        return _sum_over_links(gained, wiring)
+    def condense(self, raw: Pair) -> Any:
+        return raw.forward - raw.backward  # gained by the higher-numbered end; the lower one loses as much
+
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+        if wiring.layout != "slots":
+            return _sum_over_links(condensed, wiring)
+        xp = condensed.__array_namespace__()
+        sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]  # direction 1: the higher end
+        return sum(sign[:, slot] * _rows_of(condensed, wiring.link[:, slot]) for slot in range(wiring.slots))
 
     def size(self, wiring: Wiring) -> int:
         return 2 * len(wiring.links) * self.width
@@ -104,15 +110,15 @@ class Balanced(Draw):
             pair = _stack(_uniform(key, when.rounds, len(wiring.links), self.width, dtype))
         return pair[:, wiring.link, wiring.direction] * wiring.filled[:, :, None]
 
-    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         if self.given is not None:
-            return raw
-        xp = raw.__array_namespace__()
-        b = self.towards[when.phases][:, :, :, None]
+            return condensed
+        xp = condensed.__array_namespace__()
+        b = _in_phase(self.towards, when)[:, :, :, None]
         length = xp.sum(b * b, axis=2, keepdims=True)
-        along = xp.sum(b * raw, axis=2, keepdims=True) / xp.where(length > 0, length, 1)
+        along = xp.sum(b * condensed, axis=2, keepdims=True) / xp.where(length > 0, length, 1)
         # γ P u with P = I − bbᵀ/‖b‖², over the links that are active in the round.
-        return self.gamma[when.phases][:, :, None, None] * (b > 0) * (raw - b * along)
+        return _in_phase(self.gamma, when)[:, :, None, None] * (b > 0) * (condensed - b * along)
 
     def size(self, wiring: Wiring) -> int:
         return 2 * wiring.n * wiring.slots * self.width
@@ -127,8 +133,8 @@ class Own(Draw):
         draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
         return self.bound * draws
 
-    def deal(self, raw: Any, when: When, wiring: Wiring) -> Any:
-        return raw
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+        return condensed
 
     def size(self, wiring: Wiring) -> int:
         return 2 * wiring.n * self.width
@@ -140,6 +146,18 @@ def _uniform(key: tuple[Any, Any], rounds: Any, items: int, width: int, dtype: A
     place = xp.arange(items * width, dtype=np.uint32).reshape(1, items, width)
     moment = xp.astype(rounds, np.uint32).reshape(-1, 1, 1)
     return threefry.uniform(key, moment, place, dtype)
+
+
+def _in_phase(table: Any, when: When) -> Any:
+    """A row per round of a table by phase; a fixed network needs no look-up."""
+    return table if len(table) == 1 else table[when.phases]
+
+
+def _rows_of(gained: Any, link: Any) -> Any:
+    """What each agent's link gained, in every round."""
+    if isinstance(gained, np.ndarray):
+        return gained[:, link]
+    return gained.at[:, link].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 def _rows(given: Any, rounds: Any) -> Any:

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Float, PyTree
 from scipy.optimize import minimize
 
-from hocket.errors import BadProblem
 from hocket.objectives import LeastSquares, Objective, Polynomial
 from hocket.sets import Ball, Box, Everywhere, Simplex
 
@@ -63,7 +62,8 @@ def given_optimum(problem: Problem) -> Optimum | None:
 def reference_optimum(problem: Problem) -> Optimum | None:
     """Solve the pooled problem.
 
-    None where it falls without bound, or where it is neither convex nor a polynomial in each coordinate.
+    None where it falls without bound, where it is neither convex nor a polynomial in each coordinate, or where it is
+    not even finite at the start.
     """
     pooled = problem.pooled()
     objective, data = pooled.groups[0].objective, pooled.groups[0].data_of(0)
@@ -79,8 +79,8 @@ def reference_optimum(problem: Problem) -> Optimum | None:
             )
             if np.isnan(x).any():
                 return None
-        elif convex is False:
-            return None
+        elif convex is False or not mean.finite_somewhere:
+            return None  # a run of such a problem says which agent is to blame, and when
         else:
             x, solver = _solve(mean, objective, data)
             x, certain = _polish(mean, x), bool(convex)
@@ -102,6 +102,16 @@ class _Mean:
         value, gradient = _value_and_gradient(self.objective, x, self.data)
         return float(value), np.asarray(gradient, dtype=np.float64)
 
+    @property
+    def start(self) -> Vector:
+        """Where solvers begin: the feasible point nearest to zero."""
+        return self.feasible.project(np.zeros(self.dim))
+
+    @property
+    def finite_somewhere(self) -> bool:
+        """Whether there is a value to begin with."""
+        return bool(np.isfinite(self(self.start)[0]))
+
     def gradient(self, x: Vector) -> Vector:
         return self(x)[1]
 
@@ -118,11 +128,7 @@ def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any
 
 def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:
     """A minimiser by the solver that suits the objective and the set."""
-    feasible, start = mean.feasible, mean.feasible.project(np.zeros(mean.dim))
-    if not np.isfinite(mean(start)[0]):
-        raise BadProblem(
-            f"the objectives are not finite at {start}; check the loss, or choose another feasible set"
-        )
+    feasible, start = mean.feasible, mean.start
     if isinstance(objective, LeastSquares):
         (rows, targets), _ = data
         free = np.linalg.lstsq(rows, targets)[0]

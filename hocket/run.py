@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from hocket.errors import NotRecorded
 from hocket.network import Network
@@ -34,7 +34,9 @@ class Outcome:
     detail: str = ""
 
     def __str__(self) -> str:
-        words = "out of rounds after" if self.ending is Ending.OUT_OF_ROUNDS else f"{self.ending.value} at round"
+        words = (
+            "out of rounds after" if self.ending is Ending.OUT_OF_ROUNDS else f"{self.ending.value} at round"
+        )
         return f"{words} {self.round}" + (f": {self.detail}" if self.detail else "")
 
 
@@ -105,8 +107,12 @@ class Run:
     def view(self, coalition: set[int]) -> View:
         """Exactly what these agents saw together: words to or by them, noise on their links, their own states."""
         if self.transcript is None or self.path is None:
-            raise NotRecorded("this run kept no words; run it again with keep='transcript' to look at it as a coalition")
-        return look(coalition, self.network, self.path, self.transcript.words, self.transcript.noise, self.problem)
+            raise NotRecorded(
+                "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
+            )
+        return look(
+            coalition, self.network, self.path, self.transcript.words, self.transcript.noise, self.problem
+        )
 
     def save(self, folder: str | Path) -> Path:
         """Write the run into a folder: numbers in `run.npz`, words in `run.json`."""
@@ -123,4 +129,6 @@ class Run:
 
     def __repr__(self) -> str:
         gap = "unknown" if np.isnan(self.gap) else f"{self.gap:.3g}"
-        return f"<Run of {self.settings['algorithm']['name']} on {self.network.name}: {self.outcome}, gap {gap}>"
+        return (
+            f"<Run of {self.settings['algorithm']['name']} on {self.network.name}: {self.outcome}, gap {gap}>"
+        )

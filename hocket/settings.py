@@ -7,6 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import hocket
 from hocket.algorithm import Algorithm
 from hocket.job import Job
 
@@ -18,7 +19,12 @@ def describe(job: Job) -> dict[str, Any]:
     problem, network = job.problem, job.network
     return {
         "problem": {"agents": problem.n, "dim": problem.dim, "feasible": str(problem.feasible)},
-        "network": {"name": network.name, "agents": network.n, "links": len(network.links), "period": network.period},
+        "network": {
+            "name": network.name,
+            "agents": network.n,
+            "links": len(network.links),
+            "period": network.period,
+        },
         "algorithm": describe_algorithm(job.algorithm),
         "step": str(job.step),
         "rounds": job.rounds,
@@ -42,8 +48,8 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """The software under a run."""
-    found = {"python": platform.python_version()}
-    for package in ("hocket", "jax", "jaxlib", "numpy", "equinox"):
+    found = {"hocket": hocket.__version__, "python": platform.python_version()}
+    for package in ("jax", "jaxlib", "numpy", "equinox"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

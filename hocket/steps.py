@@ -104,9 +104,8 @@ class Power(Step):
         return Fraction(self.a) / (k + Fraction(self.b)) ** int(self.p)
 
     def max_ratio(self, rounds: int) -> float:
-        if rounds < 2:
-            return 1.0
-        k = 2 if self.p >= 0 else rounds  # (1 + 1/(k − 1 + b))^p falls with k where p is positive
+        # (1 + 1/(k − 1 + b))^p falls with k where p is positive: then round 2 decides, however long the run.
+        k = 2 if self.p >= 0 else max(rounds, 2)
         return float((k + self.b) / (k - 1 + self.b)) ** float(self.p)
 
     def conditions(self) -> Conditions:

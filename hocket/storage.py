@@ -59,12 +59,16 @@ def save_run(run: Run, folder: Path) -> Path:
     write_arrays(folder / "run.npz", arrays)
     words = {
         "format": FORMAT,
-        "network": {"n": network.n, "name": network.name},
+        "network": {"name": network.name},
         "gap": _number(run.gap),
         "disagreement": _number(run.disagreement),
         "infeasibility": _number(run.infeasibility),
         "noise": {name: _number(value) for name, value in asdict(run.noise).items()},
-        "outcome": {"ending": run.outcome.ending.value, "round": run.outcome.round, "detail": run.outcome.detail},
+        "outcome": {
+            "ending": run.outcome.ending.value,
+            "round": run.outcome.round,
+            "detail": run.outcome.detail,
+        },
         "claim": asdict(run.claim),
         "remarks": list(run.remarks),
         "settings": run.settings,
@@ -79,16 +83,22 @@ def load_run(folder: Path) -> Run:
     from hocket.theorems import Assumption, Claim
 
     if not (folder / "run.json").is_file():
-        raise BadInput(f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote")
+        raise BadInput(
+            f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
+        )
     words = json.loads((folder / "run.json").read_text())
     if words.get("format") != FORMAT:
-        raise BadInput(f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}")
+        raise BadInput(
+            f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}"
+        )
     arrays = read_arrays(folder / "run.npz")
     network = Network.restored(
-        words["network"]["n"], arrays["links"], arrays["own"], arrays["weight"], name=words["network"]["name"]
+        arrays["links"], arrays["own"], arrays["weight"], name=words["network"]["name"]
     )
     spoken = {name: table for name, table in arrays.items() if name.startswith("words/")}
-    noise = {name.removeprefix("noise/"): table for name, table in arrays.items() if name.startswith("noise/")}
+    noise = {
+        name.removeprefix("noise/"): table for name, table in arrays.items() if name.startswith("noise/")
+    }
     outcome, claim = words["outcome"], words["claim"]
     return Run(
         x=arrays["x"],
@@ -98,13 +108,19 @@ def load_run(folder: Path) -> Run:
         infeasibility=_read_number(words["infeasibility"]),
         noise=Noise(**{name: _read_number(value) for name, value in words["noise"].items()}),
         outcome=Outcome(Ending(outcome["ending"]), outcome["round"], outcome["detail"]),
-        claim=Claim(claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])),
-        history={name.removeprefix("history/"): v for name, v in arrays.items() if name.startswith("history/")},
+        claim=Claim(
+            claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])
+        ),
+        history={
+            name.removeprefix("history/"): v for name, v in arrays.items() if name.startswith("history/")
+        },
         network=network,
         settings=words["settings"],
         remarks=tuple(words["remarks"]),
         path=arrays.get("path"),
-        transcript=Transcript(tuple(spoken[f"words/{i}"] for i in range(len(spoken))), noise) if spoken else None,
+        transcript=Transcript(tuple(spoken[f"words/{i}"] for i in range(len(spoken))), noise)
+        if spoken
+        else None,
     )
 
 

@@ -48,8 +48,14 @@ def claim(job: Job) -> Claim:
         return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
     if conditions.is_inverse_sqrt:
         if not isinstance(algorithm, RssNb | RssLb | Dgd):
-            return Claim(None, f"no theorem: Theorem 3 is stated for RSS, not for {type(algorithm).__name__}", assumptions)
-        return _claimed("Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions)
+            return Claim(
+                None,
+                f"no theorem: Theorem 3 is stated for RSS, not for {type(algorithm).__name__}",
+                assumptions,
+            )
+        return _claimed(
+            "Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions
+        )
     if conditions.squares_summable is None:
         why = f"whether {step} has Σα_k = ∞ and Σα_k² < ∞ cannot be derived from a callable"
     else:
@@ -90,11 +96,14 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
         Assumption(
             "gradients are bounded and Lipschitz where they are taken",
             regular,
-            f"L = {constants.L}, N = {constants.N} on X" + (", taken at P_X(v)" if grad_at == "projected" else ""),
+            f"L = {constants.L}, N = {constants.N} on X"
+            + (", taken at P_X(v)" if grad_at == "projected" else ""),
         ),
         Assumption(
             "every B_k has the graph's support",
             network.constant_support,
-            "weights are positive on every link" if network.constant_support else "some links are silent in some rounds",
+            "weights are positive on every link"
+            if network.constant_support
+            else "some links are silent in some rounds",
         ),
     )

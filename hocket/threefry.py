@@ -36,8 +36,14 @@ def words(key: tuple[Any, Any], high: Any, low: Any) -> tuple[Any, Any]:
 def derive(key: tuple[Any, Any], label: int) -> tuple[Any, Any]:
     """The key of a sub-stream; streams with different labels are independent."""
     xp = key[0].__array_namespace__()
-    # The top counter value is never reached by a round, so no draw coincides with a derived key.
-    return words(key, xp.asarray(0xFFFFFFFF, dtype=np.uint32), xp.asarray(label, dtype=np.uint32))
+    # Arrays of one entry, since NumPy warns when a lone number overflows, and here all are meant to. The top counter
+    # value is never reached by a round, so no draw coincides with a derived key.
+    first, second = words(
+        (key[0][None], key[1][None]),
+        xp.full(1, 0xFFFFFFFF, dtype=np.uint32),
+        xp.full(1, label, dtype=np.uint32),
+    )
+    return first[0], second[0]
 
 
 def seed_key(seed: int) -> np.ndarray:
@@ -54,7 +60,9 @@ def uniform(key: tuple[Any, Any], high: Any, low: Any, dtype: Any) -> tuple[Any,
     xp = high.__array_namespace__()
     if np.dtype(dtype) == np.float32:
         first, second = words(key, high, low)
-        return _signed(xp, first, np.float32) * np.float32(2**-31), _signed(xp, second, np.float32) * np.float32(2**-31)
+        return _signed(xp, first, np.float32) * np.float32(2**-31), _signed(
+            xp, second, np.float32
+        ) * np.float32(2**-31)
     doubled = high << np.uint32(1)
     return (
         _fraction64(xp, *words(key, doubled, low)),

@@ -63,7 +63,9 @@ def look(
 
     def own_gradient(member: int, x: Any) -> Any:
         if member not in members:
-            raise BadInput(f"agent {member} is not in the coalition {sorted(members)}: its objective was not seen")
+            raise BadInput(
+                f"agent {member} is not in the coalition {sorted(members)}: its objective was not seen"
+            )
         return problem.gradient(member, x)
 
     return View(

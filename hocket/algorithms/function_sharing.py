@@ -12,8 +12,8 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.given import Given, check_size, tabulated
-from hocket.families import FAMILIES, Family
 from hocket.errors import BadAlgorithm
+from hocket.families import FAMILIES, Family
 from hocket.network import Network
 from hocket.noise import Draw, Paired
 from hocket.problem import Problem
@@ -40,7 +40,9 @@ class FunctionSharing(Algorithm):
         if self.family not in FAMILIES:
             raise BadAlgorithm(f"unknown family {self.family!r}; choose one of {', '.join(FAMILIES)}")
         if self.degree < 1:
-            raise BadAlgorithm(f"degree = {self.degree}; noise of degree below 1 has no gradient and hides nothing")
+            raise BadAlgorithm(
+                f"degree = {self.degree}; noise of degree below 1 has no gradient and hides nothing"
+            )
         FAMILIES[self.family](self.degree)  # a family may refuse the degree
 
     @property
@@ -73,5 +75,8 @@ class FunctionSharing(Algorithm):
         if self.family == "cosine" or degree is None:
             return [hidden + "; nothing outside that span"]
         if degree > self.degree:
-            return [hidden, f"the objectives have degree {degree}: coefficients above {self.degree} stay exposed"]
+            return [
+                hidden,
+                f"the objectives have degree {degree}: coefficients above {self.degree} stay exposed",
+            ]
         return [hidden]

@@ -15,7 +15,9 @@ Given = Callable[[int, int, int], Any] | np.ndarray | None
 """(sender, receiver, k) -> vector, or the table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
 
 
-def tabulated(noise: Given, plan: Plan, *, first: int, width: int | None = None, once: bool = False) -> np.ndarray | None:
+def tabulated(
+    noise: Given, plan: Plan, *, first: int, width: int | None = None, once: bool = False
+) -> np.ndarray | None:
     """The user's noise as one table, a row per round; rounds before `first` are silent.
 
     A callable is asked on the host, before the run, once per round and directed link that is active then.
@@ -27,7 +29,9 @@ def tabulated(noise: Given, plan: Plan, *, first: int, width: int | None = None,
     if not callable(noise):
         table = np.asarray(noise)
         if table.shape != shape:
-            raise BadAlgorithm(f"noise has shape {table.shape}; this plan needs {shape}: rounds, links, 2, width")
+            raise BadAlgorithm(
+                f"noise has shape {table.shape}; this plan needs {shape}: rounds, links, 2, width"
+            )
         return _finite(table)
     table = np.zeros(shape, dtype=object)
     active = plan.network.active
@@ -36,14 +40,18 @@ def tabulated(noise: Given, plan: Plan, *, first: int, width: int | None = None,
             if not once and not active[row % plan.network.period, link]:
                 continue
             for direction, (sender, receiver) in enumerate([(low, high), (high, low)]):
-                table[row, link, direction] = _vector(noise(sender, receiver, 0 if once else row + 1), width, sender, receiver)
+                table[row, link, direction] = _vector(
+                    noise(sender, receiver, 0 if once else row + 1), width, sender, receiver
+                )
     return _finite(table)
 
 
 def _vector(value: Any, width: int, sender: int, receiver: int) -> np.ndarray:
     vector = np.atleast_1d(np.asarray(value)).reshape(-1)
     if len(vector) != width:
-        raise BadAlgorithm(f"noise({sender}, {receiver}, k) has {len(vector)} entries; this plan needs {width}")
+        raise BadAlgorithm(
+            f"noise({sender}, {receiver}, k) has {len(vector)} entries; this plan needs {width}"
+        )
     return vector
 
 

@@ -54,7 +54,11 @@ class RssLb(Algorithm):
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
         towards = weights_towards(plan)
         gamma = self.delta * amplitude(towards) / np.sqrt(plan.dim)
-        return {"balanced": Balanced(gamma, towards, width=plan.dim, label=3, given=tabulated(self.noise, plan, first=1))}
+        return {
+            "balanced": Balanced(
+                gamma, towards, width=plan.dim, label=3, given=tabulated(self.noise, plan, first=1)
+            )
+        }
 
 
 def weights_towards(plan: Plan) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Configuration files: one TOML file says everything about a run.
 
     [problem]
-    kind = "polynomials"                  # or paper-polynomials, heterogeneous-polynomials, least-squares, logistic
+    kind = "polynomials"                  # see PROBLEMS in problems.py; or python = "mine.py:problem"
     coefficients = [[0, 0, 1], [0, -2, 1], [0, 1, 1]]         # ascending, a row per agent
     box = [-30, 30]                       # or a section [problem.feasible]
 
@@ -24,7 +24,7 @@
 A key that is misspelt, missing or of the wrong kind is named, with its section and the nearest key there is.
 """
 
-from hocket.config.folder import open_folder, reopen_folder
+from hocket.config.folder import command, new_folder, open_folder, reopen_folder
 from hocket.config.reading import Config, parse_config, read_config
 
-__all__ = ["Config", "open_folder", "parse_config", "read_config", "reopen_folder"]
+__all__ = ["Config", "command", "new_folder", "open_folder", "parse_config", "read_config", "reopen_folder"]

@@ -1,4 +1,4 @@
-"""The section [algorithm]: its keys are the parameters of the algorithm it names, read off the class itself."""
+"""The section [algorithm]: its keys are the parameters of the algorithm it names, read off its class."""
 
 from __future__ import annotations
 

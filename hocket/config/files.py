@@ -1,4 +1,4 @@
-"""Files that a configuration names: finding them, knowing them again, and loading a name from the user's Python."""
+"""Files that a configuration names: finding them, knowing them again, and running the user's Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def found(base: Path, name: str, where: str) -> Path:
     """The file of that name beside the configuration."""
     path = base / Path(name).expanduser()
     if not path.is_file():
-        raise BadConfig(f"{where} = {name!r}: there is no file {path}; names are relative to the configuration file")
+        raise BadConfig(
+            f"{where} = {name!r}: there is no file {path}; names are relative to the configuration file"
+        )
     return path
 
 

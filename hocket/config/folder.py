@@ -1,8 +1,9 @@
-"""The folder of a run: its configuration with everything that refers to, so that the folder reproduces itself."""
+"""The folder of a run: its configuration and all that it refers to, so that the folder reproduces itself."""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import shutil
 from itertools import count
 from pathlib import Path
@@ -15,46 +16,46 @@ from hocket.errors import BadConfig
 CONFIG = "config.toml"
 INPUTS = "inputs"
 COPIED = 100_000_000
-"""Bytes up to which a data file is copied into the folder; a larger one is referred to by place and fingerprint."""
+"""Bytes up to which data are copied into the folder; larger files are named by place and fingerprint."""
+
+
+def new_folder(name: str, out: Path | None = None) -> Path:
+    """An empty folder: `out`, which must hold nothing yet, or the first free runs/<name>-<number>."""
+    if out is None:
+        numbered = (Path("runs") / f"{name}-{number}" for number in count(1))
+        return next(folder for folder in numbered if _made(folder))
+    if out.exists() and not out.is_dir():
+        raise BadConfig(f"{out} is a file; name a new folder")
+    if out.is_dir() and any(out.iterdir()):
+        cure = f"go on with it ({command(out)}), or " if (out / CONFIG).is_file() else ""
+        raise BadConfig(f"{out} is not empty; {cure}name a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
 
 
 def open_folder(config: Config, name: str, out: Path | None = None) -> tuple[Path, Config]:
-    """A new folder for a run of this configuration, and the configuration as it is kept there.
-
-    Without `out` it is the first free runs/<name>-<number>. A folder that holds anything is refused.
-    """
-    if out is None:
-        folder = _next_free(name)
-    else:
-        folder = out
-        if folder.exists() and not folder.is_dir():
-            raise BadConfig(f"{folder} is a file; name a new folder")
-        if folder.is_dir() and any(folder.iterdir()):
-            cure = f"go on with it, hocket solve {folder}, or " if (folder / CONFIG).is_file() else ""
-            raise BadConfig(f"{folder} is not empty; {cure}name a new folder")
-        folder.mkdir(parents=True, exist_ok=True)
+    """A new folder for a run of this configuration, and the configuration as it is kept there."""
+    folder = new_folder(name, out)
     config = _keep_inputs(config, folder)
     # The configuration comes last: a folder that has one is complete.
-    (folder / CONFIG).write_text(f"# To run this again: hocket solve {folder}\n\n{config.text()}", encoding="utf-8")
+    (folder / CONFIG).write_text(
+        f"# To run this again: {command(folder)}\n\n{config.text()}", encoding="utf-8"
+    )
     return folder, config
+
+
+def command(path: Path) -> str:
+    """What to type to run a configuration file or a folder."""
+    return f"hocket solve {shlex.quote(str(path))}"
 
 
 def reopen_folder(folder: Path) -> Config:
     """The configuration of a run's folder."""
     if not (folder / CONFIG).is_file():
-        raise BadConfig(f"{folder} is not the folder of a run: it has no {CONFIG}; name a configuration file instead")
+        raise BadConfig(
+            f"{folder} is not the folder of a run: it has no {CONFIG}; name a configuration file instead"
+        )
     return read_config(folder / CONFIG)
-
-
-def _next_free(name: str) -> Path:
-    for number in count(1):
-        folder = Path("runs") / f"{name}-{number}"
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError("count() never ends")
 
 
 def _keep_inputs(config: Config, folder: Path) -> Config:
@@ -82,3 +83,11 @@ def _copy(path: Path, folder: Path) -> str:
     (folder / INPUTS).mkdir(exist_ok=True)
     shutil.copyfile(path, folder / INPUTS / path.name)
     return f"{INPUTS}/{path.name}"
+
+
+def _made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True

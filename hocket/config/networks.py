@@ -33,7 +33,9 @@ class NetworkSection(Section):
             raise BadConfig(f"[network] needs one of topology, edges and edges_file, and has {what}")
         if self.topology is not None:
             if self.n is not None:
-                raise BadConfig("[network] n is for edges and edges_file; a topology says itself how many agents it has")
+                raise BadConfig(
+                    "[network] n is for edges and edges_file; a topology says itself how many agents it has"
+                )
             return parse(self.topology, weights=self.weights)
         if self.edges is not None:
             return Network.from_edges(self.edges, self.n, weights=self.weights)  # type: ignore[arg-type]
@@ -49,6 +51,8 @@ def read_links(path: Path) -> list[tuple[int, int]]:
         if not words:
             continue
         if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise BadConfig(f"{path}, line {number}: {line.strip()!r} is no link; write two agent numbers, '0 1'")
+            raise BadConfig(
+                f"{path}, line {number}: {line.strip()!r} is no link; write two agent numbers, '0 1'"
+            )
         links.append((int(words[0]), int(words[1])))
     return links

@@ -1,4 +1,4 @@
-"""The sections [step] and [run]: how large the steps are, and how long, from where and how the run is played."""
+"""The sections [step] and [run]: how large the steps are, and how long and from where a run is played."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def read_step(table: Mapping[str, Any]) -> StepSection:
         return check(PowerSection, "step", table)
     both = [key for key in PowerSection.model_fields if key in table]
     if both:
-        raise BadConfig(f"[step] has constant and {both[0]}; give a constant step, or a, b and p for a / (k + b)^p")
+        raise BadConfig(
+            f"[step] has constant and {both[0]}; give a constant step, or a, b and p for a / (k + b)^p"
+        )
     return check(ConstantSection, "step", table)
 
 
@@ -53,9 +55,14 @@ class RunSection(Section):
     rounds: int = Field(ge=1, description="a whole number of rounds, at least 1")
     seed: int = Field(0, ge=0, description="a whole number, zero or more")
     start: float | list[float] | list[list[float]] | None = Field(
-        None, description="a number, a list with one per coordinate (or per agent in one dimension), or a row per agent"
+        None,
+        description="a number, a list with one per coordinate (of one: per agent), or a row per agent",
     )
     dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
     grad_at: Literal["mixed", "projected"] = Field("mixed", description="'mixed' or 'projected'")
-    tolerance: float | None = Field(None, gt=0, description="a positive number: the gap at which the run may stop")
-    keep: Literal["metrics", "path", "transcript"] = Field("metrics", description="'metrics', 'path' or 'transcript'")
+    tolerance: float | None = Field(
+        None, gt=0, description="a positive number: the gap at which the run may stop"
+    )
+    keep: Literal["metrics", "path", "transcript"] = Field(
+        "metrics", description="'metrics', 'path' or 'transcript'"
+    )

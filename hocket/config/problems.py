@@ -65,10 +65,11 @@ class Polynomials(ProblemSection):
     feasible: Feasible | None = Field(None, description=A_SET)
 
     def build(self, base: Path) -> Problem:
-        if (self.box is None) == (self.feasible is None):
-            raise BadConfig(f"[problem] needs box = [low, high] or {A_SET}, and only one of them")
-        feasible = None if self.feasible is None else self.feasible.build()
-        return polynomials(self.coefficients, box=None if self.box is None else tuple(self.box), feasible=feasible)
+        if self.box is not None and self.feasible is None:
+            return polynomials(self.coefficients, box=(self.box[0], self.box[1]))
+        if self.feasible is not None and self.box is None:
+            return polynomials(self.coefficients, feasible=self.feasible.build())
+        raise BadConfig(f"[problem] needs box = [low, high] or {A_SET}, and only one of them")
 
 
 class FromData(ProblemSection):
@@ -85,7 +86,9 @@ class FromData(ProblemSection):
         stored = _read_archive(path)
         for name in names:
             if name not in stored:
-                raise BadConfig(f"{path} has no array {name!r}; it needs {' and '.join(names)}, stacked by agent")
+                raise BadConfig(
+                    f"{path} has no array {name!r}; it needs {' and '.join(names)}, stacked by agent"
+                )
             if stored[name].ndim < 2 or stored[name].dtype.kind not in "fiub":
                 raise BadConfig(
                     f"{name} in {path} has shape {stored[name].shape} and type {stored[name].dtype}; "
@@ -114,7 +117,9 @@ class LogisticRegression(FromData):
 
     def build(self, base: Path) -> Problem:
         features, labels = self.arrays(base, "features", "labels")
-        return logistic(features, labels, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction)
+        return logistic(
+            features, labels, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction
+        )
 
 
 class FromPython(ProblemSection):
@@ -161,7 +166,9 @@ def _read_archive(path: Path) -> dict[str, np.ndarray]:
         with archive:
             return dict(archive)
     except (OSError, ValueError, EOFError) as error:
-        raise BadConfig(f"{path} cannot be read ({error}); write it with numpy.savez, without objects") from error
+        raise BadConfig(
+            f"{path} cannot be read ({error}); write it with numpy.savez, without objects"
+        ) from error
 
 
 def read_problem(table: Mapping[str, Any]) -> ProblemSection:

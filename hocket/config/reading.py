@@ -19,7 +19,7 @@ from hocket.errors import BadConfig, BadInput
 from hocket.job import Job
 from hocket.network import Network
 from hocket.problem import Problem
-from hocket.solve import DEFAULT_STEP
+from hocket.solving import DEFAULT_STEP
 
 SECTIONS = {
     "problem": read_problem,

@@ -15,7 +15,7 @@ LONGEST = 40
 
 
 class Section(BaseModel):
-    """One section: its keys, their types, and nothing else. A field's description says what is expected there."""
+    """One section: its keys, their types, and nothing else. A field's description says what it expects."""
 
     # strict: TOML has types of its own, so "10" is not meant as a number.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
@@ -35,7 +35,9 @@ def check(model: type[AnySection], name: str, table: Mapping[str, Any]) -> AnySe
         raise BadConfig("\n".join(complaints)) from None
 
 
-def choose(kinds: Mapping[str, type[AnySection]], key: str, name: str, table: Mapping[str, Any]) -> type[AnySection]:
+def choose(
+    kinds: Mapping[str, type[AnySection]], key: str, name: str, table: Mapping[str, Any]
+) -> type[AnySection]:
     """The model for a section that comes in several kinds, told apart by the value of one key."""
     known = ", ".join(map(repr, kinds))
     if key not in table:
@@ -56,7 +58,14 @@ def nearest(word: Any, known: Iterable[str]) -> str:
 def shown(value: Any) -> str:
     """A value as an error shows it, with what it is."""
     text = repr(value)
-    names = {bool: "true or false", int: "a whole number", float: "a number", str: "text", list: "a list", dict: "a table"}
+    names = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        dict: "a table",
+    }
     kind = names.get(type(value), type(value).__name__)
     return f"{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'} ({kind})"
 

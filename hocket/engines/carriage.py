@@ -47,39 +47,18 @@ def _(_size: int, batched: Any, stack: Any, _index: Any) -> tuple[Any, Any]:
     return stack, jax.tree.map(lambda _: True, stack)
 
 
+def stacked(value: Any) -> Any:
+    """All agents' values, as every agent may see them inside the vmap."""
+    return jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AGENTS), value)
+
+
 def together(function: Callable[[Any], Any], value: Any) -> Any:
     """Apply a function to all agents' values, stacked; each agent gets its own row of the result."""
-    stack = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AGENTS), value)
-    return _row(function(stack), jax.lax.axis_index(AGENTS))
+    return _row(function(stacked(value)), jax.lax.axis_index(AGENTS))
 
 
-class InSlots(NamedTuple):
-    """Words of the neighbours, fetched slot by slot."""
-
-    place: Place
-    fetch: Callable[[int, Any], Any]
-    words: Any
-
-    def mixed_with(self, own: Any) -> Any:
-        return jax.tree.map(self._mix, own, self.words)
-
-    def _mix(self, own: Any, stack: Any) -> Any:
-        place, start = self.place, self.place.own * own
-        slots = place.weight.shape[0]
-
-        def add(total: Any, slot: Any) -> Any:
-            return total + place.weight[slot] * self.fetch(slot, stack)
-
-        # Straight-line code over slots runs up to ten times faster than a gather of all slots and a sum.
-        if slots <= UNROLLED:
-            for slot in range(slots):
-                start = add(start, slot)
-            return start
-        return jax.lax.fori_loop(0, slots, lambda slot, total: add(total, slot), start)
-
-
-class InStack(NamedTuple):
-    """The same word to all where slots would waste memory: mixed for all agents at once."""
+class Said(NamedTuple):
+    """The same word to all: mixed for all agents at once, in the way that suits the graph."""
 
     place: Place
     word: Any
@@ -91,27 +70,68 @@ class InStack(NamedTuple):
         return jax.tree.map(lambda kept, rest: self.place.own * kept + rest, own, others)
 
 
+class Told(NamedTuple):
+    """A word for each neighbour: fetched from the slot in which the neighbour keeps this agent."""
+
+    place: Place
+    words: Any
+
+    def mixed_with(self, own: Any) -> Any:
+        return jax.tree.map(self._mix, own, self.words)
+
+    def _mix(self, own: Any, stack: Any) -> Any:
+        place = self.place
+
+        def word(slot: Any) -> Any:
+            return place.weight[slot] * _at(stack, place.neighbour[slot], place.back[slot])
+
+        return _sum_slots(word, len(place.weight), place.own * own)
+
+
 def exchange(wiring: Wiring, phase: Any, place: Place, spoken: Say | Tell) -> Any:
     """Carry what was said or told to the neighbours; what comes back is theirs."""
     if isinstance(spoken, Tell):
-        stack = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AGENTS), spoken.words)
-        return InSlots(place, lambda slot, leaf: _at(leaf, place.neighbour[slot], place.back[slot]), stack)
-    if wiring.layout == "slots":
-        stack = jax.tree.map(lambda leaf: jax.lax.all_gather(leaf, AGENTS), spoken.word)
-        return InSlots(place, lambda slot, leaf: _at(leaf, place.neighbour[slot]), stack)
-    if wiring.layout == "dense":
-        return InStack(place, spoken.word, lambda stack: jnp.tensordot(wiring.matrix[phase], stack, 1))
-    return InStack(place, spoken.word, lambda stack: _sum_by_links(wiring, phase, stack))
+        return Told(place, stacked(spoken.words))
+    sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[wiring.layout]
+    return Said(place, spoken.word, lambda stack: sum_others(wiring, phase, stack))
 
 
-def _at(stack: Any, *index: Any) -> Any:
-    return stack.at[index].get(mode="promise_in_bounds")
+def _by_slots(wiring: Wiring, phase: Any, stack: Any) -> Any:
+    weight, neighbour = wiring.weight[phase], wiring.neighbour
+    spread = (...,) + (None,) * (stack.ndim - 1)
+
+    def word(slot: Any) -> Any:
+        return weight[:, slot][spread] * _at(stack, neighbour[:, slot])
+
+    return _sum_slots(word, wiring.slots, jnp.zeros((), stack.dtype))
 
 
-def _sum_by_links(wiring: Wiring, phase: Any, stack: Any) -> Any:
+def _by_matrix(wiring: Wiring, phase: Any, stack: Any) -> Any:
+    assert wiring.matrix is not None
+    return jnp.tensordot(wiring.matrix[phase], stack, 1)
+
+
+def _by_links(wiring: Wiring, phase: Any, stack: Any) -> Any:
     """Link by link, so that a star costs no more than its links."""
     lower, higher = wiring.links[:, 0], wiring.links[:, 1]
     spread = (...,) + (None,) * (stack.ndim - 1)
     weight = wiring.link_weight[phase]
     total = jnp.zeros_like(stack).at[higher].add(weight[:, 0][spread] * stack[lower])
     return total.at[lower].add(weight[:, 1][spread] * stack[higher])
+
+
+def _sum_slots(word: Callable[[Any], Any], slots: int, start: Any) -> Any:
+    """start + Σ_slot word(slot).
+
+    In straight-line code, which runs up to ten times faster than a gather of all slots and a sum; in a loop where
+    there are so many slots that the program would grow too long.
+    """
+    if slots > UNROLLED:
+        return jax.lax.fori_loop(0, slots, lambda slot, total: total + word(slot), start)
+    for slot in range(slots):
+        start = start + word(slot)
+    return start
+
+
+def _at(stack: Any, *index: Any) -> Any:
+    return stack.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)

@@ -44,7 +44,7 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         leaves = jax.tree.leaves(sim.carry)
         arrays = {f"carry/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-        arrays["fingerprint"] = np.array(fingerprint(sim.program))
+        arrays["fingerprint"] = np.array(fingerprint(sim.compiled.program))
         arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)
         for name in Measures._fields:
             arrays[f"history/{name}"] = np.array([getattr(measured, name) for _, measured in sim.history])
@@ -57,7 +57,7 @@ class Checkpoint:
         if not self.path.exists():
             return
         arrays = read_arrays(self.path)
-        if str(arrays["fingerprint"]) != fingerprint(sim.program):
+        if str(arrays["fingerprint"]) != fingerprint(sim.compiled.program):
             raise BadInput(
                 f"{self.path} belongs to another run: problem, network, algorithm, seed or precision differ; "
                 "name another folder, or delete it to start afresh"
@@ -65,7 +65,12 @@ class Checkpoint:
         leaves, structure = jax.tree.flatten(sim.carry)
         stored = [jnp.asarray(arrays[f"carry/{i}"]) for i in range(len(leaves))]
         if int(stored[0]) - 1 > sim.rounds:
-            raise BadInput(f"{self.path} is already at round {int(stored[0]) - 1}; ask for at least as many rounds")
+            raise BadInput(
+                f"{self.path} is already at round {int(stored[0]) - 1}; ask for at least as many rounds"
+            )
         sim.carry = jax.tree.unflatten(structure, stored)
-        rows = [Measures(*(arrays[f"history/{name}"][i] for name in Measures._fields)) for i in range(len(arrays["round"]))]
+        rows = [
+            Measures(*(arrays[f"history/{name}"][i] for name in Measures._fields))
+            for i in range(len(arrays["round"]))
+        ]
         sim.history = list(zip(arrays["round"].tolist(), rows, strict=True))

@@ -36,7 +36,10 @@ class Words:
     words: list[Any]
 
     def mixed_with(self, own: Any) -> Any:
-        return sum((weight * word for weight, word in zip(self.weights, self.words, strict=True)), self.own_weight * own)
+        return sum(
+            (weight * word for weight, word in zip(self.weights, self.words, strict=True)),
+            self.own_weight * own,
+        )
 
 
 def play_exactly(job: Job) -> Run:
@@ -45,9 +48,13 @@ def play_exactly(job: Job) -> Run:
     draws = dict(job.algorithm.draws(job.plan))
     root = threefry.seed_key(job.seed)
     key = (root[0], root[1])
-    kept = {name: _noise(draw, key, np.arange(wiring.period), wiring) for name, draw in draws.items() if draw.once}
+    kept = {
+        name: _noise(draw, key, np.arange(wiring.period), wiring) for name, draw in draws.items() if draw.once
+    }
     fresh = {
-        name: _noise(draw, key, np.arange(1, job.rounds + 1), wiring) for name, draw in draws.items() if not draw.once
+        name: _noise(draw, key, np.arange(1, job.rounds + 1), wiring)
+        for name, draw in draws.items()
+        if not draw.once
     }
     states: list[Any] = [
         job.algorithm.setup(_agent(job, j, {name: dealt[0][j] for name, (_, dealt) in kept.items()}), x)
@@ -93,10 +100,12 @@ def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring)
         when = When(rounds, (rounds - 1) % wiring.period)
     raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
     raw = Pair(exactly(raw.forward), exactly(raw.backward)) if isinstance(raw, Pair) else exactly(raw)
-    return raw, draw.deal(raw, when, wiring)
+    return raw, draw.deal(draw.condense(raw), when, wiring)
 
 
-def _all_rounds(talks: list[Any], carry: Callable[[list[Say | Tell]], list[Words]]) -> tuple[list[Any], list[Any]]:
+def _all_rounds(
+    talks: list[Any], carry: Callable[[list[Say | Tell]], list[Words]]
+) -> tuple[list[Any], list[Any]]:
     """Advance every agent's generator in step; returns the next states and all that was said, by exchange."""
     if not isinstance(talks[0], Generator):  # an algorithm that says nothing
         return talks, []
@@ -130,10 +139,14 @@ def _word(spoken: Say | Tell, slot: int) -> Any:
     return spoken.word if isinstance(spoken, Say) else spoken.words[slot]
 
 
-def _report(job: Job, path: np.ndarray, words: list[list[Any]], noise: dict[str, tuple[Any, np.ndarray]]) -> Run:
+def _report(
+    job: Job, path: np.ndarray, words: list[list[Any]], noise: dict[str, tuple[Any, np.ndarray]]
+) -> Run:
     x = path[-1]
     numbers = x.astype(np.float64)
-    totals = np.array([sum(float(job.problem.value(j, row)) for j in range(job.problem.n)) for row in numbers])
+    totals = np.array(
+        [sum(float(job.problem.value(j, row)) for j in range(job.problem.n)) for row in numbers]
+    )
     best = job.problem.best
     gap = float(totals.max() - best.value) if best is not None else float("nan")
     disagreement = float(np.linalg.norm(numbers - numbers.mean(axis=0), axis=1).max())

@@ -6,7 +6,7 @@ bounds are numbers too: one program runs one round or a million.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -87,7 +87,7 @@ class Steps(NamedTuple):
     table: Float[Array, " rounds"]
 
     def __call__(self, k: Any) -> Any:
-        return self.table[k - self.base]
+        return _entry(self.table, k - self.base)
 
 
 class Carry(eqx.Module):
@@ -99,7 +99,17 @@ class Carry(eqx.Module):
     """Noise drawn once, by phase of the network and agent."""
     weighted: Any
     """Σ α_k x_k so far, for the time average of Theorem 3; None when it is not asked for."""
-    alphas: Any
+
+    def at(self, k: Any, moving: Moving) -> Carry:
+        """The carry before round k, or before its own if that is later."""
+        return Carry(jnp.maximum(self.k, k), moving.state, self.kept, moving.weighted)
+
+
+class Moving(NamedTuple):
+    """The part of a carry that changes from round to round. A loop over less is faster where rounds are tiny."""
+
+    state: Any
+    weighted: Any
 
 
 class Measures(NamedTuple):
@@ -120,8 +130,7 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
     kept = {}
     for name, draw in program.draws.items():
         if draw.once:
-            when = When(jnp.zeros_like(phases), phases)
-            kept[name] = draw.deal(_raw(program, draw, when), when, program.wiring)
+            kept[name] = _dealt(program, draw, When(jnp.zeros_like(phases), phases))
     k = jnp.asarray(0)
 
     def one(agent: Agent, x: Any) -> Any:
@@ -129,12 +138,14 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
 
     state = _per_agent(program, steps, k, _shares(program, kept, {}, k), one, start)
     weighted = jnp.zeros_like(start) if program.averaging else None
-    return Carry(jnp.asarray(1), state, kept, weighted, jnp.zeros((), program.dtype))
+    return Carry(jnp.asarray(1), state, kept, weighted)
 
 
-def one_round(program: Program, carry: Carry, steps: Steps, fresh: Mapping[str, Any]) -> tuple[Carry, list[Any]]:
-    """Play one round for all agents; also returns every word said in it, exchange by exchange."""
-    k, phase = carry.k, program.phase(carry.k)
+def one_round(
+    program: Program, carry: Carry, k: Any, moving: Moving, steps: Steps, fresh: Mapping[str, Any]
+) -> tuple[Moving, list[Any]]:
+    """Play round k for all agents; also returns every word said in it, exchange by exchange."""
+    phase = program.phase(k)
 
     def one(agent: Agent, args: Any) -> tuple[Any, list[Any]]:
         state, place = args
@@ -147,40 +158,45 @@ def one_round(program: Program, carry: Carry, steps: Steps, fresh: Mapping[str, 
         return converse(program.algorithm.round(agent, state, k), carried), said
 
     shares = _shares(program, carry.kept, fresh, k)
-    state, said = _per_agent(program, steps, k, shares, one, (carry.state, places(program.wiring, phase)))
-    weighted, alpha = carry.weighted, steps(k)
+    state, said = _per_agent(program, steps, k, shares, one, (moving.state, places(program.wiring, phase)))
+    weighted = moving.weighted
     if weighted is not None:
-        weighted = weighted + alpha * x_of(carry.state)
-    return Carry(k + 1, state, carry.kept, weighted, carry.alphas + alpha), said
+        weighted = weighted + steps(k) * x_of(moving.state)
+    return Moving(state, weighted), said
 
 
 def run_until(program: Program, carry: Carry, steps: Steps, stop: Any) -> Carry:
     """Play rounds until round `stop` is next, drawing noise block by block."""
-    if program.block == 0:
-        return jax.lax.while_loop(lambda c: c.k < stop, lambda c: one_round(program, c, steps, {})[0], carry)
 
-    def block(carry: Carry) -> Carry:
-        first = carry.k
+    def play(k: Any, moving: Moving, fresh: Mapping[str, Any]) -> Moving:
+        return one_round(program, carry, k, moving, steps, fresh)[0]
+
+    def block(turn: tuple[Any, Moving]) -> tuple[Any, Moving]:
+        first, moving = turn
         noise = fresh_noise(program, first + jnp.arange(program.block))
-
-        def next_round(carry: Carry) -> Carry:
-            rows = jax.tree.map(lambda rows: rows[carry.k - first], noise)
-            return one_round(program, carry, steps, rows)[0]
-
         last = jnp.minimum(first + program.block, stop)
-        return jax.lax.while_loop(lambda c: c.k < last, next_round, carry)
 
-    return jax.lax.while_loop(lambda c: c.k < stop, block, carry)
+        def next_round(k: Any, moving: Moving) -> Moving:
+            return play(k, moving, jax.tree.map(lambda rows: _entry(rows, k - first), noise))
+
+        return last, jax.lax.fori_loop(first, last, next_round, moving)
+
+    moving = Moving(carry.state, carry.weighted)
+    if program.block == 0:
+        moving = jax.lax.fori_loop(carry.k, stop, lambda k, moving: play(k, moving, {}), moving)
+    elif program.block == 1:
+        moving = jax.lax.fori_loop(
+            carry.k, stop, lambda k, moving: play(k, moving, _first(fresh_noise(program, k[None]))), moving
+        )
+    else:
+        _, moving = jax.lax.while_loop(lambda turn: turn[0] < stop, block, (carry.k, moving))
+    return carry.at(stop, moving)
 
 
 def fresh_noise(program: Program, rounds: Any) -> dict[str, Any]:
     """Every agent's share of the noise of these rounds."""
     when = program.when(rounds)
-    return {
-        name: draw.deal(_raw(program, draw, when), when, program.wiring)
-        for name, draw in program.draws.items()
-        if not draw.once
-    }
+    return {name: _dealt(program, draw, when) for name, draw in program.draws.items() if not draw.once}
 
 
 def pairwise(program: Program, rounds: Any) -> dict[str, Pair]:
@@ -215,7 +231,7 @@ def _noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]
     """Root mean square per coordinate, and largest norm, of what hides the agents in this round."""
     if not program.draws:
         return jnp.zeros((), program.dtype), jnp.zeros((), program.dtype)
-    fresh = {name: rows[0] for name, rows in fresh_noise(program, carry.k[None]).items()}
+    fresh = _first(fresh_noise(program, carry.k[None]))
 
     def one(agent: Agent, state: Any) -> Any:
         spoken = next(program.algorithm.round(agent, state, carry.k))
@@ -240,7 +256,9 @@ def _per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: An
         agent = Agent(
             index=index,
             alpha=steps,
-            objective=(lambda v: groups[0].objective.gradient(v, data)) if alone else _grouped(program.problem),
+            objective=(lambda v: groups[0].objective.gradient(v, data))
+            if alone
+            else _grouped(program.problem),
             feasible=program.problem.feasible,
             shares=shares,
             grad_at=program.grad_at,
@@ -257,7 +275,9 @@ def _grouped(problem: Problem) -> Any:
     def all_gradients(stack: Any) -> Any:
         out = jnp.zeros_like(stack)
         for group in problem.groups:
-            out = out.at[group.members].set(jax.vmap(group.objective.gradient)(stack[group.members], group.data))
+            out = out.at[group.members].set(
+                jax.vmap(group.objective.gradient)(stack[group.members], group.data)
+            )
         return out
 
     return lambda v: together(all_gradients, v)
@@ -266,6 +286,36 @@ def _grouped(problem: Problem) -> Any:
 def _shares(program: Program, kept: Mapping[str, Any], fresh: Mapping[str, Any], k: Any) -> dict[str, Any]:
     phase = program.phase(k)
     return {name: rows[phase] for name, rows in kept.items()} | dict(fresh)
+
+
+def _entry(rows: Any, index: Any) -> Any:
+    """One row, by an index that is known to be in range."""
+    return jax.lax.dynamic_index_in_dim(rows, index, keepdims=False, allow_negative_indices=False)
+
+
+def _first(noise: dict[str, Any]) -> dict[str, Any]:
+    return {name: rows[0] for name, rows in noise.items()}
+
+
+def _dealt(program: Program, draw: Draw, when: When) -> Any:
+    """Draw, then deal; each is finished in memory before what reads it begins."""
+    condensed = _settled(lambda: draw.condense(_raw(program, draw, when)), when)
+    return _settled(lambda: draw.deal(condensed, when, program.wiring), when)
+
+
+def _settled(compute: Callable[[], Any], when: When) -> Any:
+    """Compute in a step of its own.
+
+    XLA on CPUs ignores optimisation barriers and fuses draws into the gathers that read them, so that each number is
+    drawn again at every reader: five times slower with 8 neighbours. It does not fuse across a branch, though, and
+    cannot tell that this one is always taken.
+    """
+    shapes = jax.eval_shape(compute)
+    return jax.lax.cond(
+        when.rounds[0] >= 0,
+        compute,
+        lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes),
+    )
 
 
 def _raw(program: Program, draw: Draw, when: When) -> Any:

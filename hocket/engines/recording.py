@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines.program import Carry, Program, Steps, fresh_noise, one_round, pairwise
+from hocket.engines.program import Carry, Moving, Program, Steps, fresh_noise, one_round, pairwise
 from hocket.errors import BadInput
 
 CHUNK_NUMBERS = 1 << 22
@@ -46,7 +46,11 @@ class Recorder:
         if not self.words:
             return states
         told = wiring.n * wiring.slots * width if "balanced" in self.program.draws else states
-        drawn = sum(2 * len(wiring.links) * draw.width for name, draw in self.program.draws.items() if name == "paired")
+        drawn = sum(
+            2 * len(wiring.links) * draw.width
+            for name, draw in self.program.draws.items()
+            if name == "paired"
+        )
         return states + told + drawn
 
     @property
@@ -98,15 +102,15 @@ def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, chun
     rounds = carry.k + jnp.arange(chunk)
     noise = fresh_noise(program, rounds)
 
-    def next_round(carry: Carry, args: Any) -> Any:
-        i, rows = args
-        after, said = one_round(program, carry, steps, rows)
-        going = i < count
-        kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, carry)
-        return kept, (x_of(carry.state), said if words else [])
+    def next_round(moving: Moving, args: Any) -> Any:
+        k, rows = args
+        after, said = one_round(program, carry, k, moving, steps, rows)
+        going = k < carry.k + count
+        kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, moving)
+        return kept, (x_of(moving.state), said if words else [])
 
-    carry, (states, said) = jax.lax.scan(next_round, carry, (jnp.arange(chunk), noise))
-    return carry, states, said, pairwise(program, rounds) if words else {}
+    moving, (states, said) = jax.lax.scan(next_round, Moving(carry.state, carry.weighted), (rounds, noise))
+    return carry.at(carry.k + count, moving), states, said, pairwise(program, rounds) if words else {}
 
 
 def _both_ways(pair: Any) -> np.ndarray:

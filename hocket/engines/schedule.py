@@ -67,4 +67,6 @@ class Pace:
 
     def learn(self, seconds: float) -> None:
         """Adapt to how long the last call took."""
-        self.quota = int(np.clip(self.quota * np.clip(LOOK_EVERY / max(seconds, 1e-9), 1 / 8, 64), 1, 1 << 30))
+        self.quota = int(
+            np.clip(self.quota * np.clip(LOOK_EVERY / max(seconds, 1e-9), 1 / 8, 64), 1, 1 << 30)
+        )

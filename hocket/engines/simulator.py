@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, run_until
+from hocket.engines.compiled import Compiled
+from hocket.engines.program import Carry, Measures, Program, Steps
 from hocket.engines.progress import Bar
 from hocket.engines.recording import Recorder
 from hocket.engines.schedule import STOPS, Leg, Pace
@@ -31,7 +30,7 @@ SHORT, LONG = 1 << 12, 1 << 18
 class Simulation:
     """Where a simulated run stands, and what was measured on the way."""
 
-    program: Program
+    compiled: Compiled
     job: Job
     carry: Carry
     steps: Steps
@@ -72,9 +71,9 @@ def simulate(
     progress: bool | None = None,
 ) -> Simulation:
     """Play a run to its end, to convergence, or to the first state that is not finite."""
-    steps = step_table(job, 0)
-    carry = start_run(program, jnp.asarray(job.first_states, job.dtype), steps)
-    sim = Simulation(program, job, carry, steps)
+    compiled, steps = Compiled(program), step_table(job, 0)
+    carry = compiled.begin(jnp.asarray(job.first_states, job.dtype), steps)
+    sim = Simulation(compiled, job, carry, steps)
     if checkpoint is not None:
         checkpoint.restore(sim)
     bar = Bar(job.rounds, show=progress, start=sim.done)
@@ -89,7 +88,9 @@ def simulate(
             if path
             else "; nothing was kept: pass checkpoint=FOLDER next time"
         )
-        raise Interrupted(f"interrupted after round {sim.done} of {job.rounds}{hint}", round=sim.done, checkpoint=path) from None
+        raise Interrupted(
+            f"interrupted after round {sim.done} of {job.rounds}{hint}", round=sim.done, checkpoint=path
+        ) from None
     finally:
         bar.close()
     if checkpoint is not None:
@@ -98,7 +99,11 @@ def simulate(
 
 
 def _play(
-    sim: Simulation, tolerance: float | None, checkpoint: Checkpoint | None, recorder: Recorder | None, bar: Bar
+    sim: Simulation,
+    tolerance: float | None,
+    checkpoint: Checkpoint | None,
+    recorder: Recorder | None,
+    bar: Bar,
 ) -> None:
     pace = Pace(sim.rounds, done=sim.done, measured=bool(sim.history))
     while not pace.finished:
@@ -123,7 +128,9 @@ def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Mea
     """Run one leg; returns the measurements that were wanted."""
     if recorder is not None:
         return _advance_recorded(sim, leg, recorder)
-    sim.carry, measures = advance(sim.program, sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted)
+    sim.carry, measures = sim.compiled.advance(
+        sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted
+    )
     return jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
 
 
@@ -159,31 +166,6 @@ def _find_break(sim: Simulation, good: Carry) -> tuple[int, int]:
     finite = _advance(sim, Leg(np.array([high]), 1)).finite[0]
     sim.carry = good
     return int(np.flatnonzero(~finite)[0]), high
-
-
-@eqx.filter_jit
-def start_run(program: Program, start: Any, steps: Steps) -> Carry:
-    """The carry before round 1."""
-    return begin(program, start, steps)
-
-
-@eqx.filter_jit
-def advance(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-    """Run until each of `stops` is the next round, and measure where wanted."""
-    return legs(program, carry, steps, stops, wanted)
-
-
-def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-    """`advance`, to be compiled as part of something larger."""
-    shapes = jax.eval_shape(measure, program, carry, steps)
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-
-    def leg(carry: Carry, stop: Any) -> tuple[Carry, Measures]:
-        k, measured = stop
-        carry = run_until(program, carry, steps, k)
-        return carry, jax.lax.cond(measured, lambda: measure(program, carry, steps), lambda: nothing)
-
-    return jax.lax.scan(leg, carry, (stops, wanted))
 
 
 def step_table(job: Job, base: int) -> Steps:

@@ -30,6 +30,11 @@ class Loss(Objective):
             return self.fn(x) if data is None else self.fn(x, data)
         return data.weight @ jax.vmap(self.fn, in_axes=(None, 0))(x, data.values)
 
+    def gradient(self, x: Shaped[Any, " dim"], data: PyTree) -> Shaped[Any, " dim"]:
+        slope = jax.grad(self.value)(x, data)
+        # An infinite slope must not be clipped into a box as if nothing had happened: 0 · ∞ is NaN, and that is found.
+        return slope + 0 * slope
+
     def prepared(self, data: PyTree, dim: int, name: Name) -> PyTree:
         one = jax.tree.map(lambda leaf: leaf[0], data)
         with jax.enable_x64(True):

@@ -75,10 +75,12 @@ class Polynomial(Objective):
 
 
 def _horner(coefficients: Any, x: Shaped[Any, " dim"]) -> Shaped[Any, " dim"]:
-    result = x.__array_namespace__().zeros_like(x)
-    for power in reversed(range(len(coefficients))):
-        result = result * x + coefficients[power]
-    return result
+    if not len(coefficients):
+        return x.__array_namespace__().zeros_like(x)
+    *lower, result = coefficients
+    for coefficient in reversed(lower):
+        result = result * x + coefficient
+    return result + 0 * x if not lower else result  # a constant, too, has one value per coordinate
 
 
 def _rows(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -27,9 +27,19 @@ STYLES = (
     ("#cc79a7", ":", "v"),
     ("#e69f00", (0, (8, 2)), "P"),
 )
-"""Colour, line and marker of each curve: any one of the three tells curves apart (colours after Okabe and Ito)."""
-ROUNDING = 1e-16
-"""What falls below this part of its largest value is rounding error, and is drawn on the floor of the figure."""
+"""Colour, line and marker of each curve, any one of which tells curves apart; colours after Okabe and Ito."""
+LOOK = {
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.fonttype": "path",  # letters become outlines: the figure looks the same on every machine
+}
+LARGEST = 307
+"""The power of ten at which axes end, whatever a run that diverges has reached: the next is no float64."""
+DEPTH = 1e-12
+"""A curve that falls below this part of the largest value leaves the figure: the rest is near rounding."""
 
 
 @dataclass(frozen=True)
@@ -59,62 +69,97 @@ class Drawing:
 
     @property
     def inline(self) -> str:
-        """The SVG for use inside a page, in the colours of the page."""
-        body = self.svg[self.svg.index("<svg") :]
-        return body.replace(INK, "currentColor").replace("<svg", '<svg role="presentation"', 1)
+        """The SVG for use inside a page, in the page's own text colour and its --curve-1 to --curve-5."""
+        body = self.svg[self.svg.index("<svg") :].replace("<svg", '<svg aria-hidden="true"', 1)
+        for place, (colour, _, _) in enumerate(STYLES):
+            body = body.replace(colour, f"var(--curve-{place}, {colour})" if place else "currentColor")
+        return body
 
 
 def convergence(curves: Sequence[Curve]) -> Drawing:
     """Gap and disagreement against rounds, both axes logarithmic; median and 10 to 90 % band over runs."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.6, 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    _panel(left, curves, "gap", "gap to the optimum,\nlargest over agents (units of the objective)")
-    _panel(right, curves, "disagreement", "distance from the mean,\nlargest over agents (units of x)")
+    alt = _describe(curves)
+    # The salt makes the names inside the SVG, and so its bytes, the same on every run.
+    look: dict[Any, Any] = {**LOOK, "svg.hashsalt": alt}
+    with rc_context(look):
+        figure = Figure(figsize=(9.6, 4.5), layout="constrained")
+        _lay_out(figure, curves)
+        svg, png = StringIO(), BytesIO()
+        figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(png, format="png", dpi=160, facecolor="white")
+    return Drawing(svg.getvalue(), png.getvalue(), alt)
+
+
+def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:
+    left, right = figure.subplots(1, 2, sharex=True)
+    _panel(left, curves, "gap", "Gap to the optimum", r"$\max_j\ f(x_j) - f^*$   (units of the objective)")
+    _panel(right, curves, "disagreement", "Disagreement", r"$\max_j\ \|x_j - \bar{x}\|$   (units of x)")
+    runs = max(len(curve.gap) for curve in curves)
     if len(curves) > 1:
-        handles, labels = left.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(curves), frameon=False, handlelength=3.2)
-    return _drawn(figure, _describe(curves))
+        figure.legend(
+            *left.get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=len(curves),
+            frameon=False,
+            handlelength=3.4,
+            title=f"median and 10–90 % band of {runs} runs" if runs > 1 else None,
+            title_fontsize=9,
+        )
 
 
-def _panel(axes: Axes, curves: Sequence[Curve], what: str, label: str) -> None:
-    values = np.concatenate([getattr(curve, what).ravel() for curve in curves])
-    values = values[np.isfinite(values)]
-    axes.set_xlabel("round k (the start is round 1)")
+def _panel(axes: Axes, curves: Sequence[Curve], what: str, title: str, label: str) -> None:
+    axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
+    axes.set_xlabel(r"round $k$   ($x_1$ is the start)")
     axes.set_ylabel(label)
     axes.spines[["top", "right"]].set_visible(False)
-    if not (values > 0).any():
-        axes.text(0.5, 0.5, "zero throughout" if values.size else "not known", transform=axes.transAxes, ha="center")
-        axes.set(xticks=[], yticks=[])
-        return
-    floor = values.max() * ROUNDING
-    lowest = 1.0
-    for place, curve in enumerate(curves):
-        low, middle, high = (np.maximum(part, floor) for part in _band(getattr(curve, what)))
-        colour, line, marker = STYLES[place % len(STYLES)]
-        k = curve.rounds + 1  # x_1 is the start: a logarithmic axis has no place for zero
-        axes.fill_between(k, low, high, color=colour, alpha=0.16, linewidth=0)
-        axes.plot(
-            k,
-            middle,
-            color=colour,
-            linestyle=line,
-            marker=marker,
-            markevery=_spread(k, offset=place / len(curves)),
-            markersize=5,
-            markerfacecolor="none" if place % 2 else colour,
-            linewidth=1.6,
-            label=curve.label,
+    values = np.concatenate([getattr(curve, what).ravel() for curve in curves])
+    values = values[np.isfinite(values)]
+    positive = values[values > 0]
+    if not positive.size:
+        axes.text(
+            0.5, 0.5, "zero throughout" if values.size else "not known", transform=axes.transAxes, ha="center"
         )
-    axes.set(xscale="log", yscale="log")
+        axes.set_yticks([])
+        return
+    floor, ceiling = _decades(positive)
+    axes.set(xscale="log", yscale="log", ylim=(floor, ceiling))
+    for place, curve in enumerate(curves):
+        _draw(axes, curve, what, place, among=len(curves), floor=floor)
     axes.grid(True, which="major", color=INK, alpha=0.12, linewidth=0.6)
     axes.minorticks_off()
-    if (values < floor).any():
-        axes.set_ylim(bottom=floor)
-        axes.text(0.02, 0.02, f"floor: rounding, {plain(floor)} or less", transform=axes.transAxes, fontsize=8)
+    hidden = f"below {plain(floor)}" if (positive < floor).any() else "zero" if (values <= 0).any() else None
+    if hidden:
+        axes.text(0.02, 0.03, f"{hidden} not drawn", transform=axes.transAxes, fontsize=8.5, style="italic")
+
+
+def _draw(axes: Axes, curve: Curve, what: str, place: int, *, among: int, floor: float) -> None:
+    low, middle, high = _band(getattr(curve, what))
+    colour, line, marker = STYLES[place % len(STYLES)]
+    k = curve.rounds + 1  # after k rounds stands x_{k+1}
+    if len(curve.gap) > 1:
+        axes.fill_between(k, np.maximum(low, floor / 10), high, color=colour, alpha=0.16, linewidth=0)
+    axes.plot(
+        k,
+        np.where(middle > 0, middle, np.nan),  # zero has no place on a logarithmic axis
+        color=colour,
+        linestyle=line,
+        linewidth=1.6,
+        marker=marker if among > 1 else None,
+        markevery=_spread(k, offset=place / among),
+        markersize=5,
+        markerfacecolor="none" if place % 2 else colour,
+        label=curve.label,
+    )
+
+
+def _decades(positive: np.ndarray) -> tuple[float, float]:
+    """Powers of ten around the values, no farther down than DEPTH, with some air above."""
+    highest = np.ceil(np.log10(positive.max()))
+    lowest = np.floor(np.log10(max(positive.min(), positive.max() * DEPTH)))
+    return 10.0**lowest, 2 * 10.0 ** min(max(highest, lowest + 1), LARGEST)
 
 
 def _band(values: Float[np.ndarray, "runs points"]) -> Float[np.ndarray, "three points"]:
@@ -126,20 +171,9 @@ def _band(values: Float[np.ndarray, "runs points"]) -> Float[np.ndarray, "three 
 
 
 def _spread(k: np.ndarray, *, offset: float, count: int = 9) -> list[int]:
-    """Points for markers, evenly spread on a logarithmic axis; curves that run together get theirs in turn."""
+    """Points for markers, evenly spread on a logarithmic axis; curves that run together take turns."""
     wanted = (np.arange(count) + offset) / count * np.log(k[-1])
     return sorted(set(np.abs(np.log(k)[:, None] - wanted).argmin(axis=0).tolist()))
-
-
-def _drawn(figure: Figure, alt: str) -> Drawing:
-    from matplotlib import rc_context
-
-    # Glyphs become outlines, so that the figure looks the same on every machine; no date, so that it has the same bytes.
-    with rc_context({"svg.fonttype": "path", "svg.hashsalt": alt}):
-        svg, png = StringIO(), BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
-        figure.savefig(png, format="png", dpi=160, facecolor="white")
-    return Drawing(svg.getvalue(), png.getvalue(), alt)
 
 
 def _describe(curves: Sequence[Curve]) -> str:
@@ -147,4 +181,5 @@ def _describe(curves: Sequence[Curve]) -> str:
         f"{curve.label} from {plain(np.median(curve.gap[:, 0]))} to {plain(np.median(curve.gap[:, -1]))}"
         for curve in curves
     ]
-    return f"Two plots against rounds, both axes logarithmic: gap and disagreement. The gap goes: {'; '.join(ends)}."
+    plots = "Two plots against rounds, gap and disagreement, all axes logarithmic."
+    return f"{plots} The gap goes, for {'; for '.join(ends)}."

@@ -18,7 +18,7 @@ INVERSE_SQRT = Power(1, 0, 0.5)
 _CURES = {
     "the algorithm is one of the paper's": "use Dgd, RssNb, RssLb or FunctionSharing",
     "X is compact and convex": "give the problem a Box, Ball or Simplex",
-    "the sum of the objectives is convex": "no bound of the paper covers other problems; price rounds by simulation",
+    "the sum of the objectives is convex": "price rounds by simulation instead",
     "every B_k has the graph's support": "give every phase all the links",
 }
 
@@ -69,8 +69,9 @@ def theorem1(
     }
     for condition, holds in needed.items():
         if not holds:
-            failing = "does not satisfy it" if holds is False else "is a callable, from which it cannot be derived"
+            failing = "does not satisfy it" if holds is False else "is code, of which it cannot be derived"
             raise NoTheorem(
-                f"Theorem 1 assumes that {condition}, but {job.step} {failing}; take Power(a, b, p) with 1/2 < p ≤ 1"
+                f"Theorem 1 assumes that {condition}, but {job.step} {failing}; "
+                "take Power(a, b, p) with 1/2 < p ≤ 1"
             )
     return found

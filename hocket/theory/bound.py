@@ -17,7 +17,7 @@ class Bound:
     statement: str
     """What is at most `value`."""
     constants: Mapping[str, float]
-    """Every intermediate constant by the paper's name, in ASCII: `beta`, `theta`, `C0` … `C12`, `F_k`, `H_k`."""
+    """What lies on the way, by the paper's names: `beta`, `theta`, `C0` … `C12`, `F_k`, `H_k`."""
     quantities: Mapping[str, float]
     """The numbers that went in: `n`, `L`, `N`, `delta` and so on."""
     provided: tuple[str, ...] = ()

@@ -16,13 +16,13 @@ from hocket.theory.bound import Bound
 from hocket.theory.lemmas import Mixing
 from hocket.theory.quantities import Known, Quantities, gather
 from hocket.theory.spectral import QUANTITIES as SPECTRAL_QUANTITIES
-from hocket.theory.spectral import spectral_terms, sums_after
+from hocket.theory.spectral import Sums, spectral_terms, sums_after
 
 Kind = Literal["literal", "corrected", "spectral"]
 KINDS = {
-    "literal": "Theorem 3 with the constants as printed, which the printed proof does not quite give",
-    "corrected": "Theorem 3 corrected: f is nL-Lipschitz, and C11 has the term it lacks",
-    "spectral": "the paper's proof with λ in place of θβ^k",
+    "literal": "Theorem 3 as printed",
+    "corrected": "Theorem 3 as its proof gives it",
+    "spectral": "with λ in place of θβ^k",
 }
 PAPER_QUANTITIES = ("n", "rho", "L", "N", "delta", "diameter", "start_norm", "start_spread")
 
@@ -44,9 +44,10 @@ def finite_time(
 ) -> Bound:
     """A bound on f(x̂_T^j) − f* for every agent j, x̂_T its α-weighted time average over T rounds.
 
-    Choose `spectral`: it holds for any step and is by far the tightest. `literal` is Theorem 3 as the paper prints it,
-    `corrected` what its proof gives; both are for α_k = 1/√k. Plain numbers: n, rho, L, N, delta, diameter,
-    start_norm, start_spread; for `spectral` n, lam, L, N, diameter, eta1_sq, phi1 and delta, or `noise` as realised.
+    Choose `spectral`: it holds for any step and is by far the tightest. `literal` is Theorem 3 as printed,
+    `corrected` what its proof gives (f is nL-Lipschitz, and C11 lacks a term); both are for α_k = 1/√k.
+    Plain numbers: n, rho, L, N, delta, diameter, start_norm, start_spread; for `spectral` n, lam, L, N, delta
+    or the realised `noise`, diameter, eta1_sq, phi1.
 
     >>> numbers = dict(n=5, rho=0.25, L=6, N=14, delta=1, diameter=2, start_norm=1, start_spread=1)
     >>> round(finite_time("literal", rounds=10_000, **numbers).value, 4)
@@ -81,11 +82,11 @@ def numbers_for(kind: Kind, known: Known) -> dict[str, float]:
     return known.need(*names, of=f"the {kind} finite-time bound")
 
 
-def bound_after(kind: Kind, known: Known, rounds: int) -> Bound:
-    """The bound after this many rounds."""
+def bound_after(kind: Kind, known: Known, rounds: int, sums: Sums | None = None) -> Bound:
+    """The bound after this many rounds; `sums` saves adding them up again for a spectral one."""
     numbers = numbers_for(kind, known)
     if kind == "spectral":
-        constants = spectral_terms(sums_after(known.step, numbers["lam"], rounds), numbers)
+        constants = spectral_terms(sums or sums_after(known.step, numbers["lam"], rounds), numbers)
         value = sum(constants.values())
     else:
         constants = paper_constants(rounds, numbers, corrected=kind == "corrected")
@@ -117,7 +118,7 @@ def paper_constants(rounds: Any, numbers: dict[str, float], *, corrected: bool) 
     C = {"beta": mixing.beta, "theta": mixing.theta, "D0": n * diameter**2}
     C["C0"] = discounted_steps(T, mixing.decay)
     C["C1"] = mixing.beta * -np.expm1(-mixing.decay * (T - 1)) / -np.expm1(-mixing.decay)
-    # eq. (FTR7): Σ α_k max_j ‖δ_k^j‖ ≤ base + slope · log T, with α_1 = 1.
+    # Lemma 1, summed: Σ_{k≤T} α_k max_j ‖δ_k^j‖ ≤ base + slope · log T.
     at_start = start_spread + n * mixing.theta * C["C0"] * start_norm
     slope = n * mixing.theta * push * C["C1"] + 2 * push
     base = at_start + slope
@@ -125,8 +126,9 @@ def paper_constants(rounds: Any, numbers: dict[str, float], *, corrected: bool) 
     squares = n * (push**2 + N * delta)
     C["C2"], C["C3"], C["C4"] = N * delta + N * base, N * delta, N * slope
     C["C5"], C["C6"], C["C7"] = weight * base + squares, squares, weight * slope
-    for i in range(3):  # C8 … C10
-        C[f"C{8 + i}"] = C["D0"] * C[f"C{2 + i}"] + C[f"C{5 + i}"] + (C["D0"] if i == 0 else 0)
+    C["C8"] = C["D0"] * C["C2"] + C["C5"] + C["D0"]
+    C["C9"] = C["D0"] * C["C3"] + C["C6"]
+    C["C10"] = C["D0"] * C["C4"] + C["C7"]
     if corrected:
         C["C11"], C["C12"] = n * L * base, n * L * slope
     else:
@@ -137,7 +139,7 @@ def paper_constants(rounds: Any, numbers: dict[str, float], *, corrected: bool) 
 def discounted_steps(T: Any, decay: float) -> Any:
     """C0 = Σ_{k=1}^{T−1} β^k/√(k+1), β = exp(−decay), in the same time for any T.
 
-    The first terms are added, the rest is Euler and Maclaurin's formula, whose next term is below 1e-12 of these.
+    The first terms are added up; Euler and Maclaurin's formula stands for the rest, exact to 1e-12.
     """
     k = np.arange(1, HEAD + 1)
     head = np.concatenate([[0.0], np.cumsum(np.exp(-decay * k) / np.sqrt(k + 1))])

@@ -19,10 +19,10 @@ from hocket.theory.assumptions import INVERSE_SQRT
 from hocket.theory.bound import Bound
 from hocket.theory.finite_time import Kind, bound_after, check_kind, numbers_for, paper_constants, paper_value
 from hocket.theory.quantities import Known, Quantities, gather
-from hocket.theory.spectral import spectral_terms, sums_by_round
+from hocket.theory.spectral import spectral_terms, sums_after, sums_by_round
 
 FARTHEST = {"literal": 10**18, "corrected": 10**18, "spectral": 10**7}
-"""Rounds searched unless told otherwise: the paper's constants are closed forms, the spectral sums must be added up."""
+"""Rounds searched unless told otherwise: the paper's constants are closed forms, spectral sums are not."""
 
 DENSE = 100_000
 """Rounds looked at one by one: the paper's bounds first rise with T, so an early answer is not lost."""
@@ -33,11 +33,12 @@ PRECISION = 1e-9
 
 @dataclass(frozen=True)
 class Answer:
-    """What was asked for, or that no bound gives it; `bound` is the bound at the answer, or where the search ended."""
+    """What was asked for, or that the bound does not give it."""
 
     value: float | int | None
     """None where the bound stays above the gap."""
     bound: Bound
+    """The bound at the answer, or where the search ended."""
     statement: str
 
     def __str__(self) -> str:
@@ -64,7 +65,7 @@ def delta_for(
     _check_question(gap, kind)
     for name in ("delta", "noise"):
         if name in quantities:
-            raise BadInput(f"{name} = {quantities[name]} is what delta_for looks for; leave it out")
+            raise BadInput(f"{name}= is what delta_for looks for; leave it out")
     if algorithm is not None and not isinstance(algorithm, RssNb | RssLb):
         raise BadAlgorithm(f"{type(algorithm).__name__} has no Δ to choose; ask with RssNb or RssLb")
     known = gather(
@@ -78,20 +79,24 @@ def delta_for(
         grad_at=grad_at,
         given=quantities,
     )
+    sums = None
+    if kind == "spectral":
+        sums = sums_after(known.step, known.need("lam", of="the spectral bound")["lam"], known.rounds)
 
     def bound(delta: float) -> Bound:
-        return bound_after(kind, known.with_delta(delta), known.rounds)
+        return bound_after(kind, known.saying(delta=delta), known.rounds, sums)
 
-    if bound(0.0).value > gap:
-        silent = bound(0.0)
+    least = bound(0.0)
+    if least.value > gap:
         return Answer(
             None,
-            silent,
-            f"no Δ: even without noise the {kind} bound is {silent.value:.6g}, above {gap:g}, after {rounds} rounds; "
-            "run longer, or price rounds by simulation",
+            least,
+            f"no Δ: after {rounds} rounds the {kind} bound is {least.value:.6g} even without noise, "
+            f"above {gap:g}; run longer, or price rounds by simulation",
         )
     largest = _largest(lambda delta: bound(delta).value <= gap)
-    return Answer(largest, bound(largest), f"Δ = {largest:.6g} keeps the {kind} bound at {gap:g} after {rounds} rounds")
+    statement = f"Δ = {largest:.6g} keeps the {kind} bound at {gap:g} after {rounds} rounds"
+    return Answer(largest, bound(largest), statement)
 
 
 def rounds_for(
@@ -133,19 +138,18 @@ def rounds_for(
             f"not within {farthest:,} rounds, where the {kind} bound is {end.value:.6g}, above {gap:g}; "
             "price rounds by simulation",
         )
-    return Answer(
-        found, bound_after(kind, known, found), f"after {found:,} rounds the {kind} bound is at most {gap:g}"
-    )
+    statement = f"the {kind} bound is at most {gap:g} at T = {found:,} rounds"
+    return Answer(found, bound_after(kind, known, found), statement)
 
 
 def _check_question(gap: Any, kind: str) -> None:
     check_kind(kind)
-    if isinstance(gap, bool) or not isinstance(gap, Real) or not (math.isfinite(gap) and gap > 0):
+    if isinstance(gap, bool) or not isinstance(gap, Real) or not 0 < float(gap) < math.inf:
         raise BadInput(f"gap = {gap!r}; ask for a positive, finite gap")
 
 
 def _largest(fits: Callable[[float], bool]) -> float:
-    """The largest number that fits, to PRECISION and from below; 0 fits, and what is larger than a misfit does not."""
+    """The largest number that fits, from below; 0 fits, and nothing above a misfit does."""
     low, high = 0.0, 1.0
     while fits(high):
         low, high = high, 2 * high

@@ -52,14 +52,23 @@ def lemma1(
     19.0125313
     """
     known = gather(
-        problem, network, algorithm, of="Lemma 1", step=step, rounds=k, start=start, grad_at=grad_at, given=quantities
+        problem,
+        network,
+        algorithm,
+        of="Lemma 1",
+        step=step,
+        rounds=k,
+        start=start,
+        grad_at=grad_at,
+        given=quantities,
     )
     numbers = disagreement_numbers(known)
     mixing = Mixing.of(numbers["n"], numbers["rho"])
     terms = disagreement_terms(known.step.table(1, known.rounds), numbers)
-    constants = {"beta": mixing.beta, "theta": mixing.theta} | {name: float(term[-1]) for name, term in terms.items()}
-    value = float(sum(term[-1] for term in terms.values()))
-    return Bound(value, "lemma 1", f"max_j ‖δ_{k + 1}^j‖", constants, numbers, known.provided)
+    last = {name: float(term[-1]) for name, term in terms.items()}
+    constants = {"beta": mixing.beta, "theta": mixing.theta} | last
+    statement = f"max_j ‖δ_{k + 1}^j‖"
+    return Bound(sum(last.values()), "lemma 1", statement, constants, numbers, known.provided)
 
 
 def disagreement_numbers(known: Known) -> dict[str, float]:
@@ -70,7 +79,7 @@ def disagreement_numbers(known: Known) -> dict[str, float]:
 def disagreement_terms(
     alpha: Float[np.ndarray, " rounds"], numbers: dict[str, float]
 ) -> dict[str, Float[np.ndarray, " rounds"]]:
-    """The three terms of Lemma 1 for every round k: what is left of the start, of past steps, and the last step."""
+    """The terms of Lemma 1 in every round: what is left of the start and of past steps, and the last step."""
     n, push = numbers["n"], numbers["L"] + numbers["delta"]
     mixing = Mixing.of(n, numbers["rho"])
     k = np.arange(1, len(alpha) + 1)
@@ -94,31 +103,37 @@ def lemma2(
     spread: float | None = None,
     eta_sq: float | None = None,
     gap: float | None = None,
-    start: Any = None,
     grad_at: str = "mixed",
     **quantities: Unpack[Quantities],
 ) -> Bound:
-    """Lemma 2: a bound on η²_{k+1} = Σ_j ‖x_{k+1}^j − y‖², one round on: (1 + F_k) η²_k − 2 α_k (f(x̄_k) − f(y)) + H_k.
+    """Lemma 2: the bound (1 + F_k) η²_k − 2 α_k (f(x̄_k) − f(y)) + H_k on η²_{k+1} = Σ_j ‖x_{k+1}^j − y‖².
 
-    For following a run round by round. With a problem, give the states `x` of round k, and y is its optimum.
+    For following a run round by round. With a problem, give the states `x` of round k; then y is its optimum.
     Plain numbers: n, L, N, delta, spread = max_j ‖δ_k^j‖, eta_sq = η²_k and gap = f(x̄_k) − f(y).
     """
     known = gather(
-        problem, network, algorithm, of="Lemma 2", step=step, rounds=k, start=start, grad_at=grad_at, given=quantities
+        problem,
+        network,
+        algorithm,
+        of="Lemma 2",
+        step=step,
+        rounds=k,
+        grad_at=grad_at,
+        given=quantities,
     )
-    state = {"spread": spread, "eta_sq": eta_sq, "gap": gap}
-    if x is not None:
-        state = _measured(known, x) | {name: value for name, value in state.items() if value is not None}
-    for name, value in state.items():
-        if value is None:
-            raise BadInput(f"Lemma 2 cannot be computed: {name} is not known; pass {name}=, or a problem and states x=")
-        if not math.isfinite(value) or (name != "gap" and value < 0):
-            raise BadInput(f"{name} = {value}; it must be a finite number" + (", not negative" * (name != "gap")))
+    said = {"spread": spread, "eta_sq": eta_sq, "gap": gap}
+    state = _state(_measured(known, x) if x is not None else {}, said)
     numbers = iterate_numbers(known)
     alpha = known.step(k)
     F, H = growth(alpha, state["spread"], numbers)
-    value = float((1 + F) * state["eta_sq"] - 2 * alpha * state["gap"] + H)
-    return Bound(value, "lemma 2", f"η²_{k + 1}", {"F_k": float(F), "H_k": float(H)}, numbers | state, known.provided)
+    return Bound(
+        value=float((1 + F) * state["eta_sq"] - 2 * alpha * state["gap"] + H),
+        kind="lemma 2",
+        statement=f"η²_{k + 1}",
+        constants={"F_k": float(F), "H_k": float(H)},
+        quantities=numbers | state,
+        provided=known.provided,
+    )
 
 
 def iterate_numbers(known: Known) -> dict[str, float]:
@@ -127,14 +142,28 @@ def iterate_numbers(known: Known) -> dict[str, float]:
 
 
 def growth(alpha: Any, spread: Any, numbers: dict[str, float]) -> tuple[Any, Any]:
-    """F_k and H_k, with the factor N of the appendix, not the 2N of the main text [decision 14]."""
+    """F_k and H_k, with the factor N of the appendix, not the 2N of the main text [maths, decision 14]."""
     n, L, N, delta = (numbers[name] for name in ("n", "L", "N", "delta"))
     F = alpha * N * (spread + alpha * delta)
     H = 2 * alpha * n * (L + N / 2 + delta) * spread + alpha**2 * n * (N * delta + (L + delta) ** 2)
     return F, H
 
 
-def _measured(known: Known, x: Any) -> dict[str, float | None]:
+def _state(measured: dict[str, float], said: dict[str, float | None]) -> dict[str, float]:
+    """What Lemma 2 takes from round k: measured, unless said otherwise."""
+    state = measured | {name: float(value) for name, value in said.items() if value is not None}
+    for name in said:
+        if name not in state:
+            raise BadInput(
+                f"Lemma 2 cannot be computed: {name} is not known; pass {name}=, or a problem and x="
+            )
+        if not math.isfinite(state[name]) or (name != "gap" and state[name] < 0):
+            limit = "finite" if name == "gap" else "finite and not negative"
+            raise BadInput(f"{name} = {state[name]}; it must be {limit}")
+    return state
+
+
+def _measured(known: Known, x: Any) -> dict[str, float]:
     """What Lemma 2 needs to know about states, with the problem's optimum as y."""
     if known.job is None:
         raise BadInput("states x= need a problem; with plain numbers say spread=, eta_sq= and gap=")
@@ -144,6 +173,6 @@ def _measured(known: Known, x: Any) -> dict[str, float | None]:
     spread = float(np.linalg.norm(rows - mean, axis=1).max())
     best = problem.best
     if best is None or best.x is None:
-        return {"spread": spread, "eta_sq": None, "gap": None}
+        return {"spread": spread}
     gap = float(problem.total(mean) - problem.total(best.x))
     return {"spread": spread, "eta_sq": float(((rows - best.x) ** 2).sum()), "gap": gap}

@@ -1,10 +1,11 @@
-"""What a kept run really did, in the words of the lemmas: δ_k, η²_k, ξ²_k, f(x̄_k), the time averages, the noise."""
+"""What a kept run really did, in the words of the lemmas: δ_k, η²_k, ξ²_k, f(x̄_k), averages and noise."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -15,15 +16,17 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
-from hocket.errors import BadInput, NotRecorded
+from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.run import Run
 from hocket.steps import Constant, Power, Step, as_step
 
 Series = Float[np.ndarray, " rounds"]
+States = Float[np.ndarray, "rounds agents dim"]
 
-_NUMBER = r"(?:np\.float64\()?(?:Fraction\((-?\d+), (\d+)\)|([-+.\de]+))\)?"
+_ARGUMENT = r"(\w+)=(?:Fraction\((-?\d+), (\d+)\)|(?:np\.\w+\()?([-+.\de]+)\)?)"
+"""A keyword and its number, as Python prints them."""
 _STEPS = {"Power": Power, "Constant": Constant}
 _ALGORITHMS = {kind.__name__: kind for kind in (Dgd, RssNb, RssLb, FunctionSharing)}
 
@@ -42,16 +45,16 @@ class Measured:
     def rounds(self) -> int:
         return len(self.path) - 1
 
-    @property
+    @cached_property
     def alpha(self) -> Series:
         return self.step.table(1, self.rounds)
 
-    @property
+    @cached_property
     def mean(self) -> Float[np.ndarray, "states dim"]:
         """x̄_1 … x̄_{K+1}."""
         return self.path.mean(axis=1)
 
-    @property
+    @cached_property
     def spread(self) -> Float[np.ndarray, " states"]:
         """max_j ‖δ_k^j‖."""
         return np.linalg.norm(self.path - self.mean[:, None], axis=2).max(axis=1)
@@ -61,7 +64,7 @@ class Measured:
         """The largest ‖x‖² summed over agents: what rounding in η² is relative to."""
         return float((self.path**2).sum(axis=(1, 2)).max() + (self.optimum**2).sum() * self.network.n)
 
-    @property
+    @cached_property
     def optimum(self) -> Float[np.ndarray, " dim"]:
         """x*, the y of Lemma 2."""
         best = self.problem.best
@@ -69,7 +72,7 @@ class Measured:
             raise BadInput("the optimum x* is not known; declare optimum= on the problem")
         return np.asarray(best.x, dtype=np.float64)
 
-    @property
+    @cached_property
     def distance(self) -> Float[np.ndarray, " states"]:
         """η²_k = Σ_j ‖x_k^j − x*‖²."""
         return ((self.path - self.optimum) ** 2).sum(axis=(1, 2))
@@ -84,12 +87,13 @@ class Measured:
         """f(x̄_k)."""
         return totals(self.problem, self.mean[:-1])
 
-    @property
+    @cached_property
     def value_of_average(self) -> Series:
         """max_j f(x̂_T^j) of the time averages over the first T rounds."""
         weights = self.alpha[:, None, None]
         averages = np.cumsum(weights * self.path[:-1], axis=0) / np.cumsum(weights, axis=0)
-        return totals(self.problem, averages.reshape(-1, self.problem.dim)).reshape(self.rounds, -1).max(axis=1)
+        values = totals(self.problem, averages.reshape(-1, self.problem.dim))
+        return values.reshape(self.rounds, -1).max(axis=1)
 
 
 def measure(run: Run, step: Any = None) -> Measured:
@@ -100,19 +104,20 @@ def measure(run: Run, step: Any = None) -> Measured:
         raise NotRecorded("a run loaded from disk has no objectives; monitor it where it was run")
     used = _read_step(run.settings["step"]) if step is None else as_step(step)
     if used is None:
-        raise BadInput(f"the step of this run is {run.settings['step']}, a callable; pass it again as step=")
+        raise BadInput(f"the step of this run, {run.settings['step']}, is code and was not kept; pass step=")
     return Measured(run.problem, run.network, used, np.asarray(run.path, dtype=np.float64))
 
 
 def algorithm_of(run: Run) -> tuple[Algorithm, bool]:
     """The algorithm that a run's settings describe, and whether the user brought its noise."""
     parameters = dict(run.settings["algorithm"])
-    kind = _ALGORITHMS[parameters.pop("name")]
-    own_noise = parameters.pop("noise", None) is not None
-    return kind(**parameters), own_noise
+    name, own_noise = parameters.pop("name"), parameters.pop("noise", None) is not None
+    if name not in _ALGORITHMS:
+        raise NoTheorem(f"every bound assumes one of the paper's algorithms, but this run's is {name}")
+    return _ALGORITHMS[name](**parameters), own_noise
 
 
-def mixed(network: Network, rows: Float[np.ndarray, "rounds agents dim"]) -> Float[np.ndarray, "rounds agents dim"]:
+def mixed(network: Network, rows: States) -> States:
     """B_k applied to the rows of round k, k = 1, 2, …"""
     out = np.empty_like(rows)
     for phase in range(network.period):
@@ -151,10 +156,12 @@ def _means(pooled: Problem, points: Any) -> Any:
 
 
 def _read_step(words: str) -> Step | None:
-    """The step that settings describe, such as "Power(a=1.0, b=20, p=0.75)"; None for a callable."""
+    """The step that settings describe, such as "Power(a=1.0, b=20, p=0.75)"; None where it was a callable."""
     outer = re.fullmatch(r"(\w+)\((.*)\)", words)
     kind = _STEPS.get(outer[1]) if outer else None
     if outer is None or kind is None:
         return None
-    pairs = re.findall(rf"(\w+)={_NUMBER}", outer[2])
+    pairs = re.findall(_ARGUMENT, outer[2])
+    if len(pairs) != outer[2].count("="):
+        return None
     return kind(**{name: Fraction(int(top), int(low)) if low else float(n) for name, top, low, n in pairs})

@@ -1,4 +1,4 @@
-"""How much the noise functions of FS add to the gradient bound L and to its Lipschitz constant N [decision 10]."""
+"""What the noise functions of FS add to L and N: it is DGD on f_j + p_j [maths, decision 10]."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def added_constants(
     if algorithm.family == "cosine":
         return _of_waves(sizes.reshape(len(sizes), 2, algorithm.degree, plan.dim))
     low, high = feasible.bounding_box(plan.dim)
-    return _of_powers(sizes.reshape(len(sizes), algorithm.degree + 1, plan.dim), np.maximum(abs(low), abs(high)))
+    reach = np.maximum(abs(low), abs(high))
+    return _of_powers(sizes.reshape(len(sizes), algorithm.degree + 1, plan.dim), reach)
 
 
 def _worst(algorithm: FunctionSharing, plan: Plan) -> Float[np.ndarray, "agents width"]:
@@ -46,7 +47,9 @@ def _sizes(drawn: Coefficients, plan: Plan) -> Float[np.ndarray, "agents width"]
     return abs(total)
 
 
-def _of_powers(sizes: Float[np.ndarray, "agents terms dim"], reach: Float[np.ndarray, " dim"]) -> tuple[float, float]:
+def _of_powers(
+    sizes: Float[np.ndarray, "agents terms dim"], reach: Float[np.ndarray, " dim"]
+) -> tuple[float, float]:
     m = np.arange(sizes.shape[1])[:, None]
     slope = (sizes * m * reach ** np.maximum(m - 1, 0)).sum(axis=1)
     bend = (sizes * m * (m - 1) * reach ** np.maximum(m - 2, 0)).sum(axis=1)

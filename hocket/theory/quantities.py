@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import scipy
 
-from hocket.algorithms import FunctionSharing
+from hocket.algorithms import FunctionSharing, RssLb
 from hocket.errors import BadInput, NoTheorem
 from hocket.job import Job
 from hocket.steps import Step, as_step
@@ -86,16 +86,17 @@ class Known:
             return self.find("delta")
         return None if self.job is None else _SUPPLY[name](self)
 
-    def with_delta(self, delta: float) -> Known:
-        """The same with another noise bound."""
-        return replace(self, given={**self.given, "delta": delta})
+    def saying(self, **numbers: Unpack[Quantities]) -> Known:
+        """The same with other plain numbers."""
+        return replace(self, given={**self.given, **numbers})
 
     @cached_property
     def gradients(self) -> tuple[float | None, float | None]:
-        """L and N of what the agents descend, wherever they take gradients [decisions 8 and 10]."""
-        job = self._job
-        delta = 0.0 if job.grad_at == "projected" else self.need("delta", of="L and N where noise carries states")["delta"]
-        constants = job.problem.constants(inflate=self._largest_step * delta)
+        """L and N of what the agents descend, wherever they take gradients [maths, decisions 8 and 10]."""
+        job, reach = self._job, 0.0
+        if job.grad_at == "mixed":
+            reach = self._largest_step * self.need("delta", of="L and N where noise carries states")["delta"]
+        constants = job.problem.constants(inflate=reach)
         if not isinstance(job.algorithm, FunctionSharing):
             return constants.L, constants.N
         slope, bend = added_constants(job.algorithm, job.plan, job.problem.feasible)
@@ -144,7 +145,9 @@ class Known:
 
     @property
     def _largest_step(self) -> float:
-        return self.step(1) if self.step.conditions().non_increasing else float(self.step.table(1, self.rounds).max())
+        if self.step.conditions().non_increasing:
+            return self.step(1)
+        return float(self.step.table(1, self.rounds).max())
 
 
 _SUPPLY: dict[str, Callable[[Known], float | None]] = {
@@ -186,14 +189,17 @@ def gather(
             raise BadInput("start= needs a problem; with plain numbers say start_norm= and the like")
         return Known(given, schedule, rounds)
     if absent:
-        raise BadInput(f"{of}: the {absent[0]} is missing; give problem, network and algorithm, or plain numbers only")
+        raise BadInput(
+            f"{of} lacks the {absent[0]}; give problem, network and algorithm, or plain numbers only"
+        )
     job = Job.asked(problem, network, algorithm, step=schedule, rounds=1, start=start, grad_at=grad_at)
     assumptions = claim(job).assumptions
     refuse_broken(assumptions, of)
     regular = "L" in given and "N" in given
     unknown = tuple(name for name in underived(assumptions) if not (regular and name.startswith("gradients")))
-    own_noise = getattr(algorithm, "noise", None) is not None and not isinstance(algorithm, FunctionSharing)
-    return Known(given, schedule, rounds, job, unknown + (("your own noise cancels",) if own_noise else ()))
+    if isinstance(algorithm, RssLb) and algorithm.noise is not None:
+        unknown += ("your own noise is balanced",)  # pairwise noise cancels whatever it is
+    return Known(given, schedule, rounds, job, unknown)
 
 
 def _check_numbers(given: Quantities) -> None:
@@ -205,12 +211,13 @@ def _check_numbers(given: Quantities) -> None:
             )
         if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
             raise BadInput(f"{name} = {value!r}; it must be a number: {MEANING[name]}")
+        value = float(value)
         if name == "diameter" and value == math.inf:
             raise NoTheorem("every bound assumes that X is compact, but diameter = inf; use a bounded X")
         if not (value >= 0 and math.isfinite(value)):
             raise BadInput(f"{name} = {value}; it must be finite and not negative: {MEANING[name]}")
-        if name == "n" and not (value >= 1 and value == int(value)):
-            raise BadInput(f"n = {value}; give a whole number of agents, at least 1")
+        if name == "n" and not (value >= 1 and value.is_integer()):
+            raise BadInput(f"n = {value:g}; give a whole number of agents, at least 1")
         if name == "rho" and not 0 < value <= 1:
             raise BadInput(f"rho = {value}; the smallest non-zero weight lies above 0 and is at most 1")
         if name == "lam" and not value < 1:

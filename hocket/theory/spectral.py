@@ -11,8 +11,8 @@ The bound depends on the step through four sums only, so it costs nothing to ask
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,13 +53,9 @@ def spectral_terms(sums: Sums, numbers: dict[str, float]) -> dict[str, Any]:
     }
 
 
-@lru_cache(maxsize=64)
 def sums_after(step: Step, lam: float, rounds: int) -> Sums:
     """The sums over all rounds."""
-    last = None
-    for _, last in sums_by_round(step, lam, rounds):
-        pass
-    assert last is not None
+    ((_, last),) = deque(sums_by_round(step, lam, rounds), maxlen=1)
     return Sums(*(float(column[-1]) for column in last))
 
 

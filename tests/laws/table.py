@@ -35,7 +35,7 @@ ROWS = [
     Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
-    Row("fs-cosine", lambda level: hk.FunctionSharing(2, level, family="cosine")),
+    Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),
 ]
@@ -53,7 +53,9 @@ def networks(draw: st.DrawFn) -> hk.Network:
     All have equally many agents and links, so that few programs are compiled for many graphs.
     """
     order = draw(st.permutations(range(AGENTS)))
-    first, second = draw(st.sampled_from([((0, 2), (3, 5)), ((0, 3), (1, 4)), ((0, 2), (0, 3)), ((0, 2), (2, 4))]))
+    first, second = draw(
+        st.sampled_from([((0, 2), (3, 5)), ((0, 3), (1, 4)), ((0, 2), (0, 3)), ((0, 2), (2, 4))])
+    )
     ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
     edges = [(order[i], order[j]) for i, j in [*ring, first, second]]
     return hk.Network.from_edges(edges, weights=draw(st.sampled_from(["paper", "metropolis"])))

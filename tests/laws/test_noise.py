@@ -91,7 +91,8 @@ def test_noise_functions_sum_to_zero(network, seed):
 def test_no_noise_is_dgd_bit_for_bit(row, network, seed):
     problem = quadratics(network.n, DIM, seed)
     silent, plain = (
-        hk.solve(problem, network, algorithm, step=STEP, rounds=50, seed=seed) for algorithm in (row.build(0.0), hk.Dgd())
+        hk.solve(problem, network, algorithm, step=STEP, rounds=50, seed=seed)
+        for algorithm in (row.build(0.0), hk.Dgd())
     )
     np.testing.assert_array_equal(silent.x, plain.x)
 
@@ -108,5 +109,7 @@ def test_drawing_zeros_is_dgd_to_rounding(row, network, seed):
 
 @given(network=networks(), seeds=st.lists(st.integers(0, 2**63), min_size=2, max_size=2, unique=True))
 def test_different_seeds_draw_different_noise(network, seeds):
-    first, second = (transcript(Row("", hk.RssNb), network, seed, 1.0).transcript.noise["paired"] for seed in seeds)
+    first, second = (
+        transcript(Row("", hk.RssNb), network, seed, 1.0).transcript.noise["paired"] for seed in seeds
+    )
     assert not np.isclose(first[1:], second[1:], rtol=1e-6).any()

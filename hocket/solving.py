@@ -51,7 +51,15 @@ def solve(
     its state; the same call later goes on from there. A list of networks is used in turn, one per round.
     """
     job = Job.asked(
-        problem, network, algorithm, step=step, rounds=rounds, seed=seed, start=start, dtype=dtype, grad_at=grad_at
+        problem,
+        network,
+        algorithm,
+        step=step,
+        rounds=rounds,
+        seed=seed,
+        start=start,
+        dtype=dtype,
+        grad_at=grad_at,
     )
     _check_choices(keep, engine, tolerance, checkpoint)
     if engine == "exact":
@@ -83,7 +91,9 @@ def _check_choices(keep: str, engine: str, tolerance: float | None, checkpoint: 
     if keep not in ("metrics", "path", "transcript"):
         raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
     if keep != "metrics" and checkpoint is not None:
-        raise BadInput("a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out")
+        raise BadInput(
+            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
+        )
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
 
@@ -98,9 +108,11 @@ def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: flo
         x=x,
         gap=float(history["gap"][-1]),
         disagreement=float(history["disagreement"][-1]),
-        time_average=None if averaged is None else np.asarray(averaged / sim.carry.alphas),
+        time_average=None if averaged is None else np.asarray(averaged) / job.step.table(1, sim.done).sum(),
         infeasibility=float(np.linalg.norm(x - inside, axis=1).max()),
-        noise=Noise(float(np.sqrt(np.mean(noisy**2))) if len(noisy) else 0.0, float(history["noise_max"].max())),
+        noise=Noise(
+            float(np.sqrt(np.mean(noisy**2))) if len(noisy) else 0.0, float(history["noise_max"].max())
+        ),
         outcome=_outcome(sim, tolerance),
         claim=claim(job),
         history=history,
@@ -108,7 +120,9 @@ def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: flo
         settings=describe(job),
         remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
         path=None if recorder is None else recorder.path(x),
-        transcript=Transcript(recorder.all_words(), recorder.all_noise()) if recorder and recorder.words else None,
+        transcript=Transcript(recorder.all_words(), recorder.all_noise())
+        if recorder and recorder.words
+        else None,
         problem=job.problem,
     )
 

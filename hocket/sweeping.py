@@ -17,17 +17,18 @@ from jaxtyping import Float
 
 from hocket import threefry
 from hocket.algorithm import Algorithm, x_of
+from hocket.engines.compiled import legs
 from hocket.engines.prepare import prepare
 from hocket.engines.program import Measures, Program, begin
 from hocket.engines.progress import Bar
 from hocket.engines.schedule import STOPS, Pace
-from hocket.engines.simulator import legs, reach, step_table
+from hocket.engines.simulator import reach, step_table
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.job import Job
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.settings import describe
-from hocket.solve import DEFAULT_STEP
+from hocket.solving import DEFAULT_STEP
 from hocket.steps import Step
 from hocket.theorems import Claim, claim
 
@@ -82,9 +83,13 @@ def sweep(
     if not seeds:
         raise BadInput("a sweep needs at least one seed")
     axes = {name: tuple(float(value) for value in values) for name, values in parameters.items()}
-    variants = [_vary(algorithm, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())]
+    variants = [
+        _vary(algorithm, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
+    ]
     asked = dict(step=step, rounds=rounds, start=start, dtype=dtype, grad_at=grad_at)
-    jobs = [Job.asked(problem, network, variant, seed=seed, **asked) for variant in variants for seed in seeds[:1]]
+    jobs = [
+        Job.asked(problem, network, variant, seed=seed, **asked) for variant in variants for seed in seeds[:1]
+    ]
     with jax.enable_x64(jobs[0].dtype == np.float64):
         program, varied = _stack_programs(jobs, seeds, time_average)
         return _play(jobs[0], program, varied, axes | {"seed": tuple(seeds)}, progress)
@@ -106,7 +111,9 @@ def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
     fields = {field.name for field in dataclasses.fields(algorithm) if not field.metadata.get("static")}
     unknown = sorted(set(values) - fields)
     if unknown:
-        raise BadAlgorithm(f"{type(algorithm).__name__} has no number called {unknown[0]}; it has {', '.join(sorted(fields))}")
+        raise BadAlgorithm(
+            f"{type(algorithm).__name__} has no number called {unknown[0]}; it has {', '.join(sorted(fields))}"
+        )
     if getattr(algorithm, "noise", None) is not None:
         raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
     return dataclasses.replace(algorithm, **values)
@@ -115,17 +122,23 @@ def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
 def _stack_programs(jobs: list[Job], seeds: list[int], averaging: bool) -> tuple[Program, Varied]:
     """One program, and what differs between its runs: parameters first, seeds last."""
     lanes = len(jobs) * len(seeds)
-    programs = [dataclasses.replace(prepare(job, job.algorithm, averaging=averaging), lanes=lanes) for job in jobs]
+    programs = [
+        dataclasses.replace(prepare(job, job.algorithm, averaging=averaging), lanes=lanes) for job in jobs
+    ]
     structures = {jax.tree.structure(program) for program in programs}
     if len(structures) > 1:
-        raise BadInput("a swept parameter changes the program itself (anchor from zero, say); sweep it separately")
+        raise BadInput(
+            "a swept parameter changes the program itself (anchor from zero, say); sweep it separately"
+        )
     keys = [threefry.seed_key(seed) for seed in seeds]
     runs = [Varied(program.algorithm, program.draws, key) for program in programs for key in keys]
     stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *runs)
     return programs[0], stacked
 
 
-def _play(job: Job, program: Program, varied: Varied, axes: dict[str, tuple[float, ...]], progress: bool | None) -> Sweep:
+def _play(
+    job: Job, program: Program, varied: Varied, axes: dict[str, tuple[float, ...]], progress: bool | None
+) -> Sweep:
     steps = step_table(job, 0)
     carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
     done, parts, marks = 0, [], []
@@ -136,21 +149,29 @@ def _play(job: Job, program: Program, varied: Varied, axes: dict[str, tuple[floa
             began = time.monotonic()
             steps, last = reach(job, steps, done)
             leg = pace.next_leg(done, reach=last)
-            carry, measures = _advance_all(program, varied, carry, steps, leg.padded + 1, np.arange(STOPS) < leg.wanted)
+            carry, measures = _advance_all(
+                program, varied, carry, steps, leg.padded + 1, np.arange(STOPS) < leg.wanted
+            )
             measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
             parts.append(measures)
             marks.append(leg.measured)
             done = leg.last
             pace.learn(time.monotonic() - began)
             if leg.wanted:
-                bar.update(done, gap=float(np.median(measures.gap[:, -1])), disagreement=float(np.median(measures.disagreement[:, -1])))
+                bar.update(
+                    done,
+                    gap=float(np.median(measures.gap[:, -1])),
+                    disagreement=float(np.median(measures.disagreement[:, -1])),
+                )
     finally:
         bar.close()
     joined = Measures(*(np.concatenate(leaves, axis=1) for leaves in zip(*parts, strict=True)))
     shape = tuple(len(values) for values in axes.values())
     columns = ("gap", "loss", "disagreement", "noise_rms", "noise_max")
     x = np.asarray(x_of(carry.state))
-    average = None if carry.weighted is None else np.asarray(carry.weighted / carry.alphas[:, None, None])
+    average = (
+        None if carry.weighted is None else np.asarray(carry.weighted) / job.step.table(1, job.rounds).sum()
+    )
     return Sweep(
         axes=axes,
         x=x.reshape(shape + x.shape[1:]),

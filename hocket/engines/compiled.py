@@ -1,0 +1,79 @@
+"""A program ready to be called: what is compiled in is hashed once, so that a call costs microseconds."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, run_until
+
+
+class Blueprint:
+    """The part of a program that is compiled in: functions, names and shapes, but no numbers."""
+
+    def __init__(self, program: Program):
+        self._static = eqx.filter(program, eqx.is_array, inverse=True)
+        leaves, structure = jax.tree.flatten(self._static)
+        self._identity = (tuple(leaves), structure)
+        self._hash = hash(self._identity)
+
+    def program(self, numbers: Any) -> Program:
+        """The whole program again."""
+        return eqx.combine(self._static, numbers)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Blueprint) and self._identity == other._identity
+
+
+class Compiled:
+    """A program whose numbers are arguments: programs that differ in numbers only share one compilation."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self._blueprint = Blueprint(program)
+        self._numbers = eqx.filter(program, eqx.is_array)
+
+    def begin(self, start: Any, steps: Steps) -> Carry:
+        """The carry before round 1."""
+        return _begin(self._blueprint, self._numbers, start, steps)
+
+    def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+        """Run until each of `stops` is the next round, and measure where wanted."""
+        return _advance(self._blueprint, self._numbers, carry, steps, stops, wanted)
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(blueprint: Blueprint, numbers: Any, start: Any, steps: Steps) -> Carry:
+    return begin(blueprint.program(numbers), start, steps)
+
+
+@partial(jax.jit, static_argnums=0)
+def _advance(
+    blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, wanted: Any
+) -> tuple[Carry, Measures]:
+    return legs(blueprint.program(numbers), carry, steps, stops, wanted)
+
+
+def compilations() -> int:
+    """How many different programs were compiled so far."""
+    return _advance._cache_size()
+
+
+def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+    """Run from stop to stop; a stop that was already reached costs nothing."""
+    shapes = jax.eval_shape(measure, program, carry, steps)
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    def leg(carry: Carry, stop: Any) -> tuple[Carry, Measures]:
+        k, measured = stop
+        carry = run_until(program, carry, steps, k)
+        return carry, jax.lax.cond(measured, lambda: measure(program, carry, steps), lambda: nothing)
+
+    return jax.lax.scan(leg, carry, (stops, wanted))

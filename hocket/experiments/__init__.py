@@ -1,0 +1,1 @@
+"""Experiments that come with hocket, one file each: what is run, and what is shown of it."""

@@ -1,0 +1,63 @@
+"""Everything about a run that people read, written into its folder."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+from hocket.report.figures import Curve, convergence
+from hocket.report.names import spoken
+from hocket.report.numbers import plain
+from hocket.report.page import Page
+from hocket.report.tables import assumption_table, result_table, settings_table
+from hocket.run import Ending, Run
+
+PAGE = "report.html"
+
+
+def write_report(run: Run, folder: Path, *, configuration: str, command: str) -> Path:
+    """Measurements, figure and page of a run; returns where the page lies. `command` is what repeats it."""
+    write_metrics(run, folder / "metrics.csv")
+    name, history = spoken(run.settings["algorithm"]["name"]), run.history
+    drawing = convergence(
+        [Curve(name, history["round"], history["gap"][None], history["disagreement"][None])]
+    )
+    drawing.save(folder, "convergence")
+    page = Page(
+        title=f"{name} on {run.settings['network']['name']}",
+        summary=in_words(run),
+        tables=[result_table(run)],
+        details=[assumption_table(run.claim), settings_table(run.settings)],
+        figure=drawing,
+        caption="Left, how far the worst agent is from the optimum of all objectives together; right, how "
+        "far agents still differ. All axes are logarithmic.",
+        configuration=configuration,
+        commands=[command],
+    )
+    return page.save(folder / PAGE)
+
+
+def write_metrics(run: Run, path: Path) -> None:
+    """The run's history as comma-separated values, every digit kept."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(run.history)
+        writer.writerows(zip(*(column.tolist() for column in run.history.values()), strict=True))
+
+
+def in_words(run: Run) -> list[str]:
+    """What happened, for someone who reads nothing else."""
+    agents, network = run.settings["network"]["agents"], run.settings["network"]["name"]
+    if run.outcome.ending is Ending.DIVERGED:
+        return [
+            f"The run of {agents} agents on {network} {run.outcome}.",
+            "Below is what was measured up to there.",
+        ]
+    gap = "the optimum is not known" if math.isnan(run.gap) else f"the gap to the optimum is {plain(run.gap)}"
+    stopped = ", where the tolerance was met" if run.outcome.ending is Ending.CONVERGED else ""
+    return [
+        f"{agents} agents on {network}, after {run.rounds:,} rounds{stopped}: {gap}, and no agent is farther "
+        f"than {plain(run.disagreement)} from their mean.",
+        f"{run.claim.statement[0].upper()}{run.claim.statement[1:]}.",
+    ]

@@ -1,0 +1,48 @@
+"""Tables of results, as plain text cells: the terminal and the page show the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.report.numbers import plain
+from hocket.run import Run
+from hocket.theorems import Claim
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under a head; `numeric` columns stand right."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    numeric: frozenset[int] = frozenset()
+
+
+def result_table(run: Run) -> Table:
+    """What one run reached, a line each."""
+    rows = [
+        ("outcome", str(run.outcome)),
+        ("gap", plain(run.gap)),
+        ("disagreement", plain(run.disagreement)),
+        ("realised noise", f"{plain(run.noise.rms)} rms per coordinate, {plain(run.noise.largest)} at most"),
+        ("theorem", run.claim.statement),
+    ]
+    if run.infeasibility > 0:
+        rows.append(("outside X by", plain(run.infeasibility)))
+    rows += [("remark", remark) for remark in run.remarks]
+    return Table(("", ""), tuple(rows), caption="What was reached")
+
+
+def assumption_table(claim: Claim) -> Table:
+    """What the theorem needs, and what was found."""
+    verdict = {True: "holds", False: "does not hold", None: "not known"}
+    rows = tuple((part.name, verdict[part.holds], part.why) for part in claim.assumptions)
+    return Table(("assumption", "", "because"), rows, caption="What a theorem would need")
+
+
+def settings_table(settings: Mapping[str, Any]) -> Table:
+    """Versions of the software under a run."""
+    return Table(("software", "version"), tuple(settings["versions"].items()), caption="Versions")

@@ -1,0 +1,23 @@
+"""The theory, in numbers: what the paper's lemmas and theorems promise, and how a run compares."""
+
+from hocket.theory.assumptions import theorem1
+from hocket.theory.bound import Bound
+from hocket.theory.finite_time import finite_time
+from hocket.theory.inverse import Answer, delta_for, rounds_for
+from hocket.theory.lemmas import lemma1, lemma2
+from hocket.theory.margins import Margin, Monitor
+from hocket.theory.monitor import monitor
+
+__all__ = [
+    "Answer",
+    "Bound",
+    "Margin",
+    "Monitor",
+    "delta_for",
+    "finite_time",
+    "lemma1",
+    "lemma2",
+    "monitor",
+    "rounds_for",
+    "theorem1",
+]

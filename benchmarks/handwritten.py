@@ -66,7 +66,7 @@ def rss_nb(
     block: int,
 ) -> Callable[[], Any]:
     """RSS-NB with hocket's own generator, noise drawn `block` rounds ahead of a nested scan."""
-    n, dim = start.shape
+    _n, dim = start.shape
     links = network.links
     deal = _dealer(network)
     degree = network.degrees[0][links].max(axis=1)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from hocket import threefry
 from hocket.wiring import Wiring
@@ -21,15 +21,15 @@ from hocket.wiring import Wiring
 class When(NamedTuple):
     """The rounds that a block of noise is for, and the phase of the network in each."""
 
-    rounds: Int[Array, " rounds"]
-    phases: Int[Array, " rounds"]
+    rounds: Int[Any, " rounds"]
+    phases: Int[Any, " rounds"]
 
 
 class Pair(NamedTuple):
     """What was drawn on every link: by its lower-numbered end for the higher one, and the other way."""
 
-    forward: Float[Array, "rounds links width"]
-    backward: Float[Array, "rounds links width"]
+    forward: Float[Any, "rounds links width"]
+    backward: Float[Any, "rounds links width"]
 
 
 class Draw(eqx.Module):
@@ -65,11 +65,11 @@ class Paired(Draw):
     The shares sum to zero over the network, whatever is drawn [paper, eq. (2) and (3)].
     """
 
-    bound: Float[Array, "period links"]
+    bound: Float[Any, "period links"]
     """Largest magnitude of one coordinate; zero on links that are silent in a phase."""
     first: int = eqx.field(static=True, kw_only=True, default=0)
     """The first round with noise."""
-    given: Float[Array, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
+    given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
     """The user's own draws in place of random ones."""
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Pair:
@@ -97,11 +97,11 @@ class Paired(Draw):
 class Balanced(Draw):
     """Noise d_{j,i} for each neighbour i, balanced to zero by the weights B[i, j] [paper, eq. (4)]."""
 
-    gamma: Float[Array, "period agents"]
+    gamma: Float[Any, "period agents"]
     """Δ / (√D ‖P‖_∞), or zero where an agent has a single neighbour: nothing can balance one word."""
-    towards: Float[Array, "period agents slots"]
+    towards: Float[Any, "period agents slots"]
     """B[i, j]: the weight that the neighbour in the slot gives to this agent."""
-    given: Float[Array, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
+    given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         if self.given is not None:
@@ -127,7 +127,7 @@ class Balanced(Draw):
 class Own(Draw):
     """Noise that an agent draws for itself and nobody cancels."""
 
-    bound: Float[Array, ""]
+    bound: Float[Any, ""]
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
@@ -175,7 +175,8 @@ def _sum_over_links(gained: Any, wiring: Wiring) -> Any:
     lower, higher = wiring.links[:, 0], wiring.links[:, 1]
     total = xp.zeros((gained.shape[0], wiring.n, gained.shape[2]), dtype=gained.dtype)
     if xp is np:
-        np.add.at(total, (slice(None), higher), gained)
-        np.subtract.at(total, (slice(None), lower), gained)
+        everywhere: Any = slice(None)
+        np.add.at(total, (everywhere, higher), gained)
+        np.subtract.at(total, (everywhere, lower), gained)
         return total
     return total.at[:, higher].add(gained).at[:, lower].add(-gained)

@@ -79,7 +79,7 @@ class Run:
     claim: Claim
     """Which theorem covers the run."""
     history: dict[str, np.ndarray]
-    """Measurements at thinned rounds: `round`, `gap`, `loss` (at the mean), `disagreement`, `noise_rms`, `noise_max`."""
+    """Measured at thinned rounds: `round`, `gap`, `loss` (at the mean), `disagreement`, `noise_rms`, `noise_max`."""
     network: Network
     settings: dict[str, Any]
     """Everything needed to say what was run: algorithm, step, rounds, seed, versions."""

@@ -23,7 +23,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays so that a crash leaves the old file or the new one, never half of one."""
     temporary = path.with_name(path.name + ".part")
     with open(temporary, "wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, allow_pickle=False, **arrays)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)

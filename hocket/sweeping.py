@@ -86,7 +86,7 @@ def sweep(
     variants = [
         _vary(algorithm, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
     ]
-    asked = dict(step=step, rounds=rounds, start=start, dtype=dtype, grad_at=grad_at)
+    asked: dict[str, Any] = {"step": step, "rounds": rounds, "start": start, "dtype": dtype, "grad_at": grad_at}
     jobs = [
         Job.asked(problem, network, variant, seed=seed, **asked) for variant in variants for seed in seeds[:1]
     ]
@@ -142,7 +142,7 @@ def _play(
     steps = step_table(job, 0)
     carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
     done, parts, marks = 0, [], []
-    pace = Pace(job.rounds, done=0, measured=False)
+    pace = Pace(job.rounds, numbers=program.lanes * job.start.size, done=0, measured=False)
     bar = Bar(job.rounds, show=progress)
     try:
         while not pace.finished:
@@ -177,7 +177,7 @@ def _play(
         x=x.reshape(shape + x.shape[1:]),
         time_average=None if average is None else average.reshape(shape + average.shape[1:]),
         history={"round": np.concatenate(marks)}
-        | {name: getattr(joined, name).reshape(shape + (-1,)) for name in columns},
+        | {name: getattr(joined, name).reshape((*shape, -1)) for name in columns},
         finite=joined.finite.all(axis=(1, 2)).reshape(shape),
         claim=claim(job),
         settings=describe(job) | {"axes": {name: list(values) for name, values in axes.items()}},

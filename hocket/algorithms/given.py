@@ -12,7 +12,7 @@ from hocket.algorithm import Plan
 from hocket.errors import BadAlgorithm
 
 Given = Callable[[int, int, int], Any] | np.ndarray | None
-"""(sender, receiver, k) -> vector, or the table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
+"""(sender, receiver, k) -> vector, or a table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
 
 
 def tabulated(

@@ -63,7 +63,7 @@ def _advance(
 
 def compilations() -> int:
     """How many different programs were compiled so far."""
-    return _advance._cache_size()
+    return _advance._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:

@@ -94,10 +94,7 @@ def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
 
 def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring) -> tuple[Any, np.ndarray]:
     """What was drawn and every agent's share of it, as fractions. For noise drawn once, `rounds` counts phases."""
-    if draw.once:
-        when = When(np.zeros_like(rounds), rounds)
-    else:
-        when = When(rounds, (rounds - 1) % wiring.period)
+    when = When(np.zeros_like(rounds), rounds) if draw.once else When(rounds, (rounds - 1) % wiring.period)
     raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
     raw = Pair(exactly(raw.forward), exactly(raw.backward)) if isinstance(raw, Pair) else exactly(raw)
     return raw, draw.deal(draw.condense(raw), when, wiring)

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from hocket import threefry
 from hocket.agent import Agent
@@ -43,8 +43,8 @@ class Program(eqx.Module):
     """How many objectives the pooled one stands for."""
     wiring: Wiring
     draws: dict[str, Draw]
-    key: Array
-    best: Float[Array, ""]
+    key: Any
+    best: Float[Any, ""]
     """f*, or NaN where it is not known."""
     grad_at: str = eqx.field(static=True)
     dtype: Any = eqx.field(static=True)
@@ -83,8 +83,8 @@ class Program(eqx.Module):
 class Steps(NamedTuple):
     """Step sizes α_k for the rounds from `base` on, computed on the host so that every engine has the same."""
 
-    base: Int[Array, ""]
-    table: Float[Array, " rounds"]
+    base: Int[Any, ""]
+    table: Float[Any, " rounds"]
 
     def __call__(self, k: Any) -> Any:
         return _entry(self.table, k - self.base)
@@ -93,7 +93,7 @@ class Steps(NamedTuple):
 class Carry(eqx.Module):
     """Where a run stands before round k: all it needs to go on, and to be resumed."""
 
-    k: Int[Array, ""]
+    k: Int[Any, ""]
     state: Any
     kept: dict[str, Any]
     """Noise drawn once, by phase of the network and agent."""

@@ -29,9 +29,8 @@ class Bar:
         """Show how far the run is."""
         if not self.show or time.monotonic() - self.began < PATIENCE:
             return
-        if self._bar is None:
-            self._open()
-        self._bar.update(self._task, completed=done, gap=f"{gap:.3g}", apart=f"{disagreement:.3g}")
+        bar = self._bar or self._open()
+        bar.update(self._task, completed=done, gap=f"{gap:.3g}", apart=f"{disagreement:.3g}")
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -39,7 +38,7 @@ class Bar:
             self._bar.stop()
             self._bar = None
 
-    def _open(self) -> None:
+    def _open(self) -> Any:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._bar = Progress(
@@ -53,6 +52,7 @@ class Bar:
         )
         self._bar.start()
         self._task = self._bar.add_task("rounds", total=self.rounds, completed=self.start, gap="–", apart="–")
+        return self._bar
 
     def _console(self) -> Any:
         from rich.console import Console

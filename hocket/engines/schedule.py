@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST = 200
+MOST, FEW = 200, 24
+"""Measurements of a run; few where states are so large that measuring often would take longer than the run."""
+LARGE = 1 << 18
+"""Numbers in all states from which on a problem counts as large."""
 STOPS = 64
 """Stops that one call of the program can make."""
 LOOK_EVERY = 0.5
@@ -46,8 +49,8 @@ class Leg(NamedTuple):
 class Pace:
     """Cuts a run into calls that take about half a second each, learning the speed as it goes."""
 
-    def __init__(self, rounds: int, *, done: int, measured: bool):
-        marks = recorded_rounds(rounds)
+    def __init__(self, rounds: int, *, numbers: int, done: int, measured: bool):
+        marks = recorded_rounds(rounds, most=MOST if numbers <= LARGE else FEW)
         self.marks = marks[marks > done] if measured else marks[marks >= done]
         self.rounds = rounds
         self.quota = 64

@@ -48,13 +48,14 @@ AGENTS = 6
 
 @st.composite
 def networks(draw: st.DrawFn) -> hk.Network:
-    """A random connected graph with at least two neighbours for everybody: a ring and two chords, numbered at random.
+    """A random connected graph: a ring and two chords that share an end, numbered at random.
 
-    All have equally many agents and links, so that few programs are compiled for many graphs.
+    Everybody has at least two neighbours. All have equally many agents, links and slots, so that one compiled
+    program serves them all.
     """
     order = draw(st.permutations(range(AGENTS)))
     first, second = draw(
-        st.sampled_from([((0, 2), (3, 5)), ((0, 3), (1, 4)), ((0, 2), (0, 3)), ((0, 2), (2, 4))])
+        st.sampled_from([((0, 2), (0, 3)), ((0, 2), (2, 4)), ((0, 3), (3, 5))])
     )
     ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
     edges = [(order[i], order[j]) for i, j in [*ring, first, second]]

@@ -29,7 +29,7 @@ def test_same_seed_same_bits(row, network, seed):
 @given(network=networks(), seed=st.integers(0, 2**32), cut=st.integers(1, 699))
 def test_a_resumed_run_equals_an_unbroken_one(row, network, seed, cut, tmp_path_factory):
     problem, folder = quadratics(network.n, 2, 1), tmp_path_factory.mktemp("checkpoint")
-    common = dict(step=STEP, seed=seed)
+    common = {"step": STEP, "seed": seed}
     whole = hk.solve(problem, network, row.build(1.0), rounds=700, **common)
     hk.solve(problem, network, row.build(1.0), rounds=cut, checkpoint=folder, **common)
     resumed = hk.solve(problem, network, row.build(1.0), rounds=700, checkpoint=folder, **common)

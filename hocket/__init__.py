@@ -23,6 +23,7 @@ _HOME = {
     "Dgd": "algorithms",
     "FunctionSharing": "algorithms",
     "IndependentNoise": "algorithms",
+    "PrivateDgd": "algorithms",
     "RssLb": "algorithms",
     "RssNb": "algorithms",
     "Constant": "steps",

@@ -1,8 +1,9 @@
 """How noise is drawn and dealt out to agents.
 
-An algorithm declares what it needs as `Paired`, `Balanced` or `Own`; an engine draws it, in blocks of rounds where
-that is faster, and every agent receives its share through `agent.paired_noise(k)` and the like. Each coordinate is
-drawn within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction.
+An algorithm declares what it needs as `Paired`, `Balanced`, `Own` or `Gaussian`; an engine draws it, in blocks of
+rounds where that is faster, and every agent receives its share through `agent.paired_noise(k)` and the like. Each
+coordinate is drawn within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction; Gaussian noise
+alone has none.
 """
 
 from __future__ import annotations
@@ -132,6 +133,26 @@ class Own(Draw):
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
         return self.bound * draws
+
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+        return condensed
+
+    def size(self, wiring: Wiring) -> int:
+        return 2 * wiring.n * self.width
+
+
+class Gaussian(Draw):
+    """Normal noise that an agent draws for itself and nobody cancels: what differential privacy calls for."""
+
+    sigma: Float[Array, ""]
+    """Standard deviation of one coordinate."""
+
+    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        first, second = _uniform(key, when.rounds, wiring.n, self.width, dtype)
+        xp = first.__array_namespace__()
+        # Box and Muller. The floor keeps a draw of zero finite; it lies below the grid on which draws are made.
+        radius = xp.sqrt(-2 * xp.log(xp.maximum(xp.abs(first), np.finfo(np.dtype(dtype)).tiny)))
+        return self.sigma * radius * xp.cos(np.pi * second)
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         return condensed

@@ -1,12 +1,18 @@
-"""Runs and checkpoints on disk: numbers as NumPy archives without pickle, words as JSON, both written atomically."""
+"""Runs and checkpoints on disk: numbers as NumPy archives without pickle, words as JSON, both written atomically.
+
+Fractions of an exact run are stored as text: two whole numbers in base 16, in which no number is too long to print.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,25 +23,50 @@ if TYPE_CHECKING:
     from hocket.run import Run
 
 FORMAT = 1
+EXACT = "exact:"
+"""Begins the stored name of an array of fractions."""
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write arrays so that a crash leaves the old file or the new one, never half of one."""
-    temporary = path.with_name(path.name + ".part")
-    with open(temporary, "wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    """Write arrays; fractions are told apart from floats by their name."""
+    stored = dict(_as_text(name, array) for name, array in arrays.items())
+    _replace(path, lambda file: np.savez(file, allow_pickle=False, **stored))
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read arrays back; nothing stored can run code."""
     try:
         with np.load(path, allow_pickle=False) as archive:
-            return dict(archive)
-    except (OSError, ValueError, EOFError) as error:
+            return dict(_from_text(name, array) for name, array in archive.items())
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error
+
+
+def _replace(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file so that a crash leaves the old one or the new one, never half of one."""
+    temporary = path.with_name(path.name + ".part")
+    with open(temporary, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _as_text(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    if array.dtype != object:
+        return name, array
+    numbers = [Fraction(number) for number in array.flat]
+    text = [f"{number.numerator:x}/{number.denominator:x}" for number in numbers]
+    return EXACT + name, np.array(text).reshape(array.shape)
+
+
+def _from_text(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    if not name.startswith(EXACT):
+        return name, array
+    pairs = [text.split("/") for text in array.flat]
+    numbers = np.empty(len(pairs), dtype=object)
+    numbers[:] = [Fraction(int(top, 16), int(bottom, 16)) for top, bottom in pairs]
+    return name.removeprefix(EXACT), numbers.reshape(array.shape)
 
 
 def save_run(run: Run, folder: Path) -> Path:
@@ -71,9 +102,11 @@ def save_run(run: Run, folder: Path) -> Path:
         },
         "claim": asdict(run.claim),
         "remarks": list(run.remarks),
+        "exchanges": None if run.transcript is None else len(run.transcript.words),
         "settings": run.settings,
     }
-    (folder / "run.json").write_text(json.dumps(words, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(words, indent=2, ensure_ascii=False) + "\n"
+    _replace(folder / "run.json", lambda file: file.write(text.encode()))
     return folder
 
 
@@ -86,7 +119,10 @@ def load_run(folder: Path) -> Run:
         raise BadInput(
             f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
         )
-    words = json.loads((folder / "run.json").read_text())
+    try:
+        words = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error
     if words.get("format") != FORMAT:
         raise BadInput(
             f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}"
@@ -95,7 +131,7 @@ def load_run(folder: Path) -> Run:
     network = Network.restored(
         arrays["links"], arrays["own"], arrays["weight"], name=words["network"]["name"]
     )
-    spoken = {name: table for name, table in arrays.items() if name.startswith("words/")}
+    exchanges = words["exchanges"]
     noise = {
         name.removeprefix("noise/"): table for name, table in arrays.items() if name.startswith("noise/")
     }
@@ -118,9 +154,9 @@ def load_run(folder: Path) -> Run:
         settings=words["settings"],
         remarks=tuple(words["remarks"]),
         path=arrays.get("path"),
-        transcript=Transcript(tuple(spoken[f"words/{i}"] for i in range(len(spoken))), noise)
-        if spoken
-        else None,
+        transcript=None
+        if exchanges is None
+        else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
     )
 
 

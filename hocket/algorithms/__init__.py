@@ -4,7 +4,8 @@ from hocket.algorithms.centralised import Centralised
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.function_sharing import FunctionSharing
 from hocket.algorithms.independent_noise import IndependentNoise
+from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
 
-__all__ = ["Centralised", "Dgd", "FunctionSharing", "IndependentNoise", "RssLb", "RssNb"]
+__all__ = ["Centralised", "Dgd", "FunctionSharing", "IndependentNoise", "PrivateDgd", "RssLb", "RssNb"]

@@ -7,9 +7,8 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
-from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, run_until
+from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, no_measures, run_until
 
 
 class Blueprint:
@@ -68,8 +67,7 @@ def compilations() -> int:
 
 def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
     """Run from stop to stop; a stop that was already reached costs nothing."""
-    shapes = jax.eval_shape(measure, program, carry, steps)
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    nothing = no_measures(program, carry, steps)
 
     def leg(carry: Carry, stop: Any) -> tuple[Carry, Measures]:
         k, measured = stop

@@ -138,7 +138,8 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
 
     state = _per_agent(program, steps, k, _shares(program, kept, {}, k), one, start)
     weighted = jnp.zeros_like(start) if program.averaging else None
-    return Carry(jnp.asarray(1), state, kept, weighted)
+    # Typed like the rounds that follow: a bare 1 is of a weaker type, and the whole program would be compiled twice.
+    return Carry(jnp.asarray(1, dtype=int), state, kept, weighted)
 
 
 def one_round(
@@ -225,6 +226,12 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Measures:
         noise_max=largest,
         finite=jnp.isfinite(x).all(axis=1),
     )
+
+
+def no_measures(program: Program, carry: Carry, steps: Steps) -> Measures:
+    """Zeros in the shape of measurements, for rounds that are not measured."""
+    shapes = jax.eval_shape(measure, program, carry, steps)
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 
 def _noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:

@@ -12,7 +12,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines.program import Carry, Moving, Program, Steps, fresh_noise, one_round, pairwise
+from hocket.engines.program import (
+    Carry,
+    Measures,
+    Moving,
+    Program,
+    Steps,
+    fresh_noise,
+    measure,
+    no_measures,
+    one_round,
+    pairwise,
+)
 from hocket.errors import BadInput
 
 CHUNK_NUMBERS = 1 << 22
@@ -68,14 +79,17 @@ class Recorder:
         """Rounds recorded by one call of the compiled program."""
         return int(np.clip(CHUNK_NUMBERS // max(self.numbers, 1), 1, 256))
 
-    def play(self, carry: Carry, steps: Steps, count: int) -> Carry:
-        """Play `count` rounds and keep what happened in them."""
-        carry, states, said, drawn = play_recorded(self.program, carry, steps, count, self.chunk, self.words)
+    def play(self, carry: Carry, steps: Steps, count: int, marks: np.ndarray) -> tuple[Carry, Measures]:
+        """Play `count` rounds and keep what happens in them; measure before those whose place is in `marks`."""
+        wanted = np.isin(np.arange(self.chunk), marks)
+        carry, (states, said, drawn, measures) = play_recorded(
+            self.program, carry, steps, count, wanted, self.words
+        )
         self.states.append(np.asarray(states)[:count])
         if self.words:
             self.said.append([np.asarray(table)[:count] for table in said])
             self.drawn.append({name: _both_ways(pair)[:count] for name, pair in drawn.items()})
-        return carry
+        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[wanted], measures)
 
     def path(self, last: Any) -> np.ndarray:
         """All states, x_1 … x_{K+1}."""
@@ -97,20 +111,26 @@ class Recorder:
 
 
 @eqx.filter_jit
-def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, chunk: int, words: bool) -> Any:
-    """Play up to `chunk` rounds, `count` of them for real, and stack what happened."""
-    rounds = carry.k + jnp.arange(chunk)
-    noise = fresh_noise(program, rounds)
+def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, wanted: Any, words: bool) -> Any:
+    """Play as many rounds as `wanted` is long, `count` of them for real, and stack what happened."""
+    rounds = carry.k + jnp.arange(len(wanted))
+    nothing = no_measures(program, carry, steps)
 
     def next_round(moving: Moving, args: Any) -> Any:
-        k, rows = args
+        k, measured, rows = args
         after, said = one_round(program, carry, k, moving, steps, rows)
+        measures = jax.lax.cond(
+            measured, lambda: measure(program, carry.at(k, moving), steps), lambda: nothing
+        )
         going = k < carry.k + count
         kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, moving)
-        return kept, (x_of(moving.state), said if words else [])
+        return kept, (x_of(moving.state), said if words else [], measures)
 
-    moving, (states, said) = jax.lax.scan(next_round, Moving(carry.state, carry.weighted), (rounds, noise))
-    return carry.at(carry.k + count, moving), states, said, pairwise(program, rounds) if words else {}
+    moving, (states, said, measures) = jax.lax.scan(
+        next_round, Moving(carry.state, carry.weighted), (rounds, wanted, fresh_noise(program, rounds))
+    )
+    drawn = pairwise(program, rounds) if words else {}
+    return carry.at(carry.k + count, moving), (states, said, drawn, measures)
 
 
 def _both_ways(pair: Any) -> np.ndarray:

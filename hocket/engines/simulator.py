@@ -82,14 +82,17 @@ def simulate(
     try:
         _play(sim, tolerance, checkpoint, recorder, bar)
     except KeyboardInterrupt:
-        path = checkpoint.save(sim) if checkpoint is not None else None
+        if checkpoint is not None:
+            checkpoint.save(sim)
         hint = (
-            f"; what was reached is in {path}: run the same again to go on from there"
-            if path
+            f"; what was reached is in {checkpoint.folder}: run the same again to go on from there"
+            if checkpoint is not None
             else "; nothing was kept: pass checkpoint=FOLDER next time"
         )
         raise Interrupted(
-            f"interrupted after round {sim.done} of {job.rounds}{hint}", round=sim.done, checkpoint=path
+            f"interrupted after round {sim.done} of {job.rounds}{hint}",
+            round=sim.done,
+            checkpoint=checkpoint.folder if checkpoint is not None else None,
         ) from None
     finally:
         bar.close()
@@ -112,8 +115,10 @@ def _play(
         leg = pace.next_leg(sim.done, reach=last)
         measures = _advance(sim, leg, recorder)
         sim.history += [(int(k), _row(measures, i)) for i, k in enumerate(leg.measured)]
-        if not measures.finite.all():
-            sim.broken = _find_break(sim, before)
+        sound = measures.finite.all(axis=1)
+        if not sound.all():
+            sim.broken = _find_break(sim, before, int(leg.measured[~sound][0]))
+            _forget_what_followed(sim)
             return
         if leg.wanted:
             bar.update(sim.done, gap=sim.gap, disagreement=float(measures.disagreement[-1]))
@@ -128,33 +133,34 @@ def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Mea
     """Run one leg; returns the measurements that were wanted."""
     if recorder is not None:
         return _advance_recorded(sim, leg, recorder)
-    sim.carry, measures = sim.compiled.advance(
+    carry, measures = sim.compiled.advance(
         sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted
     )
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
+    measures = jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
+    sim.carry = carry  # only now: an interrupt while waiting leaves the run where its last measurement was
+    return measures
 
 
 def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures:
-    rows = []
-    for i, stop in enumerate(leg.stops.tolist()):
-        while sim.done < stop:
-            sim.carry = recorder.play(sim.carry, sim.steps, min(stop - sim.done, recorder.chunk))
-        if i < leg.wanted:
-            rows.append(_advance(sim, Leg(np.array([stop]), 1)))
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *rows) if rows else _nothing(sim)
-
-
-def _nothing(sim: Simulation) -> Measures:
-    return _advance(sim, Leg(np.array([sim.done]), 0))
+    """Run one leg chunk by chunk, keeping what happens in it; measurements on the way are taken inside the chunks."""
+    parts = []
+    while sim.done < leg.last:
+        done, count = sim.done, min(leg.last - sim.done, recorder.chunk)
+        here = leg.measured[(leg.measured >= done) & (leg.measured < done + count)] - done
+        sim.carry, measures = recorder.play(sim.carry, sim.steps, count, here)
+        parts.append(measures)
+    at_the_end = leg.wanted and leg.measured[-1] == leg.last
+    parts.append(_advance(sim, Leg(np.array([leg.last]), int(at_the_end))))
+    return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
 def _row(measures: Measures, i: int) -> Measures:
     return Measures(*(leaf[i] for leaf in measures))
 
 
-def _find_break(sim: Simulation, good: Carry) -> tuple[int, int]:
-    """The first round whose result is not finite, and the agent it is: by halving the stretch it must lie in."""
-    low, high = int(good.k) - 1, sim.done
+def _find_break(sim: Simulation, good: Carry, high: int) -> tuple[int, int]:
+    """The agent that is no longer sound, and the round that made it so: by halving the stretch up to round `high`."""
+    low = int(good.k) - 1
     while high - low > 1:
         sim.carry = good
         middle = (low + high) // 2
@@ -165,15 +171,24 @@ def _find_break(sim: Simulation, good: Carry) -> tuple[int, int]:
     sim.carry = good
     finite = _advance(sim, Leg(np.array([high]), 1)).finite[0]
     sim.carry = good
-    return int(np.flatnonzero(~finite)[0]), high
+    return int(np.flatnonzero(~finite)[0]), max(high, 1)
+
+
+def _forget_what_followed(sim: Simulation) -> None:
+    """Keep measurements up to the last sound round, and measure that one too."""
+    sim.history = [(k, measured) for k, measured in sim.history if k <= sim.done]
+    if not sim.history or sim.history[-1][0] < sim.done:
+        sim.history.append((sim.done, _row(_advance(sim, Leg(np.array([sim.done]), 1)), 0)))
 
 
 def step_table(job: Job, base: int) -> Steps:
     """Step sizes from round `base` on (α_0 = 0), in one of two lengths."""
     length = SHORT if job.rounds + 2 <= SHORT else LONG
-    first, last = max(base, 1), min(base + length - 1, job.rounds + 1)
+    first, last = max(base, 1), min(base + length - 1, job.rounds)
     table = np.zeros(length, job.dtype)
     table[first - base : last - base + 1] = job.step.table(first, last)
+    # The measurement after the last round asks how large the noise of one more would be. Its step need not exist.
+    table[last - base + 1 :] = table[last - base]
     return Steps(jnp.asarray(base), jnp.asarray(table))
 
 

@@ -8,6 +8,7 @@ NAMES = {
     "RssLb": "RSS-LB",
     "FunctionSharing": "FS",
     "IndependentNoise": "independent noise",
+    "PrivateDgd": "private DGD",
     "Centralised": "centralised",
 }
 

@@ -1,0 +1,95 @@
+"""Private DGD: differential privacy, which cancelling noise is compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithms.dgd import Dgd
+from hocket.errors import BadAlgorithm
+from hocket.network import Network
+from hocket.noise import Draw, Gaussian
+from hocket.problem import Problem
+from hocket.sets import Ball
+
+
+class PrivateDgd(Algorithm):
+    """DGD on gradients that are clipped and carry normal noise: (ε, δ)-differentially private for every agent.
+
+    A baseline, and the choice where the answer itself must not give anyone away: unlike cancelling noise it protects
+    the final model too, from everybody, and pays with a gap that more rounds cannot close.
+
+    Adjacency: one agent's whole objective replaced by any other. All that an agent ever says follows from a public
+    start, what it hears, and its noisy gradients, so one release per round is all there is to account for. Clipped to
+    norm C, a gradient moves by at most 2C when the objective is replaced; with noise of standard deviation σ a release
+    costs (2C)²/2σ² in zero-concentrated differential privacy, and T releases, each chosen in the light of those
+    before, cost ρ = 2C²T/σ². This implies (ε, δ) with ε = ρ + 2√(ρ ln 1/δ) (Bun and Steinke 2016), hence
+
+        σ = C √(2T) / (√(ln 1/δ + ε) − √(ln 1/δ)).
+
+    So σ grows with √T: a budget that must last for more rounds buys less in each. The noise is rounded to floating
+    point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
+    """
+
+    epsilon: float
+    """ε: the budget of the whole run; infinite for no promise, no noise and no clipping."""
+    clip: float
+    """C: gradients longer than this are shortened to it, which moves the optimum where it bites."""
+    releases: int
+    """T: the rounds that the budget pays for; a longer run is refused."""
+    failure: float = 1e-5
+    """δ: the probability with which the promise may fail."""
+
+    def __check_init__(self) -> None:
+        cures = {
+            "epsilon": (self.epsilon > 0, "it is a budget: choose it above 0"),
+            "clip": (0 < self.clip < math.inf, "it is the length of a gradient: choose it positive and finite"),
+            "releases": (1 <= self.releases < math.inf, "it counts rounds: choose at least 1"),
+            "failure": (0 < self.failure < 1, "it is a probability: choose it above 0 and far below 1"),
+        }
+        for name, (right, cure) in cures.items():
+            if not right:
+                raise BadAlgorithm(f"{name} = {getattr(self, name)} of PrivateDgd; {cure}")
+
+    @property
+    def sigma(self) -> float:
+        """σ: standard deviation of the noise on each coordinate of a gradient."""
+        if self.epsilon == math.inf:
+            return 0.0
+        log = math.log(1 / self.failure)
+        # √(log + ε) − √log, written so that a small ε keeps its digits.
+        root = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
+        return self.clip * math.sqrt(2 * self.releases) / root
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        heard = yield Say(state)
+        v = agent.mix(state, heard)
+        noisy = Ball(self.clip).project(agent.gradient(v)) + agent.own_noise(k)
+        return agent.feasible.project(v - agent.step(k) * noisy)
+
+    def check(self, plan: Plan) -> None:
+        if plan.rounds > self.releases:
+            raise BadAlgorithm(
+                f"a run of {plan.rounds} rounds asks more often than the budget pays for, releases = "
+                f"{self.releases:g}; run at most that many, or spread the budget with releases={plan.rounds}"
+            )
+
+    def effective(self) -> Algorithm:
+        return Dgd() if self.epsilon == math.inf else self
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        return {"own": Gaussian(np.asarray(self.sigma), width=plan.dim, label=6)}
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
+        return agent.own_noise(k)
+
+    def remarks(self, problem: Problem, network: Network) -> list[str]:
+        return [
+            f"({self.epsilon:g}, {self.failure:g})-differential privacy for one agent's objective replaced, gradients "
+            f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}"
+        ]

@@ -53,8 +53,7 @@ class Job:
             raise BadInput(f"rounds = {rounds}; a run needs at least one round")
         if rounds >= 1 << 30:
             raise BadInput(f"rounds = {rounds}; at most 2^30 rounds fit the noise counters")
-        if not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 64:
-            raise BadInput(f"seed = {seed}; it must be a whole number from 0 to 2^64 - 1")
+        check_seed(seed)
         if np.dtype(dtype) not in (np.float32, np.float64):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
@@ -100,3 +99,9 @@ class Job:
     def plan(self) -> Plan:
         """The public part that noise may depend on."""
         return Plan(self.own_network, self.own_problem.dim, self.step, self.rounds)
+
+
+def check_seed(seed: Any) -> None:
+    """A seed fills two words of 32 bits."""
+    if not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 64:
+        raise BadInput(f"seed = {seed}; it must be a whole number from 0 to 2^64 - 1")

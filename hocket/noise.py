@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from hocket import threefry
 from hocket.wiring import Wiring
@@ -70,6 +70,8 @@ class Paired(Draw):
     """Largest magnitude of one coordinate; zero on links that are silent in a phase."""
     first: int = eqx.field(static=True, kw_only=True, default=0)
     """The first round with noise."""
+    active: Bool[Any, "period links"] | None = eqx.field(kw_only=True, default=None)
+    """The phases in which noise that was drawn once is dealt on each link; None for all."""
     given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
     """The user's own draws in place of random ones."""
 
@@ -85,6 +87,8 @@ class Paired(Draw):
         return raw.forward - raw.backward  # gained by the higher-numbered end; the lower one loses as much
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+        if self.active is not None:
+            condensed = condensed * self.active[when.phases][:, :, None]
         if wiring.layout != "slots":
             return _sum_over_links(condensed, wiring)
         xp = condensed.__array_namespace__()
@@ -144,7 +148,7 @@ class Own(Draw):
 class Gaussian(Draw):
     """Normal noise that an agent draws for itself and nobody cancels: what differential privacy calls for."""
 
-    sigma: Float[Array, ""]
+    sigma: Float[Any, ""]
     """Standard deviation of one coordinate."""
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from hocket.algorithm import Algorithm
 from hocket.errors import NotRecorded
 from hocket.network import Network
+from hocket.steps import Step
 from hocket.theorems import Claim
 from hocket.view import View, look
 
@@ -88,6 +90,8 @@ class Run:
     """x_1 … x_{K+1}, if kept."""
     transcript: Transcript | None = None
     problem: Any = field(default=None, repr=False)
+    step: Step | None = field(default=None, repr=False)
+    algorithm: Algorithm | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> Float[np.ndarray, " dim"]:
@@ -122,7 +126,7 @@ class Run:
 
     @staticmethod
     def load(folder: str | Path) -> Run:
-        """Read a run back. Objectives are code and are not stored: a loaded run has no `problem`."""
+        """Read a run back. Code is not stored: a loaded run has no `problem`, `step` or `algorithm`."""
         from hocket.storage import load_run
 
         return load_run(Path(folder))

@@ -18,7 +18,7 @@ from hocket.errors import BadInput, Diverged
 from hocket.job import Job
 from hocket.network import Network
 from hocket.problem import Problem
-from hocket.run import Ending, Noise, Outcome, Run, Transcript
+from hocket.run import Ending, Noise, Outcome, Run
 from hocket.settings import describe
 from hocket.steps import Power, Step
 from hocket.theorems import claim
@@ -61,7 +61,7 @@ def solve(
         dtype=dtype,
         grad_at=grad_at,
     )
-    _check_choices(keep, engine, tolerance, checkpoint)
+    _check_choices(job, keep, engine, tolerance, checkpoint)
     if engine == "exact":
         from hocket.engines.exact import play_exactly
 
@@ -85,9 +85,11 @@ def solve(
     return run
 
 
-def _check_choices(keep: str, engine: str, tolerance: float | None, checkpoint: Any) -> None:
+def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, checkpoint: Any) -> None:
     if engine not in ("simulator", "exact"):
         raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'exact'")
+    if engine == "exact" and (tolerance is not None or checkpoint is not None):
+        raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
     if keep not in ("metrics", "path", "transcript"):
         raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
     if keep != "metrics" and checkpoint is not None:
@@ -96,6 +98,8 @@ def _check_choices(keep: str, engine: str, tolerance: float | None, checkpoint: 
         )
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
+    if tolerance is not None and job.problem.best is None:
+        raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
 
 
 def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None) -> Run:
@@ -104,37 +108,39 @@ def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: flo
     inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
     history = sim.table()
     averaged, noisy = sim.carry.weighted, history["noise_rms"][history["round"] > 0]
+    weights = job.step.table(1, sim.done).sum()
     return Run(
         x=x,
         gap=float(history["gap"][-1]),
         disagreement=float(history["disagreement"][-1]),
-        time_average=None if averaged is None else np.asarray(averaged) / job.step.table(1, sim.done).sum(),
+        time_average=None if averaged is None or not sim.done else np.asarray(averaged) / weights,
         infeasibility=float(np.linalg.norm(x - inside, axis=1).max()),
         noise=Noise(
             float(np.sqrt(np.mean(noisy**2))) if len(noisy) else 0.0, float(history["noise_max"].max())
         ),
-        outcome=_outcome(sim, tolerance),
+        outcome=_outcome(job, sim, tolerance),
         claim=claim(job),
         history=history,
         network=job.own_network,
         settings=describe(job),
         remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
-        path=None if recorder is None else recorder.path(x),
-        transcript=Transcript(recorder.all_words(), recorder.all_noise())
-        if recorder and recorder.words
-        else None,
+        path=None if recorder is None else recorder.path(x, sim.done),
+        transcript=recorder.transcript(sim.done) if recorder and recorder.words else None,
         problem=job.problem,
+        step=job.step,
+        algorithm=job.algorithm,
     )
 
 
-def _outcome(sim: Simulation, tolerance: float | None) -> Outcome:
+def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:
     if sim.broken is not None:
-        agent, k = sim.broken
+        agent, k, what = sim.broken
+        source = ", from its gradient" if what == "state" else ""
         return Outcome(
             Ending.DIVERGED,
             k,
-            f"agent {agent}'s state is not finite, from its gradient or its objective; take smaller steps, "
-            "bound X, or look at its data",
+            f"{job.own_problem.name(agent)}'s {what} is not finite{source}; take smaller steps, bound X, or look at "
+            "its data",
         )
     if tolerance is not None and sim.gap <= tolerance:
         return Outcome(Ending.CONVERGED, sim.done, f"gap below {tolerance:g}")

@@ -24,7 +24,7 @@ from hocket.engines.progress import Bar
 from hocket.engines.schedule import STOPS, Pace
 from hocket.engines.simulator import reach, step_table
 from hocket.errors import BadAlgorithm, BadInput
-from hocket.job import Job
+from hocket.job import Job, check_seed
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.settings import describe
@@ -76,20 +76,26 @@ def sweep(
 ) -> Sweep:
     """Run an algorithm for every seed and every combination of its parameters, all in one compiled program.
 
-    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0, 0.5]`. A run of a sweep draws the same
+    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`. A run of a sweep draws the same
     noise as the single run with that seed. Runs that stop being finite are marked, not raised.
     """
-    seeds = [int(seed) for seed in seeds]
+    seeds = list(seeds)
     if not seeds:
         raise BadInput("a sweep needs at least one seed")
-    axes = {name: tuple(float(value) for value in values) for name, values in parameters.items()}
+    for seed in seeds:
+        check_seed(seed)
+    axes = {name: _axis(name, values) for name, values in parameters.items()}
     variants = [
         _vary(algorithm, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
     ]
-    asked: dict[str, Any] = {"step": step, "rounds": rounds, "start": start, "dtype": dtype, "grad_at": grad_at}
-    jobs = [
-        Job.asked(problem, network, variant, seed=seed, **asked) for variant in variants for seed in seeds[:1]
-    ]
+    asked: dict[str, Any] = {
+        "step": step,
+        "rounds": rounds,
+        "start": start,
+        "dtype": dtype,
+        "grad_at": grad_at,
+    }
+    jobs = [Job.asked(problem, network, variant, seed=seeds[0], **asked) for variant in variants]
     with jax.enable_x64(jobs[0].dtype == np.float64):
         program, varied = _stack_programs(jobs, seeds, time_average)
         return _play(jobs[0], program, varied, axes | {"seed": tuple(seeds)}, progress)
@@ -107,12 +113,21 @@ class Varied(eqx.Module):
         return dataclasses.replace(program, algorithm=self.algorithm, draws=self.draws, key=self.key)
 
 
+def _axis(name: str, values: Any) -> tuple[float, ...]:
+    """The values that a parameter takes in turn."""
+    if isinstance(values, str) or not isinstance(values, Iterable) or not (axis := tuple(values)):
+        raise BadInput(f"{name} = {values!r}; give the values to sweep over, {name}=[…]")
+    return tuple(float(value) for value in axis)
+
+
 def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
     fields = {field.name for field in dataclasses.fields(algorithm) if not field.metadata.get("static")}
+    fields -= {"noise"}
     unknown = sorted(set(values) - fields)
     if unknown:
         raise BadAlgorithm(
-            f"{type(algorithm).__name__} has no number called {unknown[0]}; it has {', '.join(sorted(fields))}"
+            f"{type(algorithm).__name__} has no number called {unknown[0]} to sweep over; "
+            f"it has {', '.join(sorted(fields)) or 'none'}"
         )
     if getattr(algorithm, "noise", None) is not None:
         raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 from hocket.algorithms import Centralised, Dgd, FunctionSharing, RssLb, RssNb
 from hocket.job import Job
+from hocket.steps import Step
 
 COVERED = (Dgd, RssNb, RssLb, FunctionSharing)
+NOISY = (RssNb, RssLb)
+"""These add noise to what they say, so that gradients may be taken outside X."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,12 @@ def claim(job: Job) -> Claim:
     conditions = step.conditions()
     if conditions.non_increasing and conditions.sum_diverges and conditions.squares_summable:
         return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
-    if conditions.is_inverse_sqrt:
-        if not isinstance(algorithm, RssNb | RssLb | Dgd):
+    if conditions.is_inverse_sqrt and step(1) == 1:
+        if isinstance(algorithm, FunctionSharing):
             return Claim(
                 None,
-                f"no theorem: Theorem 3 is stated for RSS, not for {type(algorithm).__name__}",
+                "no theorem: Theorem 3 is stated for RSS-NB and RSS-LB; its proof also covers FS, as DGD on f_j + p_j, "
+                "and hocket.theory.finite_time gives that bound on the α-weighted time average",
                 assumptions,
             )
         return _claimed(
@@ -59,7 +63,7 @@ def claim(job: Job) -> Claim:
     if conditions.squares_summable is None:
         why = f"whether {step} has Σα_k = ∞ and Σα_k² < ∞ cannot be derived from a callable"
     else:
-        why = f"{step} does not satisfy Σα_k = ∞ and Σα_k² < ∞ (Theorem 1: 1/2 < p ≤ 1)"
+        why = f"{step} does not satisfy Σα_k = ∞ and Σα_k² < ∞ (Theorem 1: 1/2 < p ≤ 1), nor is it 1/√k (Theorem 3)"
     return Claim(None, f"no theorem: {why}", assumptions)
 
 
@@ -69,13 +73,47 @@ def _claimed(theorem: str, statement: str, assumptions: tuple[Assumption, ...]) 
     return Claim(theorem, f"{theorem}: {statement}{condition}", assumptions)
 
 
+def largest_step(step: Step, rounds: int) -> float:
+    """The largest α_k of the first rounds: the first, where steps do not increase."""
+    return step(1) if step.conditions().non_increasing else float(step.table(1, rounds).max())
+
+
+def _regular(job: Job) -> Assumption:
+    """L and N of the objectives, wherever gradients are really taken."""
+    reach, where = _gradients_taken(job)
+    constants = job.problem.constants(inflate=reach)
+    known = constants.L is not None and constants.N is not None
+    return Assumption(
+        "gradients are bounded and Lipschitz where they are taken",
+        True if known else None,
+        f"L = {_shown(constants.L)}, N = {_shown(constants.N)} {where}",
+    )
+
+
+def _gradients_taken(job: Job) -> tuple[float, str]:
+    """How far outside X gradients may be taken, and that in words [maths, decision 8]."""
+    algorithm = job.algorithm
+    if job.grad_at == "projected":
+        return 0.0, "on X, where gradients are taken, at P_X(v)"
+    if isinstance(algorithm, FunctionSharing):
+        return 0.0, "on X, to which the noise functions add their own"
+    if not isinstance(algorithm, NOISY):
+        return 0.0, "on X"
+    if algorithm.noise is not None:
+        return 0.0, "on X; your own noise may carry states farther"
+    reach = largest_step(job.step, job.rounds) * algorithm.delta
+    return reach, f"within {reach:.4g} of X, as far as noise carries a state" if reach else "on X"
+
+
+def _shown(constant: float | None) -> str:
+    return "unknown" if constant is None else f"{constant:.6g}"
+
+
 def _assumptions(job: Job) -> tuple[Assumption, ...]:
-    problem, network, algorithm, grad_at = job.problem, job.network, job.algorithm, job.grad_at
+    problem, network, algorithm = job.problem, job.network, job.algorithm
     centralised = isinstance(algorithm, Centralised)
     covered = isinstance(algorithm, COVERED)
     name = type(algorithm).__name__
-    constants = problem.constants()
-    regular = True if constants.L is not None and constants.N is not None else None
     return (
         Assumption(
             "the algorithm is one of the paper's",
@@ -93,12 +131,7 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
             problem.convex,
             {True: "it is", False: "the objectives are not convex", None: "not known"}[problem.convex],
         ),
-        Assumption(
-            "gradients are bounded and Lipschitz where they are taken",
-            regular,
-            f"L = {constants.L}, N = {constants.N} on X"
-            + (", taken at P_X(v)" if grad_at == "projected" else ""),
-        ),
+        _regular(job),
         Assumption(
             "every B_k has the graph's support",
             network.constant_support,

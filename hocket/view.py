@@ -21,7 +21,7 @@ class View:
     network: Network
     """The topology and its weights are public."""
     words: tuple[dict[Link, np.ndarray], ...]
-    """By exchange of a round: the words said to or by a member, a row per round."""
+    """By exchange of a round: the words said to or by a member, a row per round; NaN while a link is silent."""
     noise: dict[str, dict[Link, np.ndarray]]
     """By kind: pairwise draws on links that touch a member."""
     states: dict[int, np.ndarray]
@@ -58,8 +58,10 @@ def look(
     ]
     slot = _slots(network)
 
-    def said(table: np.ndarray, sender: int, receiver: int) -> np.ndarray:
-        return table[:, sender] if table.ndim == 3 else table[:, sender, slot[sender, receiver]]
+    def said(table: np.ndarray, link: int, sender: int, receiver: int) -> np.ndarray:
+        words = table[:, sender] if table.ndim == 3 else table[:, sender, slot[sender, receiver]]
+        spoken = network.active[np.arange(len(words)) % network.period, link]
+        return words if spoken.all() else np.where(spoken[:, None], words, np.nan)
 
     def own_gradient(member: int, x: Any) -> Any:
         if member not in members:
@@ -71,7 +73,7 @@ def look(
     return View(
         coalition=members,
         network=network,
-        words=tuple({pair: said(table, *pair) for _, _, pair in touching} for table in words),
+        words=tuple({pair: said(table, link, *pair) for link, _, pair in touching} for table in words),
         noise={
             kind: {pair: table[:, link, direction] for link, direction, pair in touching}
             for kind, table in noise.items()

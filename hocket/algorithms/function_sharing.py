@@ -62,7 +62,7 @@ class FunctionSharing(Algorithm):
 
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
         width = self.basis.width(plan.dim)
-        bound = np.broadcast_to(self.bound, (plan.network.period, len(plan.network.links)))
+        bound = np.full((1, len(plan.network.links)), self.bound)
         given = tabulated(self.noise, plan, first=1, width=width, once=True)
         return {"function": Paired(bound, width=width, label=5, once=True, given=given)}
 

@@ -26,18 +26,24 @@ def tabulated(
         return None
     links, width = plan.network.links, width or plan.dim
     shape = (1 if once else plan.rounds, len(links), 2, width)
+    active = plan.network.active[np.arange(shape[0]) % plan.network.period] | once
     if not callable(noise):
         table = np.asarray(noise)
         if table.shape != shape:
             raise BadAlgorithm(
                 f"noise has shape {table.shape}; this plan needs {shape}: rounds, links, 2, width"
             )
+        for row, link in np.argwhere(~active & (table != 0).any(axis=(2, 3)))[:1]:
+            low, high = links[link]
+            raise BadAlgorithm(
+                f"noise is given for the link of agents {low} and {high} in round {row + 1}, in which it is silent; "
+                "leave it zero there"
+            )
         return _finite(table)
     table = np.zeros(shape, dtype=object)
-    active = plan.network.active
     for row in range(first - 1, shape[0]) if not once else [0]:
         for link, (low, high) in enumerate(links.tolist()):
-            if not once and not active[row % plan.network.period, link]:
+            if not active[row, link]:
                 continue
             for direction, (sender, receiver) in enumerate([(low, high), (high, low)]):
                 table[row, link, direction] = _vector(

@@ -51,7 +51,15 @@ class RssNb(Algorithm):
         if self.anchor > 0:
             # α_{k−1} exceeds α_k by at most this ratio; the anchor's share pays for it, so that ‖d‖ ≤ Δ still holds.
             ratio = plan.step.max_ratio(plan.rounds)
-            draws["anchor"] = Paired(self.anchor / ratio * bound, width=plan.dim, label=2, once=True)
+            # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
+            steady = np.where(plan.network.active, bound, np.inf).min(axis=0, keepdims=True)
+            draws["anchor"] = Paired(
+                self.anchor / ratio * steady,
+                width=plan.dim,
+                label=2,
+                once=True,
+                active=None if plan.network.constant_support else plan.network.active,
+            )
         return draws
 
     def link_share(self, plan: Plan) -> np.ndarray:

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.demo import demo
+from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.version import version
 from hocket.errors import HocketError, Interrupted
@@ -26,6 +27,7 @@ app = App(
     version_flags=(),
 )
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
+app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
 
 app.meta.group_parameters = Group("For every command")

@@ -13,7 +13,9 @@ import numpy as np
 
 from hocket.engines.prepare import fingerprint
 from hocket.engines.program import Measures
+from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
+from hocket.job import Job
 from hocket.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ class Checkpoint:
         self.folder.mkdir(parents=True, exist_ok=True)
         leaves = jax.tree.leaves(sim.carry)
         arrays = {f"carry/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
-        arrays["fingerprint"] = np.array(fingerprint(sim.compiled.program))
+        arrays["fingerprint"] = np.array(_fingerprint(sim))
+        arrays["steps"] = _some_steps(sim.job, sim.done)
         arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)
         for name in Measures._fields:
             arrays[f"history/{name}"] = np.array([getattr(measured, name) for _, measured in sim.history])
@@ -57,16 +60,20 @@ class Checkpoint:
         if not self.path.exists():
             return
         arrays = read_arrays(self.path)
-        if str(arrays["fingerprint"]) != fingerprint(sim.compiled.program):
+        if str(arrays.get("fingerprint")) != _fingerprint(sim):
             raise BadInput(
-                f"{self.path} belongs to another run: problem, network, algorithm, seed or precision differ; "
+                f"{self.path} belongs to another run: problem, network, algorithm, start, seed or precision differ; "
                 "name another folder, or delete it to start afresh"
             )
         leaves, structure = jax.tree.flatten(sim.carry)
         stored = [jnp.asarray(arrays[f"carry/{i}"]) for i in range(len(leaves))]
-        if int(stored[0]) - 1 > sim.rounds:
+        done = int(stored[0]) - 1
+        if done > sim.rounds:
+            raise BadInput(f"{self.path} is already at round {done}; ask for at least as many rounds")
+        if not np.array_equal(arrays["steps"], _some_steps(sim.job, done)):
             raise BadInput(
-                f"{self.path} is already at round {int(stored[0]) - 1}; ask for at least as many rounds"
+                f"{self.path} was reached with other step sizes than {sim.job.step}; take those, name another "
+                "folder, or delete it to start afresh"
             )
         sim.carry = jax.tree.unflatten(structure, stored)
         rows = [
@@ -74,3 +81,12 @@ class Checkpoint:
             for i in range(len(arrays["round"]))
         ]
         sim.history = list(zip(arrays["round"].tolist(), rows, strict=True))
+
+
+def _fingerprint(sim: Simulation) -> str:
+    return fingerprint(sim.compiled.program, sim.job.first_states)
+
+
+def _some_steps(job: Job, done: int) -> np.ndarray:
+    """Step sizes up to round `done`, at the rounds that a run of that length would record."""
+    return np.array([job.step(int(k)) for k in recorded_rounds(max(done, 1)) if 1 <= k <= done])

@@ -7,7 +7,7 @@ objectives' degree every round, so this is for small problems and few rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from hocket import threefry
 from hocket.agent import Agent
 from hocket.algorithm import Say, Tell, x_of
 from hocket.job import Job
-from hocket.noise import Draw, Pair, When
+from hocket.noise import Balanced, Draw, Pair, When
 from hocket.run import Ending, Noise, Outcome, Run, Transcript
 from hocket.settings import describe
 from hocket.theorems import claim
@@ -81,6 +81,12 @@ def exactly(numbers: Any) -> np.ndarray:
     return np.array([Fraction(value) for value in array.flat], dtype=object).reshape(array.shape)
 
 
+def _simplest(weights: Any) -> np.ndarray:
+    """Weights as the simplest fractions that they can stand for: 0.25 and 0.333… as 1/4 and 1/3."""
+    array = exactly(weights)
+    return np.array([w.limit_denominator(SHARPEST) for w in array.flat], dtype=object).reshape(array.shape)
+
+
 def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
     return Agent(
         index=j,
@@ -97,7 +103,10 @@ def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring)
     when = When(np.zeros_like(rounds), rounds) if draw.once else When(rounds, (rounds - 1) % wiring.period)
     raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
     raw = Pair(exactly(raw.forward), exactly(raw.backward)) if isinstance(raw, Pair) else exactly(raw)
-    return raw, draw.deal(draw.condense(raw), when, wiring)
+    if isinstance(draw, Balanced):  # balanced by the very weights that words are mixed with
+        draw = replace(draw, gamma=exactly(draw.gamma), towards=_simplest(draw.towards))
+    dealt = draw.deal(draw.condense(raw), when, wiring)
+    return Pair(*(side[:1] for side in raw)) if draw.once and isinstance(raw, Pair) else raw, dealt
 
 
 def _all_rounds(
@@ -126,7 +135,7 @@ def _carry(wiring: Wiring, phase: int, spoken: list[Say | Tell]) -> list[Words]:
     heard = []
     for j in range(wiring.n):
         slots = np.flatnonzero(wiring.filled[j])
-        weights = [Fraction(float(wiring.weight[phase, j, s])).limit_denominator(SHARPEST) for s in slots]
+        weights = list(_simplest(wiring.weight[phase, j, slots]))
         words = [_word(spoken[wiring.neighbour[j, s]], wiring.back[j, s]) for s in slots]
         heard.append(Words(1 - sum(weights, Fraction(0)), weights, words))
     return heard
@@ -178,4 +187,6 @@ def _report(
             },
         ),
         problem=job.problem,
+        step=job.step,
+        algorithm=job.algorithm,
     )

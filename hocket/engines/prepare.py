@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from typing import Any
 
 import equinox as eqx
@@ -22,6 +23,8 @@ from hocket.sets import FeasibleSet
 from hocket.wiring import wire
 
 COUNTERS = 1 << 32
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""Where Python keeps a function, as it prints it."""
 
 
 def prepare(job: Job, algorithm: Algorithm, *, averaging: bool) -> Program:
@@ -66,12 +69,16 @@ def on_device(tree: Any, dtype: Any) -> Any:
     return jax.tree.map(convert, tree)
 
 
-def fingerprint(program: Program) -> str:
-    """A hash of everything that decides a run's numbers, so that a checkpoint is only resumed by its own run."""
+def fingerprint(program: Program, start: np.ndarray) -> str:
+    """A hash of what decides a run's numbers, so that a checkpoint is only resumed by its own run; steps aside.
+
+    Code enters as what it computes, not as where it lies in memory: another process must find the same hash.
+    """
     digest = hashlib.sha256()
     leaves, structure = jax.tree.flatten(eqx.filter(program, eqx.is_array))
-    digest.update(str(structure).encode())
-    for leaf in leaves:
+    traced = eqx.filter_make_jaxpr(lambda pooled, x: pooled.total(x))(program.pooled, start[0])[0]
+    digest.update(_ADDRESS.sub("", f"{structure}{traced}").encode())
+    for leaf in [start, *leaves, *traced.consts]:
         array = np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.tobytes())

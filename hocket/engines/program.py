@@ -121,7 +121,7 @@ class Measures(NamedTuple):
     noise_rms: Any
     noise_max: Any
     finite: Any
-    """For every agent: is its state still finite?"""
+    """For every agent: are its state and its objective there still finite?"""
 
 
 def begin(program: Program, start: Any, steps: Steps) -> Carry:
@@ -218,14 +218,29 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Measures:
     distance = jnp.linalg.norm(x - mean, axis=1)
     watched = x if program.measures_all else x[jax.lax.top_k(distance, FARTHEST)[1]]
     rms, largest = _noise_size(program, carry, steps)
+    totals, loss = jax.vmap(program.total)(watched), program.total(mean)
     return Measures(
-        gap=jax.vmap(program.total)(watched).max() - program.best,
-        loss=program.total(mean),
+        gap=totals.max() - program.best,
+        loss=loss,
         disagreement=distance.max(),
         noise_rms=rms,
         noise_max=largest,
-        finite=jnp.isfinite(x).all(axis=1),
+        finite=jnp.isfinite(x).all(axis=1)
+        # Every agent's own objective is read only where a sum of them says that something is wrong.
+        & jax.lax.cond(
+            jnp.isfinite(totals).all() & jnp.isfinite(loss),
+            lambda: jnp.ones(len(x), bool),
+            lambda: jnp.isfinite(_values(program.problem, x)),
+        ),
     )
+
+
+def _values(problem: Problem, x: Any) -> Any:
+    """f_j(x_j) for every agent j."""
+    out = jnp.zeros(len(x), x.dtype)
+    for group in problem.groups:
+        out = out.at[group.members].set(jax.vmap(group.objective.value)(x[group.members], group.data))
+    return out
 
 
 def no_measures(program: Program, carry: Carry, steps: Steps) -> Measures:

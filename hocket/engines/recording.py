@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ from hocket.engines.program import (
     pairwise,
 )
 from hocket.errors import BadInput
+from hocket.run import Transcript
 
 CHUNK_NUMBERS = 1 << 22
 
@@ -41,7 +43,7 @@ class Recorder:
     drawn: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        available = _free_memory()
         # Once in pieces while running, once joined.
         if 2 * self.bytes > available:
             raise BadInput(
@@ -82,8 +84,9 @@ class Recorder:
     def play(self, carry: Carry, steps: Steps, count: int, marks: np.ndarray) -> tuple[Carry, Measures]:
         """Play `count` rounds and keep what happens in them; measure before those whose place is in `marks`."""
         wanted = np.isin(np.arange(self.chunk), marks)
+        # The count as an array: a plain number would be compiled in, and the next one compiled again.
         carry, (states, said, drawn, measures) = play_recorded(
-            self.program, carry, steps, count, wanted, self.words
+            self.program, carry, steps, jnp.asarray(count), wanted, self.words
         )
         self.states.append(np.asarray(states)[:count])
         if self.words:
@@ -91,23 +94,23 @@ class Recorder:
             self.drawn.append({name: _both_ways(pair)[:count] for name, pair in drawn.items()})
         return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[wanted], measures)
 
-    def path(self, last: Any) -> np.ndarray:
-        """All states, x_1 … x_{K+1}."""
-        return np.concatenate([*self.states, np.asarray(last)[None]])
+    def path(self, last: Any, rounds: int) -> np.ndarray:
+        """All states of the sound rounds and the one after them, x_1 … x_{K+1}."""
+        return np.concatenate([*self.states, np.asarray(last)[None]])[[*range(rounds), -1]]
 
-    def all_words(self) -> tuple[np.ndarray, ...]:
-        """Every exchange's words, joined over rounds."""
-        return tuple(np.concatenate(tables) for tables in zip(*self.said, strict=True))
-
-    def all_noise(self) -> dict[str, np.ndarray]:
-        """Every kind's pairwise draws, joined over rounds; noise drawn once has one row."""
-        if not self.drawn:
-            return {}
+    def transcript(self, rounds: int) -> Transcript:
+        """Every exchange's words and every kind's pairwise draws, joined over the sound rounds."""
         once = {name for name, draw in self.program.draws.items() if draw.once}
-        return {
-            name: self.drawn[0][name] if name in once else np.concatenate([part[name] for part in self.drawn])
-            for name in self.drawn[0]
-        }
+        kinds = self.drawn[0] if self.drawn else ()
+        return Transcript(
+            tuple(np.concatenate(tables)[:rounds] for tables in zip(*self.said, strict=True)),
+            {
+                name: self.drawn[0][name]
+                if name in once
+                else np.concatenate([part[name] for part in self.drawn])[:rounds]
+                for name in kinds
+            },
+        )
 
 
 @eqx.filter_jit
@@ -131,6 +134,17 @@ def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, want
     )
     drawn = pairwise(program, rounds) if words else {}
     return carry.at(carry.k + count, moving), (states, said, drawn, measures)
+
+
+def _free_memory() -> float:
+    """Bytes that a run may take: what the system says is free, or all there is where it does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            lines = dict(line.split(":") for line in file)
+        return 1024.0 * int(lines["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError):
+        pages = getattr(os, "sysconf", lambda name: math.inf)
+        return float(pages("SC_PHYS_PAGES") * pages("SC_PAGE_SIZE"))
 
 
 def _both_ways(pair: Any) -> np.ndarray:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hocket.algorithm import x_of
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled
 from hocket.engines.program import Carry, Measures, Program, Steps
@@ -26,6 +28,15 @@ SHORT, LONG = 1 << 12, 1 << 18
 """Rounds that one call of the program can play: two sizes of step table, so that at most two programs are compiled."""
 
 
+class Break(NamedTuple):
+    """Where a run stopped making sense."""
+
+    agent: int
+    round: int
+    what: str
+    """What of the agent is not finite: its state or its objective."""
+
+
 @dataclass
 class Simulation:
     """Where a simulated run stands, and what was measured on the way."""
@@ -35,8 +46,7 @@ class Simulation:
     carry: Carry
     steps: Steps
     history: list[tuple[int, Measures]] = field(default_factory=list)
-    broken: tuple[int, int] | None = None
-    """(agent, round) where a state stopped being finite."""
+    broken: Break | None = None
 
     @property
     def done(self) -> int:
@@ -70,7 +80,7 @@ def simulate(
     recorder: Recorder | None = None,
     progress: bool | None = None,
 ) -> Simulation:
-    """Play a run to its end, to convergence, or to the first state that is not finite."""
+    """Play a run to its end, to convergence, or to the first state or objective that is not finite."""
     compiled, steps = Compiled(program), step_table(job, 0)
     carry = compiled.begin(jnp.asarray(job.first_states, job.dtype), steps)
     sim = Simulation(compiled, job, carry, steps)
@@ -158,7 +168,7 @@ def _row(measures: Measures, i: int) -> Measures:
     return Measures(*(leaf[i] for leaf in measures))
 
 
-def _find_break(sim: Simulation, good: Carry, high: int) -> tuple[int, int]:
+def _find_break(sim: Simulation, good: Carry, high: int) -> Break:
     """The agent that is no longer sound, and the round that made it so: by halving the stretch up to round `high`."""
     low = int(good.k) - 1
     while high - low > 1:
@@ -169,9 +179,10 @@ def _find_break(sim: Simulation, good: Carry, high: int) -> tuple[int, int]:
         else:
             high = middle
     sim.carry = good
-    finite = _advance(sim, Leg(np.array([high]), 1)).finite[0]
+    agent = int(np.argmin(_advance(sim, Leg(np.array([high]), 1)).finite[0]))
+    what = "objective" if np.isfinite(np.asarray(x_of(sim.carry.state))[agent]).all() else "state"
     sim.carry = good
-    return int(np.flatnonzero(~finite)[0]), max(high, 1)
+    return Break(agent, max(high, 1), what)
 
 
 def _forget_what_followed(sim: Simulation) -> None:

@@ -101,7 +101,7 @@ def search_coalitions(
     affordable = max(work // n, 1)
     searched = surrounding = cutting = 0
     worst, badness = None, (0, 1)
-    masks, all_agents = neighbour_masks(network), everybody(n)
+    masks, all_agents = neighbour_masks(n, network.links), everybody(n)
     chosen = itertools.combinations(range(n), f) if total <= affordable else _drawn(n, f, suspects, seed)
     for coalition in itertools.islice(chosen, affordable):
         parts = split(masks, all_agents & ~mask_of(coalition))

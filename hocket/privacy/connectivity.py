@@ -107,7 +107,7 @@ def _smaller_cuts(
 
 
 class _SplitGraph:
-    """Each agent j as an arc of capacity 1 from its entrance j to its exit n + j; links lead from exits to entrances."""
+    """Each agent j as an arc of capacity 1 from its entrance j to its exit n + j; links join exits to entrances."""
 
     def __init__(self, n: int, links: Links, *, wide: int):
         self.n, self.wide = n, wide

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
 from hocket.algorithms import FunctionSharing
-from hocket.errors import NoTheorem, NotRecorded
+from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.network import Network
 from hocket.objectives import Polynomial
+from hocket.privacy.wording import counted
 from hocket.problem import Problem
 from hocket.rationals import as_fractions
 from hocket.run import Run
-from hocket.theory.measured import algorithm_of
 
 Coefficients = Shaped[np.ndarray, "terms dim"]
 """Ascending, a column per coordinate; object arrays of fractions."""
@@ -49,23 +50,24 @@ class Functions:
 def functions_of(run: Run) -> Functions:
     """Open a function-sharing run that kept its noise; refuse any other, saying why."""
     name = run.settings["algorithm"]["name"]
-    if name != "FunctionSharing":
+    if name != FunctionSharing.__name__:
         raise NoTheorem(
             f"this run is {name}'s, and Theorem 2 is about function sharing; "
             "ask hocket.leakage what a coalition can estimate instead"
         )
     if run.transcript is None or run.path is None:
         raise NotRecorded("this run kept no words and no noise; run it again with keep='transcript'")
-    if run.problem is None:
+    algorithm = run.algorithm
+    if run.problem is None or not isinstance(algorithm, FunctionSharing):
         raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
-    algorithm, _ = algorithm_of(run)
-    assert isinstance(algorithm, FunctionSharing)
     if algorithm.family == "cosine":
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"
         )
     if "function" not in run.transcript.noise:
-        raise NoTheorem("with bound 0 function sharing is plain DGD and hides nothing; choose a bound above 0")
+        raise NoTheorem(
+            "with bound 0 function sharing is plain DGD and hides nothing; choose a bound above 0"
+        )
     objectives = _objectives(run.problem)
     drawn = as_fractions(run.transcript.noise["function"][0])
     drawn = drawn.reshape(*drawn.shape[:2], algorithm.degree + 1, run.problem.dim)
@@ -73,7 +75,9 @@ def functions_of(run: Run) -> Functions:
     return Functions(run.network, algorithm, padded(objectives, terms), padded(drawn, terms))
 
 
-def gains(network: Network, net: Shaped[np.ndarray, "links terms dim"]) -> Shaped[np.ndarray, "agents terms dim"]:
+def gains(
+    network: Network, net: Shaped[np.ndarray, "links terms dim"]
+) -> Shaped[np.ndarray, "agents terms dim"]:
     """What every agent gains if a link (i, j) carries `net` from i to j: p_j = Σ_i (s^{i,j} − s^{j,i})."""
     total = np.zeros((network.n, *net.shape[1:]), dtype=net.dtype)
     np.add.at(total, network.links[:, 1], net)
@@ -83,15 +87,25 @@ def gains(network: Network, net: Shaped[np.ndarray, "links terms dim"]) -> Shape
 
 def padded(coefficients: np.ndarray, terms: int) -> np.ndarray:
     """The same polynomials with zeros as their highest terms; the terms are the last axis but one."""
-    missing = terms - coefficients.shape[-2]
-    widths = [(0, 0)] * (coefficients.ndim - 2) + [(0, missing), (0, 0)]
-    return np.pad(coefficients, widths)
+    *outer, given, dim = coefficients.shape
+    zeros = np.full((*outer, terms - given, dim), Fraction(0))
+    return np.concatenate([coefficients, zeros], axis=-2)
 
 
 def read_coefficients(row: Any, dim: int) -> Coefficients:
     """A polynomial as users write it: ascending numbers that serve every coordinate, or a column for each."""
-    given = as_fractions(row)
-    return np.tile(given[:, None], dim) if given.ndim == 1 else given
+    given: np.ndarray
+    try:
+        given = as_fractions(row)
+    except (TypeError, ValueError, OverflowError):
+        given = np.empty(0)
+    given = np.tile(given[:, None], dim) if given.ndim == 1 else given
+    if given.ndim != 2 or given.shape[1] != dim or not given.size:
+        raise BadInput(
+            f"{row!r} is no polynomial; give finite ascending coefficients, or a column of them for each of "
+            f"{counted(dim, 'coordinate')}"
+        )
+    return given
 
 
 def _objectives(problem: Problem) -> Shaped[np.ndarray, "agents terms dim"]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hocket.errors import BadInput
 from hocket.network import Network
+from hocket.topologies import Links
 from hocket.view import check_coalition
 
 
@@ -16,7 +17,9 @@ def check_colluders(colluders: int, n: int) -> int:
     if isinstance(colluders, bool) or not isinstance(colluders, int | np.integer) or colluders < 1:
         raise BadInput(f"colluders = {colluders!r}; plan for a whole number of them, 1 or more")
     if colluders >= n:
-        raise BadInput(f"{colluders} colluders among {n} agents leave nobody honest; plan for at most {n - 2}")
+        raise BadInput(
+            f"{colluders} colluders among {n} agents leave nobody honest; plan for at most {n - 2}"
+        )
     return int(colluders)
 
 
@@ -44,7 +47,7 @@ def honest_components(network: Network, coalition: Iterable[int]) -> tuple[tuple
     ((1, 2), (4, 5, 6))
     """
     honest = everybody(network.n) & ~mask_of(coalition)
-    return tuple(agents_in(part) for part in split(neighbour_masks(network), honest))
+    return tuple(agents_in(part) for part in split(neighbour_masks(network.n, network.links), honest))
 
 
 def mask_of(agents: Iterable[int]) -> int:
@@ -60,13 +63,21 @@ def everybody(n: int) -> int:
     return (1 << n) - 1
 
 
-def neighbour_masks(network: Network) -> list[int]:
+def neighbour_masks(n: int, links: Links) -> list[int]:
     """Everybody's neighbours as the bits of one number each."""
-    near = [0] * network.n
-    for i, j in network.links.tolist():
+    near = [0] * n
+    for i, j in links.tolist():
         near[i] |= 1 << j
         near[j] |= 1 << i
     return near
+
+
+def around(near: list[int], agents: int) -> int:
+    """Everybody with a link to one of these agents."""
+    reached = 0
+    for agent in agents_in(agents):
+        reached |= near[agent]
+    return reached
 
 
 def split(near: list[int], agents: int) -> list[int]:
@@ -75,12 +86,7 @@ def split(near: list[int], agents: int) -> list[int]:
     while agents:
         part = frontier = agents & -agents
         while frontier:
-            reached = 0
-            while frontier:
-                lowest = frontier & -frontier
-                reached |= near[lowest.bit_length() - 1]
-                frontier ^= lowest
-            frontier = reached & agents & ~part
+            frontier = around(near, frontier) & agents & ~part
             part |= frontier
         parts.append(part)
         agents &= ~part
@@ -89,4 +95,9 @@ def split(near: list[int], agents: int) -> list[int]:
 
 def agents_in(mask: int) -> tuple[int, ...]:
     """The agents whose bits are set."""
-    return tuple(agent for agent in range(mask.bit_length()) if mask >> agent & 1)
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return tuple(found)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.optimize import linprog
-from scipy.sparse import coo_array, csr_array, hstack, vstack
+from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from hocket.network import Network
 from hocket.privacy.functions import gains
@@ -15,6 +15,8 @@ from hocket.privacy.functions import gains
 Component = Sequence[int]
 Nets = Shaped[np.ndarray, "links terms dim"]
 """Per link (i, j), i < j: what it carries from i to j on balance, s^{i,j} − s^{j,i}."""
+Forest = list[tuple[int, int, int]]
+"""Trees as (parent, child, link), parents first."""
 
 
 def inner_links(network: Network, components: Sequence[Component]) -> Int[np.ndarray, " inner"]:
@@ -24,14 +26,14 @@ def inner_links(network: Network, components: Sequence[Component]) -> Int[np.nda
     return np.flatnonzero(inside[network.links].all(axis=1))
 
 
-def spanning_forest(network: Network, components: Sequence[Component]) -> list[tuple[int, int, int]]:
-    """A tree in each component, as (parent, child, link): parents first, each tree from its lowest agent on."""
+def spanning_forest(network: Network, components: Sequence[Component]) -> Forest:
+    """A tree in each component, grown from its lowest agent on."""
     at: list[list[tuple[int, int]]] = [[] for _ in range(network.n)]
     for link in inner_links(network, components).tolist():
         i, j = network.links[link].tolist()
         at[i].append((j, link))
         at[j].append((i, link))
-    steps: list[tuple[int, int, int]] = []
+    forest: Forest = []
     for part in components:
         root = min(part)
         reached, queue = {root}, [root]
@@ -40,13 +42,13 @@ def spanning_forest(network: Network, components: Sequence[Component]) -> list[t
                 if child not in reached:
                     reached.add(child)
                     queue.append(child)
-                    steps.append((parent, child, link))
-    return steps
+                    forest.append((parent, child, link))
+    return forest
 
 
 def solve_on_trees(
     network: Network,
-    forest: list[tuple[int, int, int]],
+    forest: Forest,
     wanted: Shaped[np.ndarray, "agents terms dim"],
     nets: Nets,
 ) -> Nets:
@@ -76,7 +78,7 @@ def smallest_nets(
     for term, coordinate in np.ndindex(*wanted.shape[1:]):
         gain = wanted[agents, term, coordinate].astype(np.float64)
         if gain.any():
-            nets[links, term, coordinate] = _least_largest(incidence, gain)
+            nets[links, term, coordinate] = _least_largest(incidence, gain, len(links))
     return nets
 
 
@@ -88,17 +90,16 @@ def gain_matrix(network: Network, links: Int[np.ndarray, " inner"]) -> csr_array
     return csr_array(coo_array((signs, (rows, columns)), shape=(network.n, len(links))))
 
 
-def _least_largest(incidence: csr_array, gain: np.ndarray) -> Float[np.ndarray, " links"]:
+def _least_largest(incidence: csr_array, gain: np.ndarray, links: int) -> Float[np.ndarray, " links"]:
     """The flow r with incidence · r = gain whose largest |r| is least: minimise m under −m ≤ r ≤ m."""
-    agents, links = incidence.shape
-    one, column = csr_array(np.eye(links)), csr_array(-np.ones((links, 1)))
+    one, m = eye_array(links), np.ones((links, 1))
     answer = linprog(
         c=np.append(np.zeros(links), 1.0),
-        A_ub=vstack([hstack([one, column]), hstack([-one, column])]),
+        A_ub=vstack([hstack([one, -m]), hstack([-one, -m])]),
         b_ub=np.zeros(2 * links),
-        A_eq=hstack([incidence, csr_array((agents, 1))]),
+        A_eq=hstack([incidence, csr_array((len(gain), 1))]),
         b_eq=gain,
-        bounds=[(None, None)] * links + [(0, None)],
+        bounds=(None, None),
         method="highs",
     )
     return answer.x[:links]

@@ -5,31 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
 
-from hocket.errors import BadInput, NoTheorem
 from hocket.objectives import Polynomial
-from hocket.privacy.functions import Functions, functions_of, gains, padded, read_coefficients
-from hocket.privacy.honest import check_hiding, honest_components
-from hocket.privacy.rerouting import inner_links, smallest_nets, solve_on_trees, spanning_forest
+from hocket.privacy.alternatives import Alternative, Fill, alternative
+from hocket.privacy.functions import Functions, functions_of
+from hocket.privacy.honest import check_hiding
 from hocket.privacy.wording import braced, counted, named
 from hocket.problem import Problem
 from hocket.rationals import is_exact
 from hocket.run import Run
 from hocket.solving import solve
 from hocket.standard_problems import polynomials
-from hocket.steps import Constant, Power, Step
-from hocket.theory.measured import measure
 from hocket.view import View
-
-GRAIN = 1024
-"""Arbitrary noise is drawn in steps of bound / GRAIN: fractions with short denominators keep exact runs fast."""
-
-Component = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +27,8 @@ class Witness:
     """A second run with other objectives and other noise functions, and how the coalition's two views compare."""
 
     coalition: tuple[int, ...]
-    agents: tuple[int, ...]
-    """Whose objectives were replaced by the false ones asked for."""
-    absorbing: tuple[int, ...]
-    """Whose objectives took up the difference, so that the sum of each component stays."""
-    objectives: Shaped[np.ndarray, "agents terms dim"]
-    """The objectives of the second run, exact: ascending coefficients, a column per coordinate."""
-    noise: Shaped[np.ndarray, "links 2 terms dim"]
-    """Its noise functions t, exact; equal to the first run's on every link that touches the coalition."""
-    tree: tuple[tuple[int, int], ...]
-    """The links on which the noise was solved for; on the other honest links of the components it is arbitrary."""
+    other: Alternative
+    """The other objectives and noise functions, exact."""
     run: Run
     """The second run."""
     exact: bool
@@ -61,55 +43,45 @@ class Witness:
     """Numbers in a view."""
     same_states: bool
     """Whether all states of all agents are the same, so that even a wiretap on everybody sees no difference."""
-    largest_noise: float
-    """The largest coefficient of the noise functions that were changed."""
-    bound: float
-    """What the algorithm would have drawn at most."""
     not_convex: tuple[int, ...]
     """Agents whose second objective is not convex on X, as the theorems on convergence ask."""
 
     @property
-    def within_bound(self) -> bool:
-        """Whether the algorithm could have drawn this noise."""
-        return self.largest_noise <= self.bound
-
-    @property
     def convex(self) -> bool:
-        """Whether all objectives of the second run are convex on X."""
+        """Whether no objective of the second run is known to bend down on X."""
         return not self.not_convex
 
+    @property
+    def within_bound(self) -> bool:
+        """Whether the algorithm could have drawn the noise."""
+        return self.other.within_bound
+
     def __str__(self) -> str:
-        rounds = counted(self.run.rounds, "round")
+        other, rounds = self.other, counted(self.run.rounds, "round")
         if self.equal:
             found = f"all {self.compared:,} numbers it sees in {rounds} are equal"
         else:
             found = f"of {self.compared:,} numbers it sees in {rounds} none differs by more than {self.difference:.2g}"
-        how = "in exact arithmetic" if self.exact else "in floating point"
-        within = "could have drawn it" if self.within_bound else "would not have drawn it"
-        return "\n".join(
-            [
-                f"coalition {braced(self.coalition)} cannot tell whether {named(self.agents)} hold the objectives "
-                f"of the run or the false ones: {found}, {how}",
-                f"every f̂_j is {'the same' if self.same_functions else 'NOT the same'} polynomial in both runs",
-                f"{named(self.absorbing)} absorb the difference" if self.absorbing else "nobody else changes",
-                f"the noise reaches {self.largest_noise:.3g} in a coefficient: with bound {self.bound:g} the algorithm "
-                + within,
-                "all objectives are convex on X"
-                if self.convex
-                else f"not convex on X: the objectives of {named(self.not_convex)}",
-            ]
-        )
+        tells = "cannot tell" if self.same_functions and (self.equal or not self.exact) else "CAN tell"
+        lines = [
+            f"coalition {braced(self.coalition)} {tells} whether {named(other.agents)} had the objectives of the run "
+            f"or the false ones: {found}, in {'exact arithmetic' if self.exact else 'floating point'}",
+            f"every f̂_j is {'the same' if self.same_functions else 'NOT the same'} polynomial in both runs",
+            f"the noise reaches {other.largest_noise:.3g} in a coefficient; with bound {other.bound:g} "
+            f"the algorithm {'could' if self.within_bound else 'would not'} have drawn it",
+            "all objectives are convex on X"
+            if self.convex
+            else f"not convex on X: the objectives of {named(self.not_convex)}",
+        ]
+        if other.absorbing:
+            lines.insert(2, f"the difference is absorbed by {named(other.absorbing)}")
+        return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers, without the runs."""
-        floats = self.objectives.astype(np.float64)
-        changed = sorted({*self.agents, *self.absorbing})
         return {
             "coalition": list(self.coalition),
-            "agents": list(self.agents),
-            "absorbing": list(self.absorbing),
-            "objectives": {str(agent): floats[agent].tolist() for agent in changed},
-            "tree": [list(link) for link in self.tree],
+            **self.other.to_json(),
             "rounds": self.run.rounds,
             "exact": self.exact,
             "same_functions": self.same_functions,
@@ -117,9 +89,6 @@ class Witness:
             "difference": self.difference,
             "compared": self.compared,
             "same_states": self.same_states,
-            "largest_noise": self.largest_noise,
-            "bound": self.bound,
-            "within_bound": self.within_bound,
             "convex": self.convex,
             "not_convex": list(self.not_convex),
         }
@@ -130,9 +99,8 @@ def witness(
     coalition: Iterable[int],
     objectives: Mapping[int, Any],
     *,
-    fill: Literal["random", "least"] = "random",
+    fill: Fill = "random",
     seed: int = 0,
-    step: Any = None,
 ) -> Witness:
     """Show that a function-sharing run could have had other objectives, for all that a coalition has seen of it.
     For believing P2, or for showing it: run with engine="exact" for a proof, in floating point for long runs.
@@ -140,166 +108,47 @@ def witness(
     `objectives` gives some honest agents false polynomials, as ascending coefficients; the others of each component
     touched absorb the difference evenly. The noise is solved for along a spanning tree. On other links it is
     arbitrary, drawn from `seed`, or with fill="least" chosen so that the largest of all is as small as possible.
-    Pass `step` where it was a callable.
     """
-    true = functions_of(run)
+    first = functions_of(run)
     members = check_hiding(coalition, run.network.n)
-    false = _false_objectives(true, members, objectives)
-    touched = [part for part in honest_components(run.network, members) if not false.keys().isdisjoint(part)]
-    held, absorbing = _absorbed(true, touched, false, members)
-    noise, tree = _other_noise(true, held, touched, fill, seed)
-    second = _play_again(run, true, held, noise, step)
-    hats = dataclasses.replace(true, objectives=held, noise=noise).obfuscated
+    other = alternative(first, members, objectives, fill=fill, seed=seed)
+    second = _play_again(run, other.functions)
     equal, difference, compared = _compare(run.view(set(members)), second.view(set(members)))
-    changed = inner_links(run.network, touched)
+    hats, other_hats = first.obfuscated, other.functions.obfuscated
     return Witness(
         coalition=tuple(sorted(members)),
-        agents=tuple(sorted(false)),
-        absorbing=absorbing,
-        objectives=held,
-        noise=noise,
-        tree=tree,
+        other=other,
         run=second,
-        exact=is_exact(second.path),
-        same_functions=bool((hats[:, 1:] == true.obfuscated[:, 1:]).all()),
+        exact=is_exact(np.asarray(second.path)),
+        same_functions=bool((hats[:, 1:] == other_hats[:, 1:]).all()),
         equal=equal,
         difference=difference,
         compared=compared,
-        same_states=bool(np.array_equal(np.asarray(run.path), np.asarray(second.path))),
-        largest_noise=float(abs(noise[changed]).max()) if len(changed) else 0.0,
-        bound=float(true.algorithm.bound),
-        not_convex=_not_convex(held, run.problem),
+        same_states=np.array_equal(np.asarray(run.path), np.asarray(second.path)),
+        not_convex=_not_convex(other.functions.objectives, second.problem),
     )
 
 
-def _false_objectives(true: Functions, members: frozenset[int], objectives: Mapping[int, Any]) -> dict[int, Any]:
-    """The false polynomials in the run's number of terms, refusing what no noise could hide."""
-    if not objectives:
-        raise BadInput("no false objectives are given; name at least one honest agent and its coefficients")
-    n, degree, found = true.network.n, true.algorithm.degree, {}
-    for agent, row in objectives.items():
-        if not 0 <= agent < n:
-            raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
-        if agent in members:
-            raise BadInput(f"agent {agent} is in the coalition, which knows its objective; name an honest agent")
-        given = read_coefficients(row, true.dim)
-        if given.ndim != 2 or given.shape[1] != true.dim or not given.size:
-            raise BadInput(
-                f"the false objective of agent {agent} has shape {np.shape(row)}; give ascending coefficients, "
-                f"or a column of them for each of {counted(true.dim, 'coordinate')}"
-            )
-        terms = max(len(given), true.terms)
-        change = padded(given, terms) - padded(true.objectives[agent], terms)
-        if change[degree + 1 :].any():
-            power = int(np.flatnonzero(change.any(axis=1)).max())
-            raise NoTheorem(
-                f"the false objective of agent {agent} differs in degree {power}, and noise of degree {degree} hides "
-                f"nothing above that; keep the higher coefficients, or run with degree {power}"
-            )
-        found[int(agent)] = padded(given, terms)[: true.terms]
-    return found
-
-
-def _absorbed(
-    true: Functions, touched: list[Component], false: Mapping[int, Any], members: frozenset[int]
-) -> tuple[Shaped[np.ndarray, "agents terms dim"], tuple[int, ...]]:
-    """All objectives of the second run, and who absorbs: the sum over each component must stay."""
-    held, absorbing = true.objectives.copy(), []
-    for agent, row in false.items():
-        held[agent] = row
-    for part in touched:
-        change = (held[list(part)] - true.objectives[list(part)]).sum(axis=0)
-        others = [agent for agent in part if agent not in false]
-        if others:
-            held[others] = held[others] - change / Fraction(len(others))
-            absorbing += others
-        elif change[1:].any():
-            raise NoTheorem(_exposed(part, members))
-    return held, tuple(absorbing)
-
-
-def _exposed(part: Component, members: frozenset[int]) -> str:
-    if len(part) == 1:
-        return (
-            f"no witness exists: agent {part[0]} is surrounded by {braced(members)}, which knows its objective "
-            "exactly; link it to one more agent"
-        )
-    return (
-        f"no witness exists: {named(part)} are a whole component of the honest graph without {braced(members)}, so "
-        "that the sum of their objectives is exposed; keep that sum, or leave one of them out to absorb the difference"
-    )
-
-
-def _other_noise(
-    true: Functions,
-    held: Shaped[np.ndarray, "agents terms dim"],
-    touched: list[Component],
-    fill: str,
-    seed: int,
-) -> tuple[Shaped[np.ndarray, "links 2 terms dim"], tuple[tuple[int, int], ...]]:
-    """Noise functions t with t = s on every other link, and h_j + Σ_i (t^{i,j} − t^{j,i}) = f̂_j for everybody."""
-    if fill not in ("random", "least"):
-        raise BadInput(f"fill = {fill!r}; choose 'random' or 'least'")
-    network, inner = true.network, inner_links(true.network, touched)
-    fixed = true.noise[:, 0] - true.noise[:, 1]
-    fixed[inner] = 0
-    wanted = true.obfuscated - held - gains(network, fixed)
-    for part in touched:  # what remains of a component's sum is a constant, which no gradient shows
-        wanted[part[0]] = wanted[part[0]] - wanted[list(part)].sum(axis=0)
-    noise = true.noise.copy()
-    if fill == "random":
-        hidden = true.algorithm.degree + 1
-        grains = np.random.default_rng(seed).integers(
-            -GRAIN, GRAIN, size=(len(inner), 2, hidden, true.dim), endpoint=True
-        )
-        noise[inner, :, :hidden] = grains * (Fraction(true.algorithm.bound) / GRAIN)
-        nets = noise[:, 0] - noise[:, 1]
-    else:
-        least = smallest_nets(network, touched, wanted)
-        nets = np.vectorize(Fraction, otypes=[object])(least)
-    nets = _only(nets, inner)
-    forest = spanning_forest(network, touched)
-    nets = solve_on_trees(network, forest, wanted, nets)
-    solved = np.array([link for _, _, link in forest], dtype=np.int64) if fill == "random" else inner
-    # Both ends share a net evenly: this stays within the bound wherever any split does.
-    noise[solved] = np.stack([nets[solved] / Fraction(2), -nets[solved] / Fraction(2)], axis=1)
-    return noise, tuple((min(pair), max(pair)) for *pair, _ in forest)
-
-
-def _only(nets: np.ndarray, links: np.ndarray) -> np.ndarray:
-    out = np.zeros_like(nets)
-    out[links] = nets[links]
-    return out
-
-
-def _play_again(run: Run, true: Functions, held: np.ndarray, noise: np.ndarray, step: Any) -> Run:
+def _play_again(run: Run, other: Functions) -> Run:
     """The same job with other objectives and other noise, in the arithmetic of the first run."""
-    exact, used = is_exact(np.asarray(run.path)), measure(run, step).step
+    assert run.path is not None
+    assert run.step is not None
+    exact = is_exact(run.path)
     dtype = object if exact else np.float64
-    assert run.path is not None and run.problem is not None
-    width = (true.algorithm.degree + 1) * true.dim
-    table = noise[None, :, :, : true.algorithm.degree + 1].reshape(1, len(noise), 2, width).astype(dtype)
+    hidden = other.algorithm.degree + 1
+    table = other.noise[:, :, :hidden].reshape(1, len(other.noise), 2, -1).astype(dtype)
     return solve(
-        polynomials(list(held.astype(dtype)), feasible=run.problem.feasible, dim=true.dim),
+        polynomials(list(other.objectives.astype(dtype)), feasible=run.problem.feasible, dim=other.dim),
         run.network,
-        dataclasses.replace(true.algorithm, noise=table),
+        dataclasses.replace(other.algorithm, noise=table),
         rounds=len(run.path) - 1,
-        step=_rational(used) if exact else used,
+        step=run.step,
         seed=run.settings["seed"],
         start=run.path[0],
         keep="transcript",
         engine="exact" if exact else "simulator",
-        dtype=np.float64 if exact else run.settings["dtype"],
+        dtype=run.settings["dtype"],
         grad_at=run.settings["grad_at"],
-    )
-
-
-def _rational(step: Step) -> Step:
-    """A step read back from a run's settings, whose whole numbers were printed and read as floats."""
-    if not isinstance(step, Power | Constant):
-        return step
-    return dataclasses.replace(
-        step, **{field.name: Fraction(getattr(step, field.name)) for field in dataclasses.fields(step)}
     )
 
 
@@ -317,8 +166,9 @@ def _compare(first: View, second: View) -> tuple[bool, float, int]:
 def _numbers(view: View) -> Iterator[np.ndarray]:
     """Everything a coalition sees, in one order: words, noise on its links, its own states."""
     for table in (*view.words, *view.noise.values()):
-        yield from (np.asarray(table[link]) for link in sorted(table))
-    yield from (np.asarray(view.states[member]) for member in sorted(view.states))
+        for link in sorted(table):
+            yield table[link][table[link] == table[link]]  # NaN, unequal to itself, stands for silence
+    yield from (view.states[member] for member in sorted(view.states))
 
 
 def _not_convex(held: np.ndarray, problem: Problem) -> tuple[int, ...]:

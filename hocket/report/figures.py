@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -78,15 +78,19 @@ class Drawing:
 
 def convergence(curves: Sequence[Curve]) -> Drawing:
     """Gap and disagreement against rounds, both axes logarithmic; median and 10 to 90 % band over runs."""
+    return drawn(lambda figure: _lay_out(figure, curves), size=(9.6, 4.5), alt=_describe(curves))
+
+
+def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: str) -> Drawing:
+    """A figure of the house style, laid out by a function, in inches; the same numbers give the same bytes."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    alt = _describe(curves)
     # The salt makes the names inside the SVG, and so its bytes, the same on every run.
     look: dict[Any, Any] = {**LOOK, "svg.hashsalt": alt}
     with rc_context(look):
-        figure = Figure(figsize=(9.6, 4.5), layout="constrained")
-        _lay_out(figure, curves)
+        figure = Figure(figsize=size, layout="constrained")
+        lay_out(figure)
         svg, png = StringIO(), BytesIO()
         figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
         figure.savefig(png, format="png", dpi=160, facecolor="white")
@@ -148,7 +152,7 @@ def _draw(axes: Axes, curve: Curve, what: str, place: int, *, among: int, floor:
         linestyle=line,
         linewidth=1.6,
         marker=marker if among > 1 else None,
-        markevery=_spread(k, offset=place / among),
+        markevery=marked_points(k, offset=place / among),
         markersize=5,
         markerfacecolor="none" if place % 2 else colour,
         label=curve.label,
@@ -170,10 +174,11 @@ def _band(values: Float[np.ndarray, "runs points"]) -> Float[np.ndarray, "three 
     return band
 
 
-def _spread(k: np.ndarray, *, offset: float, count: int = 9) -> list[int]:
+def marked_points(x: np.ndarray, *, offset: float, count: int = 9) -> list[int]:
     """Points for markers, evenly spread on a logarithmic axis; curves that run together take turns."""
-    wanted = (np.arange(count) + offset) / count * np.log(k[-1])
-    return sorted(set(np.abs(np.log(k)[:, None] - wanted).argmin(axis=0).tolist()))
+    place = np.log(x / x[0])
+    wanted = (np.arange(count) + offset) / count * place[-1]
+    return sorted(set(np.abs(place[:, None] - wanted).argmin(axis=0).tolist()))
 
 
 def _describe(curves: Sequence[Curve]) -> str:

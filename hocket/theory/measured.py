@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -14,21 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm
-from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
-from hocket.errors import BadInput, NoTheorem, NotRecorded
+from hocket.errors import BadInput, NotRecorded
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.run import Run
-from hocket.steps import Constant, Power, Step, as_step
+from hocket.steps import Step
 
 Series = Float[np.ndarray, " rounds"]
 States = Float[np.ndarray, "rounds agents dim"]
-
-_ARGUMENT = r"(\w+)=(?:Fraction\((-?\d+), (\d+)\)|(?:np\.\w+\()?([-+.\de]+)\)?)"
-"""A keyword and its number, as Python prints them."""
-_STEPS = {"Power": Power, "Constant": Constant}
-_ALGORITHMS = {kind.__name__: kind for kind in (Dgd, RssNb, RssLb, FunctionSharing)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,25 +87,13 @@ class Measured:
         return values.reshape(self.rounds, -1).max(axis=1)
 
 
-def measure(run: Run, step: Any = None) -> Measured:
-    """Open a kept run; `step` is needed only where the run's settings cannot say it, as for a callable."""
+def measure(run: Run) -> Measured:
+    """Open a kept run."""
     if run.path is None:
         raise NotRecorded("this run kept no states; run it again with keep='path' or keep='transcript'")
-    if run.problem is None:
+    if run.problem is None or run.step is None:
         raise NotRecorded("a run loaded from disk has no objectives; monitor it where it was run")
-    used = _read_step(run.settings["step"]) if step is None else as_step(step)
-    if used is None:
-        raise BadInput(f"the step of this run, {run.settings['step']}, is code and was not kept; pass step=")
-    return Measured(run.problem, run.network, used, np.asarray(run.path, dtype=np.float64))
-
-
-def algorithm_of(run: Run) -> tuple[Algorithm, bool]:
-    """The algorithm that a run's settings describe, and whether the user brought its noise."""
-    parameters = dict(run.settings["algorithm"])
-    name, own_noise = parameters.pop("name"), parameters.pop("noise", None) is not None
-    if name not in _ALGORITHMS:
-        raise NoTheorem(f"every bound assumes one of the paper's algorithms, but this run's is {name}")
-    return _ALGORITHMS[name](**parameters), own_noise
+    return Measured(run.problem, run.network, run.step, np.asarray(run.path, dtype=np.float64))
 
 
 def mixed(network: Network, rows: States) -> States:
@@ -153,15 +132,3 @@ def totals(problem: Problem, points: Float[np.ndarray, "points dim"]) -> Float[n
 @eqx.filter_jit
 def _means(pooled: Problem, points: Any) -> Any:
     return jax.lax.map(pooled.total, points, batch_size=1024)
-
-
-def _read_step(words: str) -> Step | None:
-    """The step that settings describe, such as "Power(a=1.0, b=20, p=0.75)"; None where it was a callable."""
-    outer = re.fullmatch(r"(\w+)\((.*)\)", words)
-    kind = _STEPS.get(outer[1]) if outer else None
-    if outer is None or kind is None:
-        return None
-    pairs = re.findall(_ARGUMENT, outer[2])
-    if len(pairs) != outer[2].count("="):
-        return None
-    return kind(**{name: Fraction(int(top), int(low)) if low else float(n) for name, top, low, n in pairs})

@@ -17,7 +17,7 @@ from hocket.theory.assumptions import refuse_broken
 from hocket.theory.finite_time import Kind, numbers_for, paper_constants, paper_value
 from hocket.theory.lemmas import Mixing, disagreement_numbers, disagreement_terms, growth, iterate_numbers
 from hocket.theory.margins import Margin, Monitor, tightest
-from hocket.theory.measured import Measured, algorithm_of, measure, mixed_noise, totals
+from hocket.theory.measured import Measured, measure, mixed_noise, totals
 from hocket.theory.noise_functions import added_constants
 from hocket.theory.quantities import Known, Quantities, gather
 from hocket.theory.spectral import spectral_terms, sums_by_round
@@ -32,14 +32,14 @@ Compared = tuple[Any, Any, Any]
 """The bound and what it bounds in every round, and how much of that is rounding."""
 
 
-def monitor(run: Run, *, step: Any = None, **quantities: Unpack[Quantities]) -> Monitor:
+def monitor(run: Run, **quantities: Unpack[Quantities]) -> Monitor:
     """Hold a run kept with keep="path" or "transcript" against the theory, round by round.
 
     For seeing that the bounds hold, and how loose each is. A transcript adds the bound at the realised noise.
-    Pass `step` where it was a callable, and plain numbers, such as L, where the problem knows none.
+    Pass plain numbers, such as L, where the problem knows none.
     """
     refuse_broken(run.claim.assumptions, "every bound")
-    seen = measure(run, step)
+    seen = measure(run)
     known = _known(run, seen, quantities)
     checks: dict[str, Callable[[], Compared]] = {
         "Lemma 1": lambda: _lemma1(seen, known),
@@ -67,7 +67,8 @@ def monitor(run: Run, *, step: Any = None, **quantities: Unpack[Quantities]) -> 
 
 def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     """Where this run's numbers come from: its problem, its settings and, where it was kept, its noise."""
-    algorithm, own_noise = algorithm_of(run)
+    algorithm = run.algorithm
+    own_noise = getattr(algorithm, "noise", None) is not None
     if isinstance(algorithm, FunctionSharing):
         derived, wanted = _with_functions(run, seen, algorithm), {"L", "N"}
     else:

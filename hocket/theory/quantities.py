@@ -20,7 +20,7 @@ from hocket.algorithms import FunctionSharing, RssLb
 from hocket.errors import BadInput, NoTheorem
 from hocket.job import Job
 from hocket.steps import Step, as_step
-from hocket.theorems import claim
+from hocket.theorems import claim, largest_step
 from hocket.theory.assumptions import refuse_broken, underived
 from hocket.theory.noise_functions import added_constants
 from hocket.weights import norm_off_average
@@ -95,7 +95,8 @@ class Known:
         """L and N of what the agents descend, wherever they take gradients [maths, decisions 8 and 10]."""
         job, reach = self._job, 0.0
         if job.grad_at == "mixed":
-            reach = self._largest_step * self.need("delta", of="L and N where noise carries states")["delta"]
+            delta = self.need("delta", of="L and N where noise carries states")["delta"]
+            reach = largest_step(self.step, self.rounds) * delta
         constants = job.problem.constants(inflate=reach)
         if not isinstance(job.algorithm, FunctionSharing):
             return constants.L, constants.N
@@ -142,12 +143,6 @@ class Known:
     def _job(self) -> Job:
         assert self.job is not None
         return self.job
-
-    @property
-    def _largest_step(self) -> float:
-        if self.step.conditions().non_increasing:
-            return self.step(1)
-        return float(self.step.table(1, self.rounds).max())
 
 
 _SUPPLY: dict[str, Callable[[Known], float | None]] = {

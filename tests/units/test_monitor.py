@@ -60,16 +60,16 @@ def test_the_monitor_catches_a_run_that_breaks_the_theory(name):
     "step",
     [hk.Power(Fraction(1, 10), Fraction(1, 2), 1), hk.Power(np.float64(0.1), 3, 0.75), hk.Constant(0.01)],
 )
-def test_the_monitor_reads_the_step_back(step):
-    run = kept(hk.Dgd(), step=step)
-    assert theory.monitor(run).margins == theory.monitor(run, step=step).margins
+def test_the_monitor_knows_the_step_of_a_run(step):
+    assert theory.measured.measure(kept(hk.Dgd(), step=step)).step == step
 
 
-def test_the_monitor_takes_a_callable_again():
-    def step(k: int) -> float:
-        return 0.1 / k
-
-    assert theory.monitor(kept(hk.Dgd(), step=step), step=step).holds
+def test_the_monitor_follows_a_callable_step():
+    by_rule, by_code = (
+        theory.monitor(kept(hk.Dgd(), step=step)) for step in (hk.Power(0.1), lambda k: 0.1 / k)
+    )
+    assert by_code.holds
+    assert by_code["Lemma 1"] == by_rule["Lemma 1"]
 
 
 def test_the_monitor_measures_one_s_own_noise():

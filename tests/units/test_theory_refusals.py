@@ -174,11 +174,6 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         NotRecorded,
         "keep='path'",
     ),
-    "a run of a callable step": (
-        lambda: theory.monitor(kept(hk.Dgd(), step=lambda k: 1 / k)),
-        BadInput,
-        "pass step=",
-    ),
     "a run on an unbounded set": (
         lambda: theory.monitor(kept(hk.Dgd(), problem=unbounded, step=hk.Power(0.01))),
         NoTheorem,

@@ -1,0 +1,142 @@
+"""How the gap grows with the noise: on the polynomials, and where Theorem 3's rate really shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import RssLb, RssNb
+from hocket.experiments.fits import Exponent, exponent
+from hocket.network import Network
+from hocket.problem import Problem
+from hocket.report.names import spoken
+from hocket.standard_problems import PAPER_POLYNOMIALS, polynomials
+from hocket.steps import Power
+from hocket.sweeping import Sweep, sweep
+from hocket.theory.measured import totals
+
+START = (1.0, -0.5, 0.25, -0.75, 0.5)
+INVERSE_SQRT = Power(1, 0, 0.5)
+"""The step of Theorem 3."""
+ALGORITHMS: tuple[Algorithm, ...] = (RssNb(1.0), RssLb(1.0))
+
+DELTAS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+FITTED_LAST = (0.1, 10.0)
+"""Δ over which the last iterate's exponent is fitted: farther on, noise fills X."""
+FITTED_AVERAGE = (10.0, 100.0)
+"""Δ over which the time average's exponent is fitted, on what it exceeds that of DGD by: below, little is left."""
+
+BOUNDARY_DELTAS = (10.0, 30.0, 100.0)
+"""Smaller noise than 10 is absorbed by the boundary: such runs are exactly DGD."""
+
+
+def small_polynomials() -> Problem:
+    """The paper's polynomials on [−1, 1], where L = 6 and N = 14."""
+    return polynomials(PAPER_POLYNOMIALS, box=(-1, 1))
+
+
+def boundary_problem() -> Problem:
+    """f_j = x on [0, 1]: the optimum lies on the boundary, which turns noise of zero sum into drift."""
+    return polynomials([[0, 1]] * 5, box=(0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ByNoise:
+    """Gaps after a fixed number of rounds, for every Δ."""
+
+    algorithm: str
+    rounds: int
+    last: Float[np.ndarray, "deltas seeds"]
+    average: Float[np.ndarray, "deltas seeds"]
+    """Of the α-weighted time average, the subject of Theorem 3."""
+
+    @property
+    def last_exponent(self) -> Exponent:
+        kept = _within(FITTED_LAST)
+        return exponent(np.array(DELTAS)[kept], self.last[kept].T)
+
+    @property
+    def average_exponent(self) -> Exponent:
+        """Of what the noise adds to the gap of DGD."""
+        kept = _within(FITTED_AVERAGE)
+        return exponent(np.array(DELTAS)[kept], (self.average[kept] - self.average[0]).T)
+
+
+@dataclass(frozen=True, eq=False)
+class ByRounds:
+    """Gaps of the time average at the boundary, for every Δ and T."""
+
+    algorithm: str
+    rounds: tuple[int, ...]
+    average: Float[np.ndarray, "deltas rounds seeds"]
+
+    @property
+    def rate(self) -> np.ndarray:
+        """log T / √T."""
+        T = np.array(self.rounds)
+        return np.log(T) / np.sqrt(T)
+
+    def exponent(self, place: int) -> Exponent:
+        """p in gap ∝ (log T / √T)^p for one Δ, over the second half of the rounds; Theorem 3 says 1."""
+        late = slice(len(self.rounds) // 2, None)
+        return exponent(self.rate[late], self.average[place, late].T)
+
+    def noise_exponents(self) -> list[float]:
+        """The exponent of Δ between neighbouring Δ, at the longest run."""
+        medians = np.median(self.average[:, -1], axis=1)
+        return (np.diff(np.log(medians)) / np.diff(np.log(BOUNDARY_DELTAS))).tolist()
+
+
+def by_noise(algorithm: Algorithm, *, rounds: int, seeds: int) -> ByNoise:
+    """The polynomials on [−1, 1], with the step of Theorem 3."""
+    problem = small_polynomials()
+    runs = sweep(
+        problem,
+        Network.cycle(5),
+        algorithm,
+        delta=DELTAS,
+        step=INVERSE_SQRT,
+        rounds=rounds,
+        start=list(START),
+        seeds=range(seeds),
+        progress=False,
+    )
+    return ByNoise(spoken(type(algorithm).__name__), rounds, runs.gap, average_gap(problem, runs))
+
+
+def by_rounds(algorithm: Algorithm, *, rounds: tuple[int, ...], seeds: int) -> ByRounds:
+    """f_j = x on [0, 1], started at the optimum: DGD stays there, so that all of the gap is the noise's."""
+    problem = boundary_problem()
+    gaps = [
+        average_gap(
+            problem,
+            sweep(
+                problem,
+                Network.cycle(5),
+                algorithm,
+                delta=BOUNDARY_DELTAS,
+                step=INVERSE_SQRT,
+                rounds=T,
+                start=0.0,
+                seeds=range(seeds),
+                progress=False,
+            ),
+        )
+        for T in rounds
+    ]
+    return ByRounds(spoken(type(algorithm).__name__), rounds, np.stack(gaps, axis=1))
+
+
+def average_gap(problem: Problem, runs: Sweep) -> np.ndarray:
+    """max_j f(x̂_T^j) − f* of every run of a sweep."""
+    average, best = runs.time_average, problem.best
+    assert average is not None and best is not None
+    values = totals(problem, average.reshape(-1, problem.dim)).reshape(average.shape[:-1])
+    return values.max(axis=-1) - best.value
+
+
+def _within(limits: tuple[float, float]) -> np.ndarray:
+    return np.array([limits[0] <= delta <= limits[1] for delta in DELTAS])

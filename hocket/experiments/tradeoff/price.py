@@ -1,0 +1,122 @@
+"""The price of privacy: cancelling noise beside independent noise of the same size, and differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, IndependentNoise, PrivateDgd, RssLb, RssNb
+from hocket.experiments.fits import Exponent, exponent
+from hocket.experiments.tradeoff.level import START, small_polynomials
+from hocket.network import Network
+from hocket.report.names import spoken
+from hocket.steps import Power
+from hocket.sweeping import Sweep, sweep
+
+STEP = Power(2.0, 20, 1)
+"""α_k ∝ 1/k, so that noise whose variance must grow with T, as that of a fixed ε does, leaves a flat floor."""
+SIGMA = 0.3
+"""Realised standard deviation of the noise, in units of a gradient, that every contender is given."""
+EPSILONS = (1.0, 10.0, 100.0)
+CLIP = 1.0
+PILOT = 100
+"""Rounds of the run that measures how much noise Δ = 1 is."""
+CONTENDERS: tuple[type[Algorithm], ...] = (Dgd, RssNb, RssLb, IndependentNoise)
+
+
+@dataclass(frozen=True, eq=False)
+class Falling:
+    """One algorithm's gap against rounds."""
+
+    algorithm: str
+    delta: float
+    rounds: np.ndarray
+    gap: Float[np.ndarray, "seeds points"]
+    noise_rms: float
+    """As realised."""
+
+    @property
+    def slope(self) -> Exponent:
+        """The exponent of k in the last two thirds of the run, on a logarithmic axis."""
+        late = self.rounds >= self.rounds[-1] ** (1 / 3)
+        return exponent(self.rounds[late] + 1, self.gap[:, late])
+
+
+@dataclass(frozen=True, eq=False)
+class Private:
+    """Differentially private DGD at one ε: every T is a run of its own, since its noise depends on T."""
+
+    epsilon: float
+    failure: float
+    clip: float
+    rounds: tuple[int, ...]
+    sigma: tuple[float, ...]
+    gap: Float[np.ndarray, "seeds points"]
+
+    @property
+    def floor(self) -> float:
+        """The smallest median gap at any T: no plan gets below it."""
+        return float(np.median(self.gap, axis=0).min())
+
+    @property
+    def best_rounds(self) -> int:
+        return self.rounds[int(np.median(self.gap, axis=0).argmin())]
+
+    @property
+    def slope(self) -> Exponent:
+        """The exponent of T over the second half of the plans."""
+        late = slice(len(self.rounds) // 2, None)
+        return exponent(self.rounds[late], self.gap[:, late])
+
+
+def falling(kind: type[Algorithm], *, rounds: int, seeds: int) -> Falling:
+    """One contender, its Δ chosen so that its noise has the size of the others'."""
+    if kind is Dgd:
+        algorithm, delta, seeds = Dgd(), 0.0, 1  # nothing in DGD is random
+    else:
+        pilot = _sweep(kind(1.0), rounds=PILOT, seeds=seeds)
+        delta = SIGMA / _rms(pilot)  # noise is proportional to Δ
+        algorithm = kind(delta)
+    runs = _sweep(algorithm, rounds=rounds, seeds=seeds)
+    return Falling(spoken(kind.__name__), delta, runs.history["round"], runs.history["gap"], _rms(runs))
+
+
+def private(*, rounds: tuple[int, ...], seeds: int) -> list[Private]:
+    """Differentially private DGD at every ε, planned for every T."""
+    plans = [PrivateDgd(1.0, CLIP, T) for T in rounds]
+    sweeps = [_sweep(plan, rounds=plan.releases, seeds=seeds, epsilon=EPSILONS) for plan in plans]
+    gaps = np.stack([runs.gap for runs in sweeps], axis=2)
+    return [
+        Private(
+            epsilon,
+            plans[0].failure,
+            CLIP,
+            rounds,
+            tuple(PrivateDgd(epsilon, CLIP, T).sigma for T in rounds),
+            gaps[place],
+        )
+        for place, epsilon in enumerate(EPSILONS)
+    ]
+
+
+def _rms(runs: Sweep) -> float:
+    # Round 1 of RSS-NB is silent.
+    return float(np.sqrt(np.mean(runs.history["noise_rms"][..., 1:] ** 2)))
+
+
+def _sweep(algorithm: Algorithm, *, rounds: int, seeds: int, **numbers: tuple[float, ...]) -> Sweep:
+    return sweep(
+        small_polynomials(),
+        Network.cycle(5),
+        algorithm,
+        step=STEP,
+        rounds=rounds,
+        start=list(START),
+        seeds=range(seeds),
+        time_average=False,
+        progress=False,
+        **numbers,
+    )

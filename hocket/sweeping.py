@@ -18,9 +18,11 @@ from jaxtyping import Float
 from hocket import threefry
 from hocket.algorithm import Algorithm, x_of
 from hocket.engines.compiled import legs
+from hocket.engines.measuring import Measures
 from hocket.engines.prepare import prepare
-from hocket.engines.program import Measures, Program, begin
+from hocket.engines.program import Program
 from hocket.engines.progress import Bar
+from hocket.engines.rounds import begin
 from hocket.engines.schedule import STOPS, Pace
 from hocket.engines.simulator import reach, step_table
 from hocket.errors import BadAlgorithm, BadInput

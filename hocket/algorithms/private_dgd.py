@@ -48,7 +48,10 @@ class PrivateDgd(Algorithm):
     def __check_init__(self) -> None:
         cures = {
             "epsilon": (self.epsilon > 0, "it is a budget: choose it above 0"),
-            "clip": (0 < self.clip < math.inf, "it is the length of a gradient: choose it positive and finite"),
+            "clip": (
+                0 < self.clip < math.inf,
+                "it is the length of a gradient: choose it positive and finite",
+            ),
             "releases": (1 <= self.releases < math.inf, "it counts rounds: choose at least 1"),
             "failure": (0 < self.failure < 1, "it is a probability: choose it above 0 and far below 1"),
         }

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from hocket.engines.measuring import Measures
 from hocket.engines.prepare import fingerprint
-from hocket.engines.program import Measures
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
 from hocket.job import Job

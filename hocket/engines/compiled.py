@@ -8,7 +8,9 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from hocket.engines.program import Carry, Measures, Program, Steps, begin, measure, no_measures, run_until
+from hocket.engines.measuring import Measures, measure, no_measures
+from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.rounds import begin, run_until
 
 
 class Blueprint:

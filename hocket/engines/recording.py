@@ -13,18 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines.program import (
-    Carry,
-    Measures,
-    Moving,
-    Program,
-    Steps,
-    fresh_noise,
-    measure,
-    no_measures,
-    one_round,
-    pairwise,
-)
+from hocket.engines.drawing import fresh_noise, pairwise
+from hocket.engines.measuring import Measures, measure, no_measures
+from hocket.engines.program import Carry, Moving, Program, Steps
+from hocket.engines.rounds import one_round
 from hocket.errors import BadInput
 from hocket.run import Transcript
 

@@ -17,7 +17,8 @@ import numpy as np
 from hocket.algorithm import x_of
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled
-from hocket.engines.program import Carry, Measures, Program, Steps
+from hocket.engines.measuring import Measures
+from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.progress import Bar
 from hocket.engines.recording import Recorder
 from hocket.engines.schedule import STOPS, Leg, Pace

@@ -132,10 +132,12 @@ def ambiguity(
     leaving = int(np.count_nonzero(np.isin(inner, asked).sum(axis=1) == 1))
     parts = [part for part in honest_components(network, members) if not set(part).isdisjoint(asked)]
     knowing = knowing or Knowledge()
+    if knowing.objectives:
+        _honest(knowing.objectives, members, network.n)
     intervals: list[Interval] = []
     outer = False
     if run is not None and functions is not None:
-        intervals = _intervals(functions, members, asked, parts, bound, knowing, run.problem.feasible)
+        intervals = _intervals(functions, asked, parts, bound, knowing, run.problem.feasible)
         outer = knowing.convex and min(functions.terms - 1, knowing.degree or functions.terms) > 2
     elif knowing.convex or knowing.degree is not None or knowing.signs:
         raise BadInput("what follows from signs, degrees and convexity depends on what was seen; pass a run")
@@ -162,7 +164,7 @@ def _honest(agents: Iterable[int], members: frozenset[int], n: int) -> tuple[int
             raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
         if agent in members:
             raise BadInput(
-                f"agent {agent} is in the coalition, which knows its objective; ask about honest agents"
+                f"agent {agent} is in the coalition, which knows its objective; name honest agents only"
             )
     return asked
 
@@ -175,7 +177,6 @@ def _of_this_network(run: Run, network: Network) -> Functions:
 
 def _intervals(
     functions: Functions,
-    members: frozenset[int],
     asked: Sequence[int],
     parts: Sequence[Component],
     bound: float,
@@ -186,7 +187,7 @@ def _intervals(
     network = functions.network
     honest = sorted(agent for part in parts for agent in part)
     inner = inner_links(network, parts)
-    known = _known(functions, members, knowing)
+    known = _known(functions, knowing)
     held = functions.noise[:, 0] - functions.noise[:, 1]
     held[inner] = 0
     seen = (functions.obfuscated - gains(network, held))[honest, 1:].astype(np.float64)
@@ -238,15 +239,9 @@ def _free(flows: Flows, asked: np.ndarray, leaving: float) -> list[tuple[float, 
     return list(zip((middle - reach).tolist(), (middle + reach).tolist(), strict=True))
 
 
-def _known(
-    functions: Functions, members: frozenset[int], knowing: Knowledge
-) -> dict[int, Float[np.ndarray, "powers dim"]]:
+def _known(functions: Functions, knowing: Knowledge) -> dict[int, Float[np.ndarray, "powers dim"]]:
     found = {}
     for agent, row in knowing.objectives.items():
-        if not 0 <= agent < functions.network.n or agent in members:
-            raise BadInput(
-                f"what is known in full names agent {agent}, who is no honest agent of this network"
-            )
         given = read_coefficients(row, functions.dim)
         terms = max(len(given), functions.terms)
         if padded(given, terms)[functions.terms :].any():

@@ -43,9 +43,7 @@ class Line:
         """The median and the 10 to 90 % band of many runs."""
         low, middle, high = np.quantile(values, (0.1, 0.5, 0.9), axis=0)
         several = len(values) > 1
-        return Line(
-            label, np.asarray(x), middle, low if several else None, high if several else None, **look
-        )
+        return Line(label, np.asarray(x), middle, low if several else None, high if several else None, **look)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,4 +181,3 @@ def _draw_line(axes: Axes, line: Line, *, offset: float) -> None:
         markerfacecolor=colour if line.strong else "none",
         label=line.label,
     )
-

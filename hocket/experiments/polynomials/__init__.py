@@ -4,7 +4,14 @@ Also on a problem whose agents want different things, on the complete graph, and
 """
 
 from hocket.experiments.polynomials.runs import FULL, QUICK, Polynomials, Size, play
-from hocket.experiments.polynomials.showing import conclusion, data, notes, reference_table, result_table, write
+from hocket.experiments.polynomials.showing import (
+    conclusion,
+    data,
+    notes,
+    reference_table,
+    result_table,
+    write,
+)
 
 __all__ = [
     "FULL",

@@ -133,7 +133,9 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Polynomials:
     """Run all sweeps; the table's, which take longest, first."""
     began = time.monotonic()
     many = {"seeds": size.reference_seeds, "rounds": size.reference_rounds}
-    published = {name: Task("the paper's", "C5", algorithm, **many) for name, (algorithm, _) in REFERENCE.items()}
+    published = {
+        name: Task("the paper's", "C5", algorithm, **many) for name, (algorithm, _) in REFERENCE.items()
+    }
     tasks = [
         Task(problem, network, algorithm, seeds, size.rounds, levels)
         for network in NETWORKS
@@ -145,7 +147,11 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Polynomials:
     ]
     sweeps = side_by_side(Task.run, [*reversed(published.values()), *tasks], watch)
     tables = dict(zip(reversed(published), sweeps, strict=False))
-    curves = [curve for task, runs in zip(tasks, sweeps[len(tables) :], strict=True) for curve in _curves(task, runs)]
+    curves = [
+        curve
+        for task, runs in zip(tasks, sweeps[len(tables) :], strict=True)
+        for curve in _curves(task, runs)
+    ]
     references = [entry for name in published for entry in _compare(name, tables[name])]
     return Polynomials(size, curves, references, time.monotonic() - began)
 

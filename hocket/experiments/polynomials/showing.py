@@ -29,7 +29,9 @@ def reference_table(found: Polynomials) -> Table:
         )
         for entry in found.references
     )
-    caption = f"Median of max_j f(x_k) over {found.size.reference_seeds} seeds, Δ = 1, C5, the paper's problem"
+    caption = (
+        f"Median of max_j f(x_k) over {found.size.reference_seeds} seeds, Δ = 1, C5, the paper's problem"
+    )
     return Table(("", "measured", "reference", "ratio", ""), rows, caption, numeric=frozenset({1, 2, 3}))
 
 
@@ -146,7 +148,9 @@ def drawing(found: Polynomials) -> Drawing:
         f"ring C5 and the complete graph K5. On the paper's problem and C5 the gap goes, for {'; for '.join(ends)}. "
         "On the heterogeneous problem all curves coincide."
     )
-    runs = f"median and 10–90 % band of {found.size.seeds} seeds; thin: little noise, thick: ten times as much"
+    runs = (
+        f"median and 10–90 % band of {found.size.seeds} seeds; thin: little noise, thick: ten times as much"
+    )
     return sheet(panels, size=(9.6, 8.2), alt=alt, title=runs)
 
 

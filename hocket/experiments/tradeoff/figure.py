@@ -45,7 +45,7 @@ def _price(found: Tradeoff) -> Panel:
         guides=[_slope(found.falling[1], -2, last, 6.0), _slope(found.falling[3], -1, last, 6.0)],
         notes=[
             Note("a budget ε for all T rounds: a floor that no T gets below", 0.99, 0.95, "right"),
-            Note("DGD goes on below", 0.22, 0.03),
+            Note("DGD goes on below", 0.66, 0.03),
         ],
         lowest=LOWEST,
         legend="lower left",
@@ -70,9 +70,7 @@ def _by_noise(runs: list[ByNoise]) -> Panel:
         last, average = run.last[noisy].T, run.average[noisy].T
         exponent = f"$\\Delta^{{{run.last_exponent.value:.2f}}}$"
         lines.append(Line.over_runs(f"{run.algorithm}, last iterate: {exponent}", x, last, style=place))
-        lines.append(
-            Line.over_runs(f"{run.algorithm}, time average", x, average, style=place, strong=False)
-        )
+        lines.append(Line.over_runs(f"{run.algorithm}, time average", x, average, style=place, strong=False))
     rounds = runs[0].rounds
     dgd = float(np.median(runs[0].average[0]))
     return Panel(
@@ -123,5 +121,3 @@ def _alt(found: Tradeoff) -> str:
         f"stops at floors of {', '.join(floors)}. Second, gap of the last iterate against noise: {', '.join(last)}. "
         f"Third, gap of the time average at a boundary against rounds: {', '.join(rate)}."
     )
-
-

@@ -40,8 +40,8 @@ class Falling:
 
     @property
     def slope(self) -> Exponent:
-        """The exponent of k in the last two thirds of the run, on a logarithmic axis."""
-        late = self.rounds >= self.rounds[-1] ** (1 / 3)
+        """The exponent of k in the last two fifths of the run, on a logarithmic axis."""
+        late = self.rounds >= self.rounds[-1] ** 0.6
         return exponent(self.rounds[late] + 1, self.gap[:, late])
 
 

@@ -1,0 +1,85 @@
+"""What is measured at recorded rounds: gap, disagreement, noise, and whether all is still finite."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from hocket.agent import Agent
+from hocket.algorithm import x_of
+from hocket.engines.drawing import noise_of_round
+from hocket.engines.program import FARTHEST, Carry, Program, Steps
+from hocket.engines.rounds import per_agent, shares_in
+from hocket.problem import Problem
+
+
+class Measures(NamedTuple):
+    """What is measured at a recorded round."""
+
+    gap: Any
+    loss: Any
+    disagreement: Any
+    noise_rms: Any
+    noise_max: Any
+    finite: Any
+    """For every agent: are its state and its objective there still finite?"""
+
+
+def measure(program: Program, carry: Carry, steps: Steps) -> Measures:
+    """Gap, disagreement and noise as they stand before round k."""
+    x = x_of(carry.state)
+    mean = x.mean(axis=0)
+    distance = jnp.linalg.norm(x - mean, axis=1)
+    watched = x if program.measures_all else x[jax.lax.top_k(distance, FARTHEST)[1]]
+    rms, largest = _noise_size(program, carry, steps)
+    totals, loss = jax.vmap(program.total)(watched), program.total(mean)
+    return Measures(
+        gap=totals.max() - program.best,
+        loss=loss,
+        disagreement=distance.max(),
+        noise_rms=rms,
+        noise_max=largest,
+        finite=jnp.isfinite(x).all(axis=1)
+        # Every agent's own objective is read only where a sum of them says that something is wrong.
+        & jax.lax.cond(
+            jnp.isfinite(totals).all() & jnp.isfinite(loss),
+            lambda: jnp.ones(len(x), bool),
+            lambda: jnp.isfinite(_values(program.problem, x)),
+        ),
+    )
+
+
+def no_measures(program: Program, carry: Carry, steps: Steps) -> Measures:
+    """Zeros in the shape of measurements, for rounds that are not measured."""
+    shapes = jax.eval_shape(measure, program, carry, steps)
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+
+def _values(problem: Problem, x: Any) -> Any:
+    """f_j(x_j) for every agent j."""
+    out = jnp.zeros(len(x), x.dtype)
+    for group in problem.groups:
+        out = out.at[group.members].set(jax.vmap(group.objective.value)(x[group.members], group.data))
+    return out
+
+
+def _noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
+    """Root mean square per coordinate, and largest norm, of what hides the agents in this round."""
+    if not program.draws:
+        return jnp.zeros((), program.dtype), jnp.zeros((), program.dtype)
+    fresh = noise_of_round(program, carry.k)
+
+    def one(agent: Agent, state: Any) -> Any:
+        spoken = next(program.algorithm.round(agent, state, carry.k))
+        return program.algorithm.perturbation(agent, state, spoken, carry.k)
+
+    shares = shares_in(program, carry.kept, fresh, carry.k)
+    d = per_agent(program, steps, carry.k, shares, one, carry.state)
+    if d.ndim == 3:  # a word per slot: empty slots hold no noise
+        used = program.wiring.filled.sum() * d.shape[2]
+        d = d * program.wiring.filled[:, :, None]
+    else:
+        used = d.size
+    return jnp.sqrt((d**2).sum() / used), jnp.linalg.norm(d, axis=-1).max()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 
 from hocket.agent import Agent, Heard
 from hocket.network import Network
@@ -84,8 +85,11 @@ class Algorithm(eqx.Module):
         return []
 
     def perturbation(self, agent: Agent, state: Any, spoken: Say | Tell, k: Any) -> Any:
-        """What hides this agent in round k, in units of a gradient: (what it says − its state) / α_k."""
-        return (spoken[0] - x_of(state)) / agent.step(k)
+        """What hides this agent in round k, in units of a gradient: (what it says − its state) / α_k.
+
+        A word of several arrays begins with the one that stands for x.
+        """
+        return (jax.tree.leaves(spoken[0])[0] - x_of(state)) / agent.step(k)
 
 
 def x_of(state: Any) -> Any:

@@ -57,7 +57,8 @@ class Transcript:
     """Every word said, and every pairwise draw."""
 
     words: tuple[np.ndarray, ...]
-    """By exchange: (rounds, agents, dim) if the same was said to all, else (rounds, agents, slots, dim)."""
+    """By array said in a round, in order: (rounds, agents, dim) where all heard the same, else (rounds, agents,
+    slots, dim). The algorithms here say one array in a round."""
     noise: dict[str, np.ndarray]
     """By kind: (rounds, links, 2, width); one row for noise drawn once. Hand it back as `noise=` to replay."""
 

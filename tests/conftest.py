@@ -10,7 +10,9 @@ from hypothesis import settings
 
 # Most of a test's time is compilation, and most tests compile what another has compiled: keep it on disk, for all
 # workers and for the next time.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled"))
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
+)
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 SLOW_LIMIT = 600  # seconds for one slow law; every other test has the limit in pyproject.toml

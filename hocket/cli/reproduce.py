@@ -58,6 +58,30 @@ def tradeoff(*, out: Out = None, quick: Quick = False) -> Answer:
     return _answer(experiment.data(found), [*tables, *experiment.notes(found)], folder, page)
 
 
+@reproduce.command(help_epilogue="Example: hocket reproduce claims --only lemma-1")
+def claims(
+    *,
+    out: Annotated[
+        Path | None,
+        Parameter(help="Folder that claims.md is written to, over an older one; by default runs/claims-1, …"),
+    ] = None,
+    only: Annotated[
+        list[str] | None, Parameter(negative=(), help="Check this claim alone; may be given more than once.")
+    ] = None,
+) -> Answer:
+    """Go through every claim of the paper and say whether it holds, holds as corrected, or fails.
+
+    Runs the check that stands for each claim and prints its evidence; takes about a minute. Claims about privacy and
+    learning are listed until their parts are there.
+    """
+    from hocket.config import new_folder
+    from hocket.experiments import claims as experiment
+
+    ledger = experiment.judge(experiment.GROUPS, only or (), _watch("Checking claims"))
+    page = experiment.write(ledger, out if out is not None else new_folder("claims"))
+    return _answer(experiment.data(ledger), experiment.claim_tables(ledger), page.parent, page)
+
+
 def _watch(what: str) -> Watch:
     """A bar on standard error, where somebody is there to see it."""
     from rich.progress import track

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import jax
 import numpy as np
 
 from hocket import threefry
@@ -36,10 +37,11 @@ class Words:
     words: list[Any]
 
     def mixed_with(self, own: Any) -> Any:
-        return sum(
-            (weight * word for weight, word in zip(self.weights, self.words, strict=True)),
-            self.own_weight * own,
-        )
+        return jax.tree.map(self._mix, own, *self.words)
+
+    def _mix(self, own: Any, *words: Any) -> Any:
+        weighed = (weight * word for weight, word in zip(self.weights, words, strict=True))
+        return sum(weighed, self.own_weight * own)
 
 
 def play_exactly(job: Job) -> Run:
@@ -112,7 +114,7 @@ def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring)
 def _all_rounds(
     talks: list[Any], carry: Callable[[list[Say | Tell]], list[Words]]
 ) -> tuple[list[Any], list[Any]]:
-    """Advance every agent's generator in step; returns the next states and all that was said, by exchange."""
+    """Advance every agent's generator in step; returns the next states and all that was said, in order."""
     if not isinstance(talks[0], Generator):  # an algorithm that says nothing
         return talks, []
     said: list[Any] = []
@@ -127,7 +129,9 @@ def _all_rounds(
                 ended.append(end.value)
         if ended:
             return ended, said
-        said.append(np.stack([word[0] for word in spoken]))
+        said += [
+            np.stack(arrays) for arrays in zip(*(jax.tree.leaves(word[0]) for word in spoken), strict=True)
+        ]
         heard = carry(spoken)
 
 
@@ -142,7 +146,7 @@ def _carry(wiring: Wiring, phase: int, spoken: list[Say | Tell]) -> list[Words]:
 
 
 def _word(spoken: Say | Tell, slot: int) -> Any:
-    return spoken.word if isinstance(spoken, Say) else spoken.words[slot]
+    return spoken.word if isinstance(spoken, Say) else jax.tree.map(lambda words: words[slot], spoken.words)
 
 
 def _report(

@@ -32,7 +32,7 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
 def one_round(
     program: Program, carry: Carry, k: Any, moving: Moving, steps: Steps, fresh: Mapping[str, Any]
 ) -> tuple[Moving, list[Any]]:
-    """Play round k for all agents; also returns every word said in it, exchange by exchange."""
+    """Play round k for all agents; also returns every array said in it, in order."""
     phase = program.phase(k)
 
     def one(agent: Agent, args: Any) -> tuple[Any, list[Any]]:
@@ -40,7 +40,7 @@ def one_round(
         said: list[Any] = []
 
         def carried(spoken: Any) -> Any:
-            said.append(spoken[0])
+            said.extend(jax.tree.leaves(spoken[0]))
             return exchange(program.wiring, phase, place, spoken)
 
         return converse(program.algorithm.round(agent, state, k), carried), said

@@ -49,10 +49,12 @@ class Leg(NamedTuple):
 class Pace:
     """Cuts a run into calls that take about half a second each, learning the speed as it goes."""
 
-    def __init__(self, rounds: int, *, numbers: int, done: int, measured: bool):
+    def __init__(self, rounds: int, *, numbers: int, done: int, measured: bool, singly: bool = False):
         marks = recorded_rounds(rounds, most=MOST if numbers <= LARGE else FEW)
         self.marks = marks[marks > done] if measured else marks[marks >= done]
         self.rounds = rounds
+        self.most = 1 if singly else STOPS
+        """Measurements in one call: one where a measurement may end the run, so that it ends right there."""
         self.quota = 64
 
     @property
@@ -62,9 +64,9 @@ class Pace:
     def next_leg(self, done: int, *, reach: int) -> Leg:
         """The next call's stops, none of them beyond `reach`."""
         last = min(done + self.quota, self.rounds, reach)
-        wanted = self.marks[self.marks <= last][:STOPS]
+        wanted = self.marks[self.marks <= last][: self.most]
         self.marks = self.marks[len(wanted) :]
-        if len(wanted) == STOPS or (len(wanted) and wanted[-1] == last):
+        if len(wanted) == self.most or (len(wanted) and wanted[-1] == last):
             return Leg(wanted, len(wanted))
         return Leg(np.append(wanted, last), len(wanted))
 

@@ -119,7 +119,13 @@ def _play(
     recorder: Recorder | None,
     bar: Bar,
 ) -> None:
-    pace = Pace(sim.rounds, numbers=sim.job.start.size, done=sim.done, measured=bool(sim.history))
+    pace = Pace(
+        sim.rounds,
+        numbers=sim.job.start.size,
+        done=sim.done,
+        measured=bool(sim.history),
+        singly=tolerance is not None,
+    )
     while not pace.finished:
         before, began = sim.carry, time.monotonic()
         sim.steps, last = reach(sim.job, sim.steps, sim.done)

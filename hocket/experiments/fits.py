@@ -21,11 +21,20 @@ class Exponent:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+        return f"{signed(self.value)} [{signed(self.low)}, {signed(self.high)}]"
 
     def data(self) -> dict[str, float]:
         """The exponent for JSON."""
         return {"value": self.value, "low": self.low, "high": self.high}
+
+
+def signed(value: float) -> str:
+    """A number in two decimals with a real minus.
+
+    >>> signed(-1.98)
+    '−1.98'
+    """
+    return f"{value:.2f}".replace("-", "−")
 
 
 def exponent(x: Any, values: Float[np.ndarray, "runs points"], *, seed: int = 0) -> Exponent:

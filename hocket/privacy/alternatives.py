@@ -13,7 +13,7 @@ from jaxtyping import Shaped
 
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy.functions import Functions, gains, padded, read_coefficients
-from hocket.privacy.honest import honest_components
+from hocket.privacy.honest import honest_components, leaving_links
 from hocket.privacy.rerouting import Forest, inner_links, smallest_nets, solve_on_trees, spanning_forest
 from hocket.privacy.wording import braced, named
 from hocket.rationals import as_fractions
@@ -39,6 +39,8 @@ class Alternative:
     """The links on which the noise was solved for; elsewhere in the components touched it is arbitrary."""
     largest_noise: float
     """The largest coefficient of the noise functions in the components touched."""
+    width: float
+    """By how much noise within the bound leaves each coefficient of the agents' sum open."""
 
     @property
     def bound(self) -> float:
@@ -62,6 +64,7 @@ class Alternative:
             "largest_noise": self.largest_noise,
             "bound": self.bound,
             "within_bound": self.within_bound,
+            "width": self.width,
         }
 
 
@@ -84,6 +87,7 @@ def alternative(
         absorbing=absorbing,
         tree=tuple((min(pair), max(pair)) for *pair, _ in forest),
         largest_noise=float(abs(noise[changed]).max(initial=0)),
+        width=4 * float(true.algorithm.bound) * leaving_links(true.network, coalition, false),
     )
 
 

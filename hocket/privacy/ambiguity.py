@@ -17,7 +17,7 @@ from jaxtyping import Float
 from hocket.errors import BadInput
 from hocket.network import Network
 from hocket.privacy.functions import Functions, functions_of, gains, padded, read_coefficients
-from hocket.privacy.honest import check_hiding, honest_components
+from hocket.privacy.honest import check_hiding, honest_components, leaving_links
 from hocket.privacy.programme import Flows, Knowledge, places, ranges
 from hocket.privacy.rerouting import gain_matrix, inner_links
 from hocket.privacy.wording import braced, counted, named
@@ -38,6 +38,7 @@ class Interval:
 
     @property
     def width(self) -> float:
+        """How much is left open."""
         return self.high - self.low
 
     def __str__(self) -> str:
@@ -128,8 +129,7 @@ def ambiguity(
         raise BadInput("the width depends on the noise; pass bound= and degree=, or a run")
     if not (math.isfinite(bound) and bound >= 0):
         raise BadInput(f"bound = {bound}; it bounds the size of the noise and must be zero or more")
-    inner = network.links[inner_links(network, [sorted(set(range(network.n)) - members)])]
-    leaving = int(np.count_nonzero(np.isin(inner, asked).sum(axis=1) == 1))
+    leaving = leaving_links(network, members, asked)
     parts = [part for part in honest_components(network, members) if not set(part).isdisjoint(asked)]
     knowing = knowing or Knowledge()
     if knowing.objectives:
@@ -137,7 +137,7 @@ def ambiguity(
     intervals: list[Interval] = []
     outer = False
     if run is not None and functions is not None:
-        intervals = _intervals(functions, asked, parts, bound, knowing, run.problem.feasible)
+        intervals = _intervals(functions, asked, parts, leaving, bound, knowing, run.problem.feasible)
         outer = knowing.convex and min(functions.terms - 1, knowing.degree or functions.terms) > 2
     elif knowing.convex or knowing.degree is not None or knowing.signs:
         raise BadInput("what follows from signs, degrees and convexity depends on what was seen; pass a run")
@@ -179,6 +179,7 @@ def _intervals(
     functions: Functions,
     asked: Sequence[int],
     parts: Sequence[Component],
+    leaving: int,
     bound: float,
     knowing: Knowledge,
     feasible: FeasibleSet,
@@ -192,7 +193,6 @@ def _intervals(
     held[inner] = 0
     seen = (functions.obfuscated - gains(network, held))[honest, 1:].astype(np.float64)
     incidence = gain_matrix(network, inner)[honest]
-    leaving = float(abs(incidence[places(asked, honest)].sum(axis=0)).sum())  # what is gained within cancels
     low, high = feasible.bounding_box(functions.dim)
     found = []
     for coordinate in range(functions.dim):
@@ -232,7 +232,7 @@ def _widest(
     return high - low
 
 
-def _free(flows: Flows, asked: np.ndarray, leaving: float) -> list[tuple[float, float]]:
+def _free(flows: Flows, asked: np.ndarray, leaving: int) -> list[tuple[float, float]]:
     """In closed form: each link that leaves adds a net between −2b and 2b."""
     middle = flows.seen[asked].sum(axis=0)
     reach = np.where(np.arange(1, flows.powers + 1) <= flows.degree, flows.limit * leaving, 0.0)

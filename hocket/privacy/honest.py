@@ -50,6 +50,13 @@ def honest_components(network: Network, coalition: Iterable[int]) -> tuple[tuple
     return tuple(agents_in(part) for part in split(neighbour_masks(network.n, network.links), honest))
 
 
+def leaving_links(network: Network, coalition: Iterable[int], agents: Iterable[int]) -> int:
+    """How many links lead from these honest agents to other honest agents: what their noise can hide behind."""
+    honest = ~np.isin(network.links, list(coalition)).any(axis=1)
+    ends_inside = np.isin(network.links, list(agents)).sum(axis=1)
+    return int(np.count_nonzero(honest & (ends_inside == 1)))
+
+
 def mask_of(agents: Iterable[int]) -> int:
     """Agents as the bits of one number: sets as fast as Python has them."""
     mask = 0

@@ -29,7 +29,7 @@ class Knowledge:
     """
 
     convex: bool = False
-    """All objectives are convex on X."""
+    """All objectives bend upwards in every coordinate, all over X."""
     degree: int | None = None
     """No objective has a higher degree than this."""
     signs: Mapping[int, int] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """What a graph alone promises under function sharing: P1, P2, and what a coalition can single out.
 
 P1: no single objective is exposed. P2: no sum over some of the honest agents is exposed, save over all that hang
-together without the coalition [paper, Theorem 2, read as decision 12 has it]. The links of all phases count.
+together without the coalition, since nothing can hide that one [paper, Theorem 2]. The links of all phases count.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hocket.privacy.connectivity import vertex_connectivity
 from hocket.privacy.honest import check_colluders, check_hiding, honest_components
 from hocket.privacy.wording import braced, counted, named
 
+SCOPE = "both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys"
 WORK = 10_000_000
 """Flows times links up to which κ is found exactly, however large it is: a few seconds."""
 
@@ -107,7 +108,7 @@ class Guarantees:
             lines.append(f"for example, {self.smallest_cut}")
         elif not self.p2:
             lines.append("so many colluders leave a single agent, with nothing left to hide behind")
-        return "\n".join(lines)
+        return "\n".join([*lines, SCOPE])
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers."""
@@ -135,6 +136,7 @@ def guarantees(
     >>> print(guarantees(Network.cycle(5), 1))
     P1 holds against 1 colluder: the smallest degree is 2
     P2 holds against 1 colluder: the vertex connectivity is 2
+    both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys
     """
     refuse_without_theorem(algorithm)
     f = check_colluders(colluders, network.n)

@@ -68,7 +68,8 @@ class Witness:
             f"or the false ones: {found}, in {'exact arithmetic' if self.exact else 'floating point'}",
             f"every f̂_j is {'the same' if self.same_functions else 'NOT the same'} polynomial in both runs",
             f"the noise reaches {other.largest_noise:.3g} in a coefficient; with bound {other.bound:g} "
-            f"the algorithm {'could' if self.within_bound else 'would not'} have drawn it",
+            f"the algorithm {'could' if self.within_bound else 'would not'} have drawn it: that bound leaves each "
+            f"coefficient of their sum open by {other.width:g}",
             "all objectives are convex on X"
             if self.convex
             else f"not convex on X: the objectives of {named(self.not_convex)}",

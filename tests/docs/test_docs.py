@@ -169,6 +169,12 @@ def test_every_page_is_in_the_readme() -> None:
     assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
 
 
+def test_the_files_that_the_design_names_exist() -> None:
+    named = re.findall(r"`([\w/]+(?:\.py|\.toml|/))`", (ROOT / "docs/design.md").read_text(encoding="utf-8"))
+    missing = [path for path in named if not any((top / path).exists() for top in (ROOT, ROOT / "hocket"))]
+    assert missing == []
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/algorithms.md"])
 def test_every_algorithm_is_described(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")

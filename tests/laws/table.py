@@ -20,8 +20,8 @@ class Row:
     """The algorithm at a noise level."""
     cancels: bool = True
     """Whether its noise sums to zero over the network."""
-    bounded: bool = True
-    """Whether what it adds to a word, divided by the step, stays within the level."""
+    noisy: bool = True
+    """Whether it is plain DGD once its noise is switched off."""
     decentralised: bool = True
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class Row:
 
 
 ROWS = [
-    Row("dgd", lambda level: hk.Dgd()),
+    Row("dgd", lambda level: hk.Dgd(), noisy=False),
     Row("rss-nb", lambda level: hk.RssNb(level)),
     Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper")),
     Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
@@ -41,6 +41,7 @@ ROWS = [
 ]
 DECENTRALISED = [row for row in ROWS if row.decentralised]
 CANCELLING = [row for row in DECENTRALISED if row.cancels]
+NOISY = [row for row in DECENTRALISED if row.noisy]
 
 
 AGENTS = 6
@@ -54,9 +55,7 @@ def networks(draw: st.DrawFn) -> hk.Network:
     program serves them all.
     """
     order = draw(st.permutations(range(AGENTS)))
-    first, second = draw(
-        st.sampled_from([((0, 2), (0, 3)), ((0, 2), (2, 4)), ((0, 3), (3, 5))])
-    )
+    first, second = draw(st.sampled_from([((0, 2), (0, 3)), ((0, 2), (2, 4)), ((0, 3), (3, 5))]))
     ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
     edges = [(order[i], order[j]) for i, j in [*ring, first, second]]
     return hk.Network.from_edges(edges, weights=draw(st.sampled_from(["paper", "metropolis"])))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from tests.laws.table import CANCELLING, DECENTRALISED, Row, networks, quadratics
+from tests.laws.table import CANCELLING, DECENTRALISED, NOISY, Row, networks, quadratics
 
 ROUNDS = 12
 DIM = 2
@@ -86,7 +86,7 @@ def test_noise_functions_sum_to_zero(network, seed):
     assert np.abs(draws).max() <= 1.0
 
 
-@pytest.mark.parametrize("row", [row for row in DECENTRALISED if row.name != "dgd"], ids=str)
+@pytest.mark.parametrize("row", NOISY, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32))
 def test_no_noise_is_dgd_bit_for_bit(row, network, seed):
     problem = quadratics(network.n, DIM, seed)
@@ -97,7 +97,7 @@ def test_no_noise_is_dgd_bit_for_bit(row, network, seed):
     np.testing.assert_array_equal(silent.x, plain.x)
 
 
-@pytest.mark.parametrize("row", [row for row in DECENTRALISED if row.name != "dgd"], ids=str)
+@pytest.mark.parametrize("row", NOISY, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32))
 def test_drawing_zeros_is_dgd_to_rounding(row, network, seed):
     """A sweep cannot leave noise out of some of its runs: there, zero noise is drawn and added."""

@@ -39,7 +39,8 @@ def test_two_colluders_on_a_ring_surround_anybody():
 
 
 @pytest.mark.parametrize(
-    ("links", "n", "kappa"), [(path(2), 2, 1), (path(5), 5, 1), (star(6), 6, 1), (cycle(7), 7, 2), (complete(6), 6, 5)]
+    ("links", "n", "kappa"),
+    [(path(2), 2, 1), (path(5), 5, 1), (star(6), 6, 1), (cycle(7), 7, 2), (complete(6), 6, 5)],
 )
 def test_connectivity_of_known_graphs(links, n, kappa):
     assert vertex_connectivity(n, links).value == kappa

@@ -21,13 +21,12 @@ OBJECTIVES = [[0, j - 2, 1 + j % 3, 0, Fraction(1, 2)] for j in range(6)]
 def play(network: hk.Network | None = None, algorithm: hk.Algorithm | None = None, **options) -> hk.Run:
     """Quartics on a prism (two triangles and three rungs), exactly."""
     prism = hk.Network([(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)])
-    options = {"rounds": 3, "step": hk.Power(Fraction(1, 8), 1), "engine": "exact"} | options
+    defaults = {"rounds": 3, "step": hk.Power(Fraction(1, 8), 1), "engine": "exact", "start": Fraction(1, 3)}
     return hk.solve(
         hk.polynomials(OBJECTIVES, box=(-2, 2)),
         network or prism,
         algorithm or hk.FunctionSharing(4, 4.0),
-        start=Fraction(1, 3),
-        **options,
+        **(defaults | options),
     )
 
 
@@ -131,7 +130,12 @@ def test_several_components_each_absorb_their_own_difference():
 def test_every_coordinate_has_its_own_polynomial():
     problem = hk.polynomials([[[0, 0], [j, -j], [1, 2]] for j in range(4)], box=(-3, 3))
     run = hk.solve(
-        problem, hk.Network.complete(4), hk.FunctionSharing(2, 1.0), step=Fraction(1, 8), rounds=3, engine="exact"
+        problem,
+        hk.Network.complete(4),
+        hk.FunctionSharing(2, 1.0),
+        step=Fraction(1, 8),
+        rounds=3,
+        engine="exact",
     )
     found = witness(run, {3}, {0: [[0, 0], [4, 1], [1, 5]], 1: [0, 2, 1]})
     assert found.equal
@@ -139,7 +143,9 @@ def test_every_coordinate_has_its_own_polynomial():
 
 
 def test_links_that_take_turns_are_silent_in_both_views():
-    network = hk.Network.varying([[(0, 1), (2, 3), (4, 5)], [(1, 2), (3, 4), (0, 5)], [(0, 3), (1, 4), (2, 5)]])
+    network = hk.Network.varying(
+        [[(0, 1), (2, 3), (4, 5)], [(1, 2), (3, 4), (0, 5)], [(0, 3), (1, 4), (2, 5)]]
+    )
     assert witness(play(network), {2}, {0: [0, 5, 1]}).equal
 
 
@@ -168,7 +174,9 @@ def test_the_step_may_be_a_callable():
 
 def test_changes_above_the_noises_degree_are_refused(run):
     low = play(algorithm=hk.FunctionSharing(2, 1.0))
-    with pytest.raises(NoTheorem, match="agent 0 differs in degree 4, and noise of degree 2 hides nothing above"):
+    with pytest.raises(
+        NoTheorem, match="agent 0 differs in degree 4, and noise of degree 2 hides nothing above"
+    ):
         witness(low, {2}, {0: [0, 1, 1]})
     assert witness(low, {2}, {0: [0, 1, 1, 0, Fraction(1, 2)]}).equal
     with pytest.raises(NoTheorem, match="differs in degree 5"):
@@ -198,7 +206,7 @@ def test_what_no_polynomial_hides_is_refused():
 def test_a_run_must_have_kept_its_words(tmp_path):
     with pytest.raises(NotRecorded, match="keep='transcript'"):
         witness(play(engine="simulator"), {2}, {0: [0, 1]})
-    loaded = hk.Run.load(play(engine="simulator", keep="transcript").save(tmp_path))
+    loaded = hk.Run.load(play(engine="simulator", keep="transcript", start=0.5).save(tmp_path))
     with pytest.raises(NotRecorded, match="loaded from disk"):
         witness(loaded, {2}, {0: [0, 1]})
 

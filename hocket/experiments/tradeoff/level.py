@@ -84,10 +84,10 @@ class ByRounds:
         late = slice(len(self.rounds) // 2, None)
         return exponent(self.rate[late], self.average[place, late].T)
 
-    def noise_exponents(self) -> list[float]:
-        """The exponent of Δ between neighbouring Δ, at the longest run."""
-        medians = np.median(self.average[:, -1], axis=1)
-        return (np.diff(np.log(medians)) / np.diff(np.log(BOUNDARY_DELTAS))).tolist()
+    @property
+    def noise_exponent(self) -> Exponent:
+        """The exponent of Δ at the longest run."""
+        return exponent(BOUNDARY_DELTAS, self.average[:, -1].T)
 
 
 def by_noise(algorithm: Algorithm, *, rounds: int, seeds: int) -> ByNoise:
@@ -102,6 +102,7 @@ def by_noise(algorithm: Algorithm, *, rounds: int, seeds: int) -> ByNoise:
         rounds=rounds,
         start=list(START),
         seeds=range(seeds),
+        grad_at="projected",  # where L = 6 and N = 14 hold, whatever the noise
         progress=False,
     )
     return ByNoise(spoken(type(algorithm).__name__), rounds, runs.gap, average_gap(problem, runs))
@@ -133,7 +134,8 @@ def by_rounds(algorithm: Algorithm, *, rounds: tuple[int, ...], seeds: int) -> B
 def average_gap(problem: Problem, runs: Sweep) -> np.ndarray:
     """max_j f(x̂_T^j) − f* of every run of a sweep."""
     average, best = runs.time_average, problem.best
-    assert average is not None and best is not None
+    assert average is not None
+    assert best is not None
     values = totals(problem, average.reshape(-1, problem.dim)).reshape(average.shape[:-1])
     return values.max(axis=-1) - best.value
 

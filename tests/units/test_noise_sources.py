@@ -1,0 +1,240 @@
+"""The generator gives published bits everywhere, and noise is dealt alike by NumPy and JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given
+from hypothesis import strategies as st
+
+import hocket as hk
+from hocket import threefry
+from hocket.algorithm import Plan
+from hocket.engines.prepare import on_device
+from hocket.noise import Draw, Gaussian, Own, Pair, Paired, When
+from hocket.wiring import Wiring, wire
+
+word = st.integers(0, 2**32 - 1)
+
+
+def words(library: Any, key: tuple[int, int], counter: tuple[int, int]) -> list[int]:
+    """Two words from plain numbers, by one library."""
+    arrays = [library.asarray([number], dtype=np.uint32) for number in (*key, *counter)]
+    return [int(one[0]) for one in threefry.words((arrays[0], arrays[1]), arrays[2], arrays[3])]
+
+
+@pytest.mark.parametrize("library", [np, jnp], ids=["numpy", "jax"])
+@pytest.mark.parametrize(
+    ("key", "counter", "expected"),
+    [
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+    ],
+    ids=["zeros", "ones", "digits of π"],
+)
+def test_published_vectors(library, key, counter, expected):
+    """Threefry-2x32 with 20 rounds, from the authors' known-answer tests."""
+    assert words(library, key, counter) == list(expected)
+
+
+@given(key=st.tuples(word, word), counter=st.tuples(word, word))
+def test_numpy_and_jax_give_the_same_bits(key, counter):
+    assert words(np, key, counter) == words(jnp, key, counter)
+
+
+@given(key=st.tuples(word, word), label=word)
+def test_folding_a_number_into_a_jax_key_is_one_word_pair(key, label):
+    folded = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(key, dtype=np.uint32)), np.uint32(label))
+    assert jax.random.key_data(folded).tolist() == words(np, key, (0, label))
+
+
+def test_jax_random_bits_are_both_words_together():
+    key = np.array([17, 4], dtype=np.uint32)
+    first, second = threefry.words(
+        (key[:1], key[1:]), np.zeros(64, np.uint32), np.arange(64, dtype=np.uint32)
+    )
+    drawn = jax.random.bits(jax.random.wrap_key_data(jnp.asarray(key)), (64,))
+    np.testing.assert_array_equal(np.asarray(drawn), first ^ second)
+
+
+def test_seeds_fill_both_words_of_a_key_and_labels_part_streams():
+    assert threefry.seed_key(2**32 + 5).tolist() == [1, 5]
+    key = tuple(threefry.seed_key(5))
+    derived = [tuple(map(int, threefry.derive(key, label))) for label in range(100)]
+    assert len({*derived, (0, 5)}) == 101
+    with jax.enable_x64(True):
+        on_jax = threefry.derive(tuple(jnp.asarray(threefry.seed_key(5))), 7)
+    assert tuple(map(int, on_jax)) == derived[7]
+
+
+def uniform(library: Any, dtype: Any, count: int) -> np.ndarray:
+    key = tuple(library.asarray([number], dtype=np.uint32) for number in (3, 1))
+    with jax.enable_x64(np.dtype(dtype) == np.float64):
+        pair = threefry.uniform(
+            key, library.ones(1, dtype=np.uint32), library.arange(count, dtype=np.uint32), dtype
+        )
+        return np.stack([np.asarray(one) for one in pair])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_uniform_draws_are_the_same_in_numpy_and_jax(dtype):
+    ours, theirs = uniform(np, dtype, 1000), uniform(jnp, dtype, 1000)
+    assert ours.dtype == theirs.dtype == dtype
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_uniform_draws_are_uniform_and_independent(dtype):
+    count = 200_000
+    pair = uniform(np, dtype, count).astype(np.float64)
+    assert np.abs(pair).max() <= 1
+    for draws in pair:
+        assert (
+            scipy.stats.kstest(draws, "uniform", args=(-1, 2)).pvalue > 1e-4
+        )  # one seed, so once and for all
+        # The standard errors of mean, square and fourth power of a uniform draw, four of them allowed.
+        for power, expected, deviation in [(1, 0, 1 / 3), (2, 1 / 3, 4 / 45), (4, 1 / 5, 16 / 225)]:
+            assert np.mean(draws**power) == pytest.approx(expected, abs=4 * np.sqrt(deviation / count))
+    for lag in (0, 1, 2):
+        first, second = pair[0][: count - lag], pair[1][lag:]
+        assert np.mean(first * second) == pytest.approx(0, abs=4 / 3 / np.sqrt(count))
+
+
+def test_double_draws_are_finer_than_one_word():
+    """On a grid of 2^-31 a guessed state could be tested by looking at the word modulo that grid."""
+    draws = uniform(np, np.float64, 1000) * 2.0**31
+    assert (draws != np.round(draws)).mean() > 0.99
+
+
+VARYING = hk.Network.varying([hk.Network.cycle(6), [(0, 2), (1, 3), (2, 4), (3, 5), (0, 4), (1, 5)]])
+NETWORKS = {
+    "slots": hk.Network.cycle(6),
+    "dense": hk.Network.complete(20),
+    "links": hk.Network.star(12),
+    "varying": VARYING,
+}
+
+
+def draws_of(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Draw]:
+    return dict(algorithm.draws(Plan(network, 3, hk.Power(1, 0, 1), 10)))
+
+
+ALGORITHMS = {
+    "paired": hk.RssNb(1.0),
+    "anchored": hk.RssNb(1.0, anchor=0.5),
+    "balanced": hk.RssLb(1.0, unprotected=True),
+    "own": hk.IndependentNoise(1.0),
+    "function": hk.FunctionSharing(2, 1.0),
+    "gaussian": hk.PrivateDgd(1.0, 1.0, 10),
+}
+
+
+def moments(library: Any, draw: Draw, wiring: Wiring, rounds: np.ndarray) -> When:
+    """The rounds to draw for; for noise drawn once, every phase."""
+    phases = np.arange(wiring.period) if draw.once else (rounds - 1) % wiring.period
+    return When(*map(library.asarray, (np.zeros_like(phases) if draw.once else rounds, phases)))
+
+
+def drawn(library: Any, draw: Draw, wiring: Wiring, rounds: np.ndarray) -> Any:
+    """What one library draws, under one key."""
+    key = threefry.derive(tuple(library.asarray(threefry.seed_key(9))), draw.label)
+    return draw.raw(key, moments(library, draw, wiring, rounds), wiring, np.float64)
+
+
+def dealt(draw: Draw, wiring: Wiring, rounds: np.ndarray) -> tuple[Any, np.ndarray]:
+    """What NumPy draws and deals."""
+    raw = drawn(np, draw, wiring, rounds)
+    return raw, draw.deal(draw.condense(raw), moments(np, draw, wiring, rounds), wiring)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_numpy_and_jax_draw_the_same_noise(name):
+    wiring, rounds = wire(VARYING, slots_needed=True), np.arange(1, 5)
+    for draw in draws_of(ALGORITHMS[name], VARYING).values():
+        ours = drawn(np, draw, wiring, rounds)
+        with jax.enable_x64(True):
+            theirs = drawn(jnp, *on_device((draw, wiring), np.float64), rounds)
+        near = 1e-15 if isinstance(draw, Gaussian) else 0  # log and cos are rounded differently by the two
+        jax.tree.map(
+            lambda a, b, near=near: np.testing.assert_allclose(a, b, rtol=near, atol=0), ours, theirs
+        )
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_numpy_and_jax_deal_alike(name, network):
+    wiring, rounds = wire(NETWORKS[network], slots_needed=True), np.arange(1, 5)
+    for draw in draws_of(ALGORITHMS[name], NETWORKS[network]).values():
+        raw, ours = dealt(draw, wiring, rounds)
+        with jax.enable_x64(True):
+            draw, wires, raw = on_device((draw, wiring, raw), np.float64)
+            theirs = draw.deal(draw.condense(raw), moments(jnp, draw, wires, rounds), wires)
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)  # sums of up to 19 draws below 1
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_noise_does_not_depend_on_how_rounds_are_blocked(name):
+    wiring = wire(VARYING, slots_needed=True)
+    for draw in draws_of(ALGORITHMS[name], VARYING).values():
+        if not draw.once:
+            whole = dealt(draw, wiring, np.arange(1, 9))[1]
+            single = [dealt(draw, wiring, np.array([k]))[1][0] for k in range(1, 9)]
+            np.testing.assert_allclose(whole, single, rtol=0, atol=1e-15)  # only vector units may differ
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("name", ["paired", "anchored", "function"])
+def test_paired_shares_cancel_and_keep_to_their_links(name, network):
+    graph = NETWORKS[network]
+    wiring, rounds = wire(graph, slots_needed=False), np.arange(1, 5)
+    for kind, draw in draws_of(ALGORITHMS[name], graph).items():
+        raw, shares = dealt(draw, wiring, rounds)
+        assert isinstance(draw, Paired)
+        assert isinstance(raw, Pair)
+        np.testing.assert_allclose(shares.sum(axis=1), 0, atol=1e-14)
+        if kind == "paired":
+            assert not raw.forward[0].any()  # round 1 is said without noise
+            silent = ~graph.active[(rounds - 1) % graph.period]
+            assert not raw.forward[silent].any()
+            assert raw.backward[1:][~silent[1:]].all()
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_balanced_noise_is_balanced_by_what_neighbours_weigh_it_with(network):
+    graph = NETWORKS[network]
+    wiring, rounds = wire(graph, slots_needed=True), np.arange(1, 5)
+    (draw,) = draws_of(ALGORITHMS["balanced"], graph).values()
+    shares = dealt(draw, wiring, rounds)[1]
+    assert np.linalg.norm(shares, axis=-1).max() <= 1
+    for row, k in enumerate(rounds):
+        B = graph.B_at(int(k))
+        for j in range(graph.n):
+            others = graph.neighbours(j)
+            heard = shares[row, j, : len(others)]
+            assert not shares[row, j, len(others) :].any()
+            np.testing.assert_allclose(B[list(others), j] @ heard, 0, atol=1e-15)
+            assert not heard[B[list(others), j] == 0].any()
+            assert heard.any() == ((B[list(others), j] > 0).sum() > 1)
+
+
+def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
+    wiring = wire(hk.Network.cycle(6), slots_needed=False)
+    own, normal = (
+        dealt(draw, wiring, np.arange(1, 5001))[1]
+        for draw in (
+            Own(np.asarray(0.5), width=2, label=4),
+            Gaussian(np.asarray(0.5), width=2, label=6),
+        )
+    )
+    assert np.abs(own).max() <= 0.5
+    assert own.std() == pytest.approx(
+        0.5 / np.sqrt(3), rel=0.01
+    )  # 60,000 draws: .4 % is one standard error at most
+    assert normal.std() == pytest.approx(0.5, rel=0.015)
+    assert scipy.stats.kstest(normal.ravel() / 0.5, "norm").pvalue > 1e-4

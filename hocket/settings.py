@@ -7,6 +7,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 import hocket
 from hocket.algorithm import Algorithm
 from hocket.job import Job
@@ -29,7 +31,9 @@ def describe(job: Job) -> dict[str, Any]:
         "step": str(job.step),
         "rounds": job.rounds,
         "seed": job.seed,
-        "start": job.start.tolist() if job.start.size <= LONG else "one row per agent, too long to print",
+        "start": job.start.astype(np.float64).tolist()
+        if job.start.size <= LONG
+        else "one row per agent, too long to print",
         "dtype": str(job.dtype),
         "grad_at": job.grad_at,
         "versions": versions(),

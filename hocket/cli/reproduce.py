@@ -79,7 +79,7 @@ def claims(
 
     ledger = experiment.judge(experiment.GROUPS, only or (), _watch("Checking claims"))
     page = experiment.write(ledger, out if out is not None else new_folder("claims"))
-    return _answer(experiment.data(ledger), experiment.claim_tables(ledger), page.parent, page)
+    return _answer(experiment.data(ledger), experiment.paragraphs(ledger), page.parent, page)
 
 
 def _watch(what: str) -> Watch:

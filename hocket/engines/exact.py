@@ -19,6 +19,7 @@ from hocket.agent import Agent
 from hocket.algorithm import Say, Tell, x_of
 from hocket.job import Job
 from hocket.noise import Balanced, Draw, Pair, When
+from hocket.rationals import as_fractions
 from hocket.run import Ending, Noise, Outcome, Run, Transcript
 from hocket.settings import describe
 from hocket.theorems import claim
@@ -60,7 +61,7 @@ def play_exactly(job: Job) -> Run:
     }
     states: list[Any] = [
         job.algorithm.setup(_agent(job, j, {name: dealt[0][j] for name, (_, dealt) in kept.items()}), x)
-        for j, x in enumerate(exactly(job.first_states))
+        for j, x in enumerate(as_fractions(job.first_states))
     ]
     path, words = [np.stack([x_of(state) for state in states])], []
     for k in range(1, job.rounds + 1):
@@ -77,15 +78,9 @@ def play_exactly(job: Job) -> Run:
     return _report(job, np.stack(path), words, {**kept, **fresh})
 
 
-def exactly(numbers: Any) -> np.ndarray:
-    """Numbers as an array of fractions; a float becomes the very fraction that it is."""
-    array = np.asarray(numbers)
-    return np.array([Fraction(value) for value in array.flat], dtype=object).reshape(array.shape)
-
-
 def _simplest(weights: Any) -> np.ndarray:
     """Weights as the simplest fractions that they can stand for: 0.25 and 0.333… as 1/4 and 1/3."""
-    array = exactly(weights)
+    array = as_fractions(weights)
     return np.array([w.limit_denominator(SHARPEST) for w in array.flat], dtype=object).reshape(array.shape)
 
 
@@ -104,9 +99,13 @@ def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring)
     """What was drawn and every agent's share of it, as fractions. For noise drawn once, `rounds` counts phases."""
     when = When(np.zeros_like(rounds), rounds) if draw.once else When(rounds, (rounds - 1) % wiring.period)
     raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
-    raw = Pair(exactly(raw.forward), exactly(raw.backward)) if isinstance(raw, Pair) else exactly(raw)
+    raw = (
+        Pair(as_fractions(raw.forward), as_fractions(raw.backward))
+        if isinstance(raw, Pair)
+        else as_fractions(raw)
+    )
     if isinstance(draw, Balanced):  # balanced by the very weights that words are mixed with
-        draw = replace(draw, gamma=exactly(draw.gamma), towards=_simplest(draw.towards))
+        draw = replace(draw, gamma=as_fractions(draw.gamma), towards=_simplest(draw.towards))
     dealt = draw.deal(draw.condense(raw), when, wiring)
     return Pair(*(side[:1] for side in raw)) if draw.once and isinstance(raw, Pair) else raw, dealt
 

@@ -7,7 +7,7 @@ from hocket.experiments.claims.algorithms import ALGORITHMS
 from hocket.experiments.claims.experiments import EXPERIMENTS
 from hocket.experiments.claims.ledger import Claim, Finding, Group, Ledger, Verdict, judge
 from hocket.experiments.claims.lemmas import LEMMAS
-from hocket.experiments.claims.page import claim_tables, conclusion, data, markdown, write
+from hocket.experiments.claims.page import conclusion, data, markdown, paragraphs, write
 from hocket.experiments.claims.privacy import PRIVACY
 from hocket.experiments.claims.setting import SETTING
 from hocket.experiments.claims.theorems import THEOREMS
@@ -21,10 +21,10 @@ __all__ = [
     "Group",
     "Ledger",
     "Verdict",
-    "claim_tables",
     "conclusion",
     "data",
     "judge",
     "markdown",
+    "paragraphs",
     "write",
 ]

@@ -164,8 +164,8 @@ def fs_special_case() -> Finding:
     last = float(abs(slopes[-1].sum()))
     return Finding(
         off < ROUNDING,
-        f"Σ_j ∇p_j(v_j) is up to {off:.2g} (beside ∇p_j up to {size:.2g}) and still {last:.2g} after {ROUNDS} rounds: it "
-        "vanishes only where all v_j agree. It is an algorithm of its own, and Theorem 1 is checked for it separately",
+        f"Σ_j ∇p_j(v_j) is up to {off:.2g} (beside ∇p_j up to {size:.2g}) and still {last:.2g} after {ROUNDS} rounds: "
+        "it vanishes only where all v_j agree. It is an algorithm of its own, and Theorem 1 is checked for it separately",
         {"largest_sum": off},
     )
 

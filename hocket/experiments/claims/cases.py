@@ -23,7 +23,7 @@ from hocket.theory import Monitor, monitor
 RING = Network.cycle(5)
 STEP = Power(1.0, 20, 0.75)
 STEPS: tuple[Step, ...] = (INVERSE_SQRT, STEP, Power(1.0, 0, 1))
-DELTAS = (0.1, 1.0, 10.0)
+DELTAS = (0.1, 1.0, 30.0)
 ROUNDS = 200
 
 RSS: dict[str, type[Algorithm]] = {"RSS-NB": RssNb, "RSS-LB": RssLb}
@@ -78,15 +78,15 @@ def tightest(name: str) -> tuple[bool, float]:
     return all(margin.holds for margin in margins), min(margin.ratio for margin in margins)
 
 
-def added(run: Run) -> Float[np.ndarray, "rounds senders receivers dim"]:
-    """d: what noise added to every word, in units of a gradient; zero where there is no link.
+def added(run: Run, step: Step = INVERSE_SQRT) -> Float[np.ndarray, "rounds senders receivers dim"]:
+    """d: what noise added to every word of a kept run, in units of a gradient; zero where there is no link.
 
     The diagonal is what an agent adds to its own word before it mixes: its noise in RSS-NB, nothing in RSS-LB.
     """
     assert run.transcript is not None
     assert run.path is not None
     words, states, n = run.transcript.words[0], run.path[:-1], run.network.n
-    alpha = INVERSE_SQRT.table(1, len(words))[:, None]
+    alpha = step.table(1, len(words))[:, None]
     out = np.zeros((len(words), n, n, states.shape[2]))
     for j in range(n):
         for slot, i in enumerate(run.network.neighbours(j)):

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from hocket.experiments.claims.ledger import COMMAND, Entry, Ledger, Verdict
-from hocket.report.tables import Table
 
 PAGE = "claims.md"
 
@@ -21,22 +20,24 @@ instead. A check is a measurement, not a proof: it can refute a claim, and show 
 """
 
 
-def claim_tables(ledger: Ledger) -> list[Table]:
-    """A table per group, for the terminal."""
-    return [
-        Table(
-            ("claim", "verdict", title.lower() + ": evidence"),
-            tuple((entry.claim.name, entry.verdict.value, _evidence(entry)) for entry in entries),
-            title,
-        )
-        for title, entries in ledger.groups
-    ]
+def paragraphs(ledger: Ledger) -> list[str]:
+    """The ledger for the terminal, some lines for each claim."""
+    parts = []
+    for title, entries in ledger.groups:
+        parts.append(f"{title.upper()}\n")
+        parts += [
+            f"{entry.verdict.value}: {entry.claim.statement} [{entry.claim.where}]\n"
+            f"    {_evidence(entry)}\n    {entry.claim.command}\n"
+            for entry in entries
+        ]
+    return parts
 
 
 def conclusion(ledger: Ledger) -> str:
     """How many claims got which verdict."""
-    counts = [f"{ledger.count(verdict)} {_plural(verdict, ledger.count(verdict))}" for verdict in Verdict]
-    return f"Of {len(ledger.entries)} claims, {', '.join(counts[:-1])} and {counts[-1]}."
+    many = {verdict.value: ledger.count(verdict) for verdict in Verdict}
+    counts = ", ".join(f"{word}: {count}" for word, count in many.items())
+    return f"{len(ledger.entries)} claims. {counts[0].upper()}{counts[1:]}."
 
 
 def data(ledger: Ledger) -> dict[str, Any]:
@@ -89,15 +90,9 @@ def write(ledger: Ledger, folder: Path) -> Path:
 
 
 def _evidence(entry: Entry) -> str:
-    text = entry.evidence[0].upper() + entry.evidence[1:] + "."
-    return f"Corrected: {entry.claim.corrected} {text}" if entry.claim.corrected else text
+    text = f"{entry.evidence}."
+    return f"Corrected: {entry.claim.corrected} Found: {text}" if entry.claim.corrected else text
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
-
-
-def _plural(verdict: Verdict, count: int) -> str:
-    if verdict is Verdict.OPEN or count == 1:
-        return verdict.value
-    return {"holds": "hold", "holds as corrected": "hold as corrected", "fails": "fail"}[verdict.value]

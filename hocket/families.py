@@ -13,6 +13,7 @@ from typing import Any
 
 from hocket.errors import BadAlgorithm
 from hocket.objectives import Polynomial
+from hocket.rationals import is_exact
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class CosineFamily(Family):
         return 2 * self.degree * dim
 
     def gradient(self, x: Any, coefficients: Any) -> Any:
+        if is_exact(x):
+            raise BadAlgorithm("waves are irrational; use family='polynomial' for exact runs")
         xp = x.__array_namespace__()
         cosines, sines = coefficients.reshape(2, self.degree, -1)
         m = xp.arange(1, self.degree + 1, dtype=x.dtype)[:, None]

@@ -36,7 +36,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read arrays back; nothing stored can run code."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(_from_text(name, array) for name, array in archive.items())
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error

@@ -21,7 +21,7 @@ class View:
     network: Network
     """The topology and its weights are public."""
     words: tuple[dict[Link, np.ndarray], ...]
-    """By array said in a round, in order: the words said to or by a member, a row per round; NaN while a link is silent."""
+    """By array said in a round, in order: what was said to or by a member, a row per round; NaN on a silent link."""
     noise: dict[str, dict[Link, np.ndarray]]
     """By kind: pairwise draws on links that touch a member."""
     states: dict[int, np.ndarray]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from hocket.cli.answer import Answer, aside
+from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
     from hocket.experiments.work import Watch
@@ -77,9 +78,14 @@ def claims(
     from hocket.config import new_folder
     from hocket.experiments import claims as experiment
 
+    if only and out is not None:
+        raise BadConfig("--only checks some claims, --out writes a page of all; leave one of them away")
     ledger = experiment.judge(experiment.GROUPS, only or (), _watch("Checking claims"))
+    data, words = experiment.data(ledger), experiment.paragraphs(ledger)
+    if only:
+        return Answer(data, [*words, data["conclusion"]])
     page = experiment.write(ledger, out if out is not None else new_folder("claims"))
-    return _answer(experiment.data(ledger), experiment.paragraphs(ledger), page.parent, page)
+    return _answer(data, words, page.parent, page)
 
 
 def _watch(what: str) -> Watch:

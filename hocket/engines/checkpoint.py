@@ -62,8 +62,8 @@ class Checkpoint:
         arrays = read_arrays(self.path)
         if str(arrays.get("fingerprint")) != _fingerprint(sim):
             raise BadInput(
-                f"{self.path} belongs to another run: problem, network, algorithm, start, seed or precision differ; "
-                "name another folder, or delete it to start afresh"
+                f"{self.path} belongs to another run: problem, network, algorithm, step, start, seed or precision "
+                "differ; name another folder, or delete it to start afresh"
             )
         leaves, structure = jax.tree.flatten(sim.carry)
         stored = [jnp.asarray(arrays[f"carry/{i}"]) for i in range(len(leaves))]

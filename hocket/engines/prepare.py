@@ -19,6 +19,7 @@ from hocket.errors import BadInput
 from hocket.job import Job
 from hocket.network import Network
 from hocket.noise import Balanced, Draw
+from hocket.problem import Problem
 from hocket.sets import FeasibleSet
 from hocket.wiring import wire
 
@@ -72,17 +73,22 @@ def on_device(tree: Any, dtype: Any) -> Any:
 def fingerprint(program: Program, start: np.ndarray) -> str:
     """A hash of what decides a run's numbers, so that a checkpoint is only resumed by its own run; steps aside.
 
-    Code enters as what it computes, not as where it lies in memory: another process must find the same hash.
+    Code enters by its name and by what it gives at the start: where it lies in memory differs between processes.
     """
     digest = hashlib.sha256()
     leaves, structure = jax.tree.flatten(eqx.filter(program, eqx.is_array))
-    traced = eqx.filter_make_jaxpr(lambda pooled, x: pooled.total(x))(program.pooled, start[0])[0]
-    digest.update(_ADDRESS.sub("", f"{structure}{traced}").encode())
-    for leaf in [start, *leaves, *traced.consts]:
+    at_start = float(_total(program.pooled, jnp.asarray(start[0])))
+    digest.update(_ADDRESS.sub("", f"{structure}{at_start:.9e}").encode())
+    for leaf in [start, *leaves]:
         array = np.ascontiguousarray(leaf)
         digest.update(f"{array.dtype}{array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+@eqx.filter_jit
+def _total(pooled: Problem, x: Any) -> Any:
+    return pooled.total(x)
 
 
 def _numbers_only(algorithm: Algorithm) -> Algorithm:

@@ -51,5 +51,10 @@ def exponent(x: Any, values: Float[np.ndarray, "runs points"], *, seed: int = 0)
     return Exponent(_slope(place, values), low, high)
 
 
+def late_half(count: int) -> slice:
+    """The second half of so many points, two at least: what a fit of the end is made of."""
+    return slice(max(min(count // 2, count - 2), 0), None)
+
+
 def _slope(place: np.ndarray, values: np.ndarray) -> float:
     return float(np.polyfit(place, np.log(np.median(values, axis=0)), 1)[0])

@@ -77,8 +77,8 @@ class Panel:
     notes: Sequence[Note] = ()
     lowest: float | None = None
     """Where the axis ends below; what lies deeper leaves the panel."""
-    legend: str | None = None
-    """Where the panel's own legend stands, as matplotlib calls it; None for one legend below all panels."""
+    legend: Literal["upper left", "lower left"] | None = None
+    """Where the panel's own legend stands; None for one legend below all panels."""
 
 
 def sheet(

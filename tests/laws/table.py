@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,11 @@ class Row:
         return self.name
 
 
+def private(level: float) -> hk.Algorithm:
+    """A budget so large that noise and clipping leave the optimum alone; without noise, no budget at all."""
+    return hk.PrivateDgd(1e12 / level if level else math.inf, clip=1e3, releases=20_000)
+
+
 ROWS = [
     Row("dgd", lambda level: hk.Dgd(), noisy=False),
     Row("rss-nb", lambda level: hk.RssNb(level)),
@@ -37,6 +43,7 @@ ROWS = [
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
+    Row("private-dgd", lambda level: private(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),
 ]
 DECENTRALISED = [row for row in ROWS if row.decentralised]

@@ -171,7 +171,7 @@ def test_a_run_that_breaks_leaves_what_it_reached(tmp_path, capsys):
     (tmp_path / "mine.py").write_text(LOSS)
     assert main(["solve", "problem.toml", "--out", "here"]) == 1
     error = capsys.readouterr().err
-    assert re.search(r"diverged at round \d+: agent \d's state is not finite", error)
+    assert re.search(r"diverged at round \d+: agent \d's (state|objective) is not finite", error)
     assert {path.name for path in (tmp_path / "here").iterdir()} == FILES | {"checkpoint.npz"}
     assert json.loads((tmp_path / "here" / "run.json").read_text())["outcome"]["ending"] == "diverged"
 

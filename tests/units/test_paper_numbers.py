@@ -165,7 +165,7 @@ def _heard(words: np.ndarray) -> np.ndarray:
 def given_noise(run: hk.Run, kind: str) -> tuple[np.ndarray, Callable[[int, int, int], np.ndarray]]:
     """A run's own noise, as a table and as a function."""
     table = run.transcript.noise[kind]
-    place = {tuple(link): l for l, link in enumerate(run.network.links.tolist())}
+    place = {tuple(link): at for at, link in enumerate(run.network.links.tolist())}
 
     def ask(sender: int, receiver: int, k: int) -> np.ndarray:
         link, direction = place[min(sender, receiver), max(sender, receiver)], int(sender > receiver)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -26,7 +27,7 @@ STEPS: tuple[Step, ...] = (INVERSE_SQRT, STEP, Power(1.0, 0, 1))
 DELTAS = (0.1, 1.0, 30.0)
 ROUNDS = 200
 
-RSS: dict[str, type[Algorithm]] = {"RSS-NB": RssNb, "RSS-LB": RssLb}
+RSS: dict[str, Callable[[float], Algorithm]] = {"RSS-NB": RssNb, "RSS-LB": RssLb}
 
 
 @cache

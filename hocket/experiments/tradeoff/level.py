@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import RssLb, RssNb
-from hocket.experiments.fits import Exponent, exponent
+from hocket.experiments.fits import Exponent, exponent, late_half
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.report.names import spoken
@@ -81,7 +81,7 @@ class ByRounds:
 
     def exponent(self, place: int) -> Exponent:
         """p in gap ∝ (log T / √T)^p for one Δ, over the second half of the rounds; Theorem 3 says 1."""
-        late = slice(len(self.rounds) // 2, None)
+        late = late_half(len(self.rounds))
         return exponent(self.rate[late], self.average[place, late].T)
 
     @property

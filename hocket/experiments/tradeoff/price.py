@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, IndependentNoise, PrivateDgd, RssLb, RssNb
-from hocket.experiments.fits import Exponent, exponent
+from hocket.experiments.fits import Exponent, exponent, late_half
 from hocket.experiments.tradeoff.level import START, small_polynomials
 from hocket.network import Network
-from hocket.report.names import spoken
 from hocket.steps import Power
 from hocket.sweeping import Sweep, sweep
 
@@ -24,7 +25,13 @@ EPSILONS = (1.0, 10.0, 100.0)
 CLIP = 1.0
 PILOT = 100
 """Rounds of the run that measures how much noise Δ = 1 is."""
-CONTENDERS: tuple[type[Algorithm], ...] = (Dgd, RssNb, RssLb, IndependentNoise)
+CONTENDERS: dict[str, Callable[[float], Algorithm]] = {
+    "DGD": lambda delta: Dgd(),
+    "RSS-NB": RssNb,
+    "RSS-LB": RssLb,
+    "independent noise": IndependentNoise,
+}
+"""What is compared, by its noise bound Δ."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +75,19 @@ class Private:
     @property
     def slope(self) -> Exponent:
         """The exponent of T over the second half of the plans."""
-        late = slice(len(self.rounds) // 2, None)
+        late = late_half(len(self.rounds))
         return exponent(self.rounds[late], self.gap[:, late])
 
 
-def falling(kind: type[Algorithm], *, rounds: int, seeds: int) -> Falling:
+def falling(name: str, *, rounds: int, seeds: int) -> Falling:
     """One contender, its Δ chosen so that its noise has the size of the others'."""
-    if kind is Dgd:
-        algorithm, delta, seeds = Dgd(), 0.0, 1  # nothing in DGD is random
+    contender = CONTENDERS[name]
+    if name == "DGD":
+        delta, seeds = 0.0, 1  # nothing in DGD is random
     else:
-        pilot = _sweep(kind(1.0), rounds=PILOT, seeds=seeds)
-        delta = SIGMA / _rms(pilot)  # noise is proportional to Δ
-        algorithm = kind(delta)
-    runs = _sweep(algorithm, rounds=rounds, seeds=seeds)
-    return Falling(spoken(kind.__name__), delta, runs.history["round"], runs.history["gap"], _rms(runs))
+        delta = SIGMA / _rms(_sweep(contender(1.0), rounds=PILOT, seeds=seeds))  # noise is proportional to Δ
+    runs = _sweep(contender(delta), rounds=rounds, seeds=seeds)
+    return Falling(name, delta, runs.history["round"], runs.history["gap"], _rms(runs))
 
 
 def private(*, rounds: tuple[int, ...], seeds: int) -> list[Private]:
@@ -107,7 +113,7 @@ def _rms(runs: Sweep) -> float:
     return float(np.sqrt(np.mean(runs.history["noise_rms"][..., 1:] ** 2)))
 
 
-def _sweep(algorithm: Algorithm, *, rounds: int, seeds: int, **numbers: tuple[float, ...]) -> Sweep:
+def _sweep(algorithm: Algorithm, *, rounds: int, seeds: int, **numbers: Any) -> Sweep:
     return sweep(
         small_polynomials(),
         Network.cycle(5),

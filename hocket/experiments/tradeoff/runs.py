@@ -61,7 +61,7 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Tradeoff:
     early, late = size.noise_rounds
     pieces: list[Callable[[], Any]] = [
         partial(private, rounds=size.private_rounds, seeds=size.private_seeds),
-        *(partial(falling, kind, rounds=size.price_rounds, seeds=size.price_seeds) for kind in CONTENDERS),
+        *(partial(falling, name, rounds=size.price_rounds, seeds=size.price_seeds) for name in CONTENDERS),
         *(partial(by_rounds, a, rounds=size.boundary_rounds, seeds=size.boundary_seeds) for a in ALGORITHMS),
         *(partial(_by_noise, a, rounds=(early, late), seeds=size.noise_seeds) for a in ALGORITHMS),
     ]

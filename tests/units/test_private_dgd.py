@@ -1,0 +1,110 @@
+"""Differentially private DGD: its calibration, its noise, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hocket as hk
+from hocket.noise import Gaussian, When
+from hocket.wiring import wire
+
+RING = hk.Network.cycle(5)
+
+
+def drawn(sigma: float = 1.0, rounds: int = 4000, dtype: type = np.float64) -> np.ndarray:
+    """Normal draws of five agents in two dimensions."""
+    k = np.arange(1, rounds + 1)
+    noise = Gaussian(np.asarray(sigma), width=2, label=6)
+    key = (np.uint32(1), np.uint32(2))
+    return noise.raw(key, When(k, np.zeros_like(k)), wire(RING, slots_needed=False), dtype)
+
+
+def test_sigma_buys_exactly_the_budget():
+    """ρ = 2C²T/σ² and ε = ρ + 2√(ρ ln 1/δ), the other way round."""
+    for epsilon in (1e-6, 0.1, 1.0, 10.0, 1000.0):
+        private = hk.PrivateDgd(epsilon, clip=3.0, releases=50, failure=1e-6)
+        rho = 2 * 3.0**2 * 50 / private.sigma**2
+        assert rho + 2 * math.sqrt(rho * math.log(1e6)) == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_more_rounds_and_longer_gradients_need_more_noise():
+    few = hk.PrivateDgd(1.0, clip=1.0, releases=100)
+    assert hk.PrivateDgd(1.0, clip=1.0, releases=400).sigma == pytest.approx(2 * few.sigma)
+    assert hk.PrivateDgd(1.0, clip=3.0, releases=100).sigma == pytest.approx(3 * few.sigma)
+    assert hk.PrivateDgd(math.inf, clip=1.0, releases=100).sigma == 0
+
+
+def test_draws_are_normal():
+    values = drawn(sigma=2.0).ravel() / 2
+    # 40,000 draws: Kolmogorov and Smirnov's distance is below 1.95/√40,000 in all but one of a thousand cases.
+    assert stats.kstest(values, "norm").statistic < 0.0098
+    assert np.isfinite(values).all()
+    flat = drawn().reshape(-1, 10)
+    assert abs(np.corrcoef(flat.T) - np.eye(10)).max() < 0.06  # 45 pairs of 4,000 draws: four standard errors
+
+
+def test_a_draw_of_zero_stays_finite(monkeypatch):
+    import hocket.noise
+
+    monkeypatch.setattr(hocket.noise, "_uniform", lambda *_: (np.zeros((1, 5, 2)), np.zeros((1, 5, 2))))
+    assert np.isfinite(drawn(rounds=1)).all()
+
+
+def test_jax_and_numpy_draw_the_same():
+    run = hk.solve(
+        hk.polynomials([[0.0]] * 5, box=(-1e9, 1e9)),
+        RING,
+        hk.PrivateDgd(1.0, clip=1.0, releases=3),
+        step=1.0,
+        rounds=3,
+        keep="path",
+    )
+    exact = hk.solve(
+        hk.polynomials([[0]] * 5, box=(-(10**9), 10**9)),
+        RING,
+        hk.PrivateDgd(1.0, clip=1.0, releases=3),
+        step=1,
+        rounds=3,
+        engine="exact",
+    )
+    np.testing.assert_allclose(run.x, np.asarray(exact.x, dtype=float), rtol=1e-12)
+
+
+def test_long_gradients_are_clipped():
+    problem = hk.polynomials([[0.0, 100.0]] * 5, box=(-1e3, 1e3))
+    run = hk.solve(problem, RING, hk.PrivateDgd(1e15, clip=2.0, releases=1), step=1.0, rounds=1)
+    np.testing.assert_allclose(run.x, -2.0, atol=1e-3)  # noise of σ = 2 √2 / √1e15
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon = 0.0 of PrivateDgd; it is a budget"),
+        ({"epsilon": math.nan}, "epsilon = nan"),
+        ({"clip": -1.0}, "clip = -1.0"),
+        ({"clip": math.inf}, "clip = inf"),
+        ({"releases": 0}, "releases = 0 of PrivateDgd; it counts rounds"),
+        ({"failure": 1.0}, "failure = 1.0 of PrivateDgd; it is a probability"),
+    ],
+    ids=str,
+)
+def test_numbers_that_promise_nothing_are_refused(numbers, message):
+    with pytest.raises(hk.HocketError, match=message):
+        hk.PrivateDgd(**({"epsilon": 1.0, "clip": 1.0, "releases": 10} | numbers))
+
+
+def test_a_run_longer_than_its_budget_is_refused():
+    private = hk.PrivateDgd(1.0, clip=1.0, releases=10)
+    with pytest.raises(hk.HocketError, match=r"a run of 11 rounds .* releases=11"):
+        hk.solve(hk.paper_polynomials(), RING, private, rounds=11)
+
+
+def test_a_run_says_what_it_promises():
+    run = hk.solve(hk.paper_polynomials(), RING, hk.PrivateDgd(2.0, clip=1.0, releases=10), rounds=10)
+    assert run.theorem is None
+    assert "one agent's objective replaced" in run.remarks[0]
+    assert run.noise.rms == pytest.approx(hk.PrivateDgd(2.0, clip=1.0, releases=10).sigma, rel=0.5)

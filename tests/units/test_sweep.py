@@ -1,0 +1,133 @@
+"""A sweep is many single runs side by side: same numbers, one program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.errors import BadAlgorithm, BadInput
+from tests.laws.table import quadratics
+
+SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)])
+STEP = hk.Power(1.0, 5, 0.75)
+
+
+def sweep(algorithm: hk.Algorithm, **how: Any) -> hk.Sweep:
+    how = {"problem": quadratics(6, 2, 1), "network": SIX, "rounds": 30, "step": STEP, "seeds": [3, 8]} | how
+    return hk.sweep(how.pop("problem"), how.pop("network"), algorithm, **how)
+
+
+@pytest.fixture(scope="module")
+def many() -> hk.Sweep:
+    return sweep(hk.RssNb(1.0, anchor=0.5), delta=[0, 1, 10], anchor=[0.25, 0.5])
+
+
+def test_axes_are_parameters_in_order_and_then_seeds(many):
+    assert many.axes == {"delta": (0, 1, 10), "anchor": (0.25, 0.5), "seed": (3, 8)}
+    assert list(many.axes) == ["delta", "anchor", "seed"]
+    assert many.x.shape == many.time_average.shape == (3, 2, 2, 6, 2)
+    assert many.gap.shape == many.disagreement.shape == many.finite.shape == (3, 2, 2)
+    points = len(many.history["round"])
+    for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
+        assert many.history[name].shape == (3, 2, 2, points)
+    assert many.finite.all()
+    assert many.settings["axes"]["delta"] == [0, 1, 10]
+    assert many.claim.theorem == "Theorem 1"
+
+
+def test_every_run_is_the_single_run(many):
+    for at, delta, anchor, seed in [((1, 0, 1), 1, 0.25, 8), ((2, 1, 0), 10, 0.5, 3)]:
+        algorithm = hk.RssNb(delta, anchor=anchor)
+        run = hk.solve(quadratics(6, 2, 1), SIX, algorithm, step=STEP, rounds=30, seed=seed)
+        np.testing.assert_allclose(many.x[at], run.x, rtol=0, atol=1e-13)  # two orders of summation, 30 rounds
+        np.testing.assert_allclose(many.time_average[at], run.time_average, rtol=0, atol=1e-13)
+        np.testing.assert_array_equal(many.history["round"], run.history["round"])
+        for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
+            np.testing.assert_allclose(many.history[name][at], run.history[name], rtol=1e-9, atol=1e-12)
+        assert many.gap[at] == many.history["gap"][at][-1]
+
+
+def test_noise_grows_with_its_level_and_differs_by_seed(many):
+    largest = many.history["noise_max"].max(axis=-1)
+    assert not largest[0].any()
+    np.testing.assert_allclose(largest[2], 10 * largest[1], rtol=1e-6)
+    assert (many.x[1, :, 0] != many.x[1, :, 1]).all()
+    np.testing.assert_array_equal(many.x[0, 0, 0], many.x[0, 1, 1])  # without noise seeds change nothing
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "swept"),
+    [
+        (hk.Dgd(), {}),
+        (hk.RssLb(1.0), {"delta": [1.0, 2.0]}),
+        (hk.FunctionSharing(2, 0.1), {"bound": [0.1, 0.2]}),
+        (hk.Centralised(), {}),
+    ],
+    ids=["dgd", "rss-lb", "fs", "centralised"],
+)
+def test_every_algorithm_can_be_swept(algorithm, swept):
+    many = sweep(algorithm, **swept)
+    assert many.x.shape[:-2] == (*(len(values) for values in swept.values()), 2)
+    single = hk.solve(quadratics(6, 2, 1), SIX, algorithm, step=STEP, rounds=30, seed=8)
+    place = (0, 1) if swept else (1,)
+    np.testing.assert_allclose(many.x[place], single.x, rtol=0, atol=1e-13)
+
+
+def test_a_run_that_breaks_is_marked_and_the_others_go_on():
+    """√x leaves its domain only where noise is large enough to push a state below zero."""
+    problem = hk.Problem(
+        lambda x, a: jnp.sum((jnp.sqrt(x) - a) ** 2),
+        np.full((6, 2), 0.5),
+        feasible=hk.Box(-5, 5),
+        dim=2,
+        optimum=0.0,
+    )
+    many = sweep(hk.RssNb(1.0), problem=problem, delta=[1e-3, 50.0], start=0.25, step=0.05)
+    assert many.finite.tolist() == [[True, True], [False, False]]
+    assert np.isfinite(many.x[0]).all()
+
+
+def test_time_averages_may_be_left_out():
+    assert sweep(hk.Dgd(), time_average=False, dtype=np.float32).time_average is None
+
+
+REFUSED = {
+    "no seeds": (lambda: sweep(hk.Dgd(), seeds=[]), BadInput, "at least one seed"),
+    "a negative seed": (lambda: sweep(hk.Dgd(), seeds=[1, -1]), BadInput, "seed = -1"),
+    "an unknown parameter": (
+        lambda: sweep(hk.RssNb(1.0), sigma=[1]),
+        BadAlgorithm,
+        "RssNb has no number called sigma to sweep over; it has anchor, delta$",
+    ),
+    "a parameter of DGD": (lambda: sweep(hk.Dgd(), delta=[1]), BadAlgorithm, "it has none"),
+    "something compiled in": (
+        lambda: sweep(hk.FunctionSharing(2, 1.0), degree=[2, 3]),
+        BadAlgorithm,
+        "no number called degree",
+    ),
+    "one value": (lambda: sweep(hk.RssNb(1.0), delta=2.0), BadInput, r"delta = 2.0; give the values .* delta=\["),
+    "no values": (lambda: sweep(hk.RssNb(1.0), delta=[]), BadInput, "give the values to sweep over"),
+    "a negative level": (lambda: sweep(hk.RssNb(1.0), delta=[1, -1]), BadAlgorithm, "delta = -1"),
+    "anchors from nothing": (
+        lambda: sweep(hk.RssNb(1.0), anchor=[0, 0.5]),
+        BadInput,
+        "changes the program itself",
+    ),
+    "noise brought along": (
+        lambda: sweep(hk.RssNb(1.0, noise=lambda i, j, k: 0.0), delta=[1]),
+        BadAlgorithm,
+        "draws its own noise",
+    ),
+    "no rounds": (lambda: sweep(hk.Dgd(), rounds=0), BadInput, "rounds = 0"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals_name_what_is_wrong(case):
+    ask, error, words = REFUSED[case]
+    with pytest.raises(error, match=words):
+        ask()

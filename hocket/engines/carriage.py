@@ -103,7 +103,7 @@ def _by_slots(wiring: Wiring, phase: Any, stack: Any) -> Any:
     def word(slot: Any) -> Any:
         return weight[:, slot][spread] * _at(stack, neighbour[:, slot])
 
-    return _sum_slots(word, wiring.slots, jnp.zeros((), stack.dtype))
+    return _sum_slots(word, wiring.slots, jnp.zeros_like(stack))
 
 
 def _by_matrix(wiring: Wiring, phase: Any, stack: Any) -> Any:

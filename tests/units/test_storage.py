@@ -56,7 +56,9 @@ RUNS = {
     "single precision, no average": lambda: play(hk.Dgd(), dtype=np.float32, time_average=False),
     "an unknown optimum": lambda: play(
         hk.Dgd(),
-        problem=hk.Problem(lambda x, a: jnp.cos(x @ a), np.ones((6, 2)), feasible=hk.Ball(3.0), dim=2),
+        problem=hk.Problem(
+            lambda x, a: jnp.cos(x @ a), np.ones((6, 2)), feasible=hk.Ball(3.0), dim=2, convex=False
+        ),
         step=lambda k: 0.1,
     ),
     "a network that varies": lambda: play(
@@ -99,7 +101,9 @@ def test_numbers_of_any_length_are_stored_exactly(tmp_path):
     """Python refuses to print integers of more than 4,300 decimal digits, which exact runs soon have."""
     long = Fraction(3**10_000, 7**9_000)
     table = np.array([[long, Fraction(-1, 3)], [Fraction(0), 1 / long]], dtype=object)
-    write_arrays(tmp_path / "a.npz", {"x": table, "plain": np.arange(3), "none": np.empty((0, 2), dtype=object)})
+    write_arrays(
+        tmp_path / "a.npz", {"x": table, "plain": np.arange(3), "none": np.empty((0, 2), dtype=object)}
+    )
     back = read_arrays(tmp_path / "a.npz")
     assert (back["x"] == table).all()
     assert back["plain"].tolist() == [0, 1, 2]
@@ -203,7 +207,9 @@ def test_a_finished_run_asked_again_is_read_from_its_checkpoint(tmp_path):
     check_same(first, again)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut short", None], ids=["empty", "cut", "another archive"])
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04 cut short", None], ids=["empty", "cut", "another archive"]
+)
 def test_a_damaged_checkpoint_is_named(tmp_path, content):
     if content is None:
         np.savez(tmp_path / "checkpoint.npz", x=np.ones(3))

@@ -43,7 +43,9 @@ def test_every_run_is_the_single_run(many):
     for at, delta, anchor, seed in [((1, 0, 1), 1, 0.25, 8), ((2, 1, 0), 10, 0.5, 3)]:
         algorithm = hk.RssNb(delta, anchor=anchor)
         run = hk.solve(quadratics(6, 2, 1), SIX, algorithm, step=STEP, rounds=30, seed=seed)
-        np.testing.assert_allclose(many.x[at], run.x, rtol=0, atol=1e-13)  # two orders of summation, 30 rounds
+        np.testing.assert_allclose(
+            many.x[at], run.x, rtol=0, atol=1e-13
+        )  # two orders of summation, 30 rounds
         np.testing.assert_allclose(many.time_average[at], run.time_average, rtol=0, atol=1e-13)
         np.testing.assert_array_equal(many.history["round"], run.history["round"])
         for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
@@ -109,7 +111,11 @@ REFUSED = {
         BadAlgorithm,
         "no number called degree",
     ),
-    "one value": (lambda: sweep(hk.RssNb(1.0), delta=2.0), BadInput, r"delta = 2.0; give the values .* delta=\["),
+    "one value": (
+        lambda: sweep(hk.RssNb(1.0), delta=2.0),
+        BadInput,
+        r"delta = 2.0; give the values .* delta=\[",
+    ),
     "no values": (lambda: sweep(hk.RssNb(1.0), delta=[]), BadInput, "give the values to sweep over"),
     "a negative level": (lambda: sweep(hk.RssNb(1.0), delta=[1, -1]), BadAlgorithm, "delta = -1"),
     "anchors from nothing": (

@@ -131,7 +131,8 @@ def notes(found: Tradeoff) -> list[str]:
         "gradient, as realised, except that of private DGD, which is calibrated.",
         MECHANISM.format(clip=private.clip, failure=private.failure)
         + " Every T is a run of its own: the budget is for the whole run, so that σ grows like √T. The floor is the "
-        "smallest median at any T. A finer accountant moves it, but not to zero.",
+        "smallest median at any T. A finer accountant moves it, but not to zero. At ε = 1 noise fills X: the answer is "
+        "no better than a random point.",
         "The two promise different things: differential privacy hides an objective from everybody, also in the "
         "answer; cancelling noise hides who holds what from a coalition, and leaves the answer as it is.",
         "Where f_j = x on [0, 1], the boundary absorbs noise below Δ = 10 entirely; from 10 on it turns noise of zero "

@@ -12,6 +12,7 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.given import Given, check_share, check_size, tabulated
+from hocket.errors import BadAlgorithm
 from hocket.noise import Draw, Paired
 
 
@@ -33,6 +34,10 @@ class RssNb(Algorithm):
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
         check_share("anchor", self.anchor)
+        if self.split not in ("link", "paper"):
+            raise BadAlgorithm(
+                f"split = {self.split!r}; choose 'link', Δ over an agent's links, or 'paper', Δ over all agents"
+            )
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.paired_noise(k)  # eq. (2): sums to zero over the network

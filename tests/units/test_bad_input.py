@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -206,7 +207,7 @@ def test_a_loss_that_is_no_longer_finite_names_agent_and_round(what, part, tmp_p
     # Up to the last sound round nothing was touched: a run that stops there is the same.
     sound = play(rounds=run.rounds, **how)
     np.testing.assert_array_equal(sound.x, run.x)
-    assert sound.gap == run.gap
+    np.testing.assert_equal(sound.gap, run.gap)  # NaN where somebody else's state has left the domain
     with pytest.raises(Diverged, match=rf"diverged at round {stopped.round}"):
         play(checkpoint=tmp_path, rounds=500, **how)
 
@@ -230,24 +231,23 @@ def test_a_start_outside_the_domain_of_a_loss_is_found_at_once():
 
 def test_steps_too_long_for_an_unbounded_set_diverge():
     problem = hk.polynomials([[0, 0, 0, 0, 1]] * 6, feasible=hk.Everywhere(), dim=2)
-    with pytest.raises(Diverged, match="state is not finite, from its gradient; take smaller steps, bound X"):
+    with pytest.raises(Diverged, match="agent 0's objective is not finite; take smaller steps, bound X"):
         play(problem=problem, start=3.0, step=1.0)
 
 
-class Pressed:
-    """Ctrl-C at the first look after a round, in place of a progress bar."""
+def pressed(after: int) -> Callable[..., None]:
+    """Ctrl-C at the first look after a round, in place of the progress bar."""
 
-    def __init__(self, round: int):
-        self.round = round
-
-    def __call__(self, bar: Any, done: int, **_: Any) -> None:
-        if done >= self.round:
+    def update(bar: Any, done: int, **_: Any) -> None:
+        if done >= after:
             raise KeyboardInterrupt
+
+    return update
 
 
 def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path, monkeypatch):
     whole = play(hk.RssNb(1.0), rounds=3000)
-    monkeypatch.setattr(simulator.Bar, "update", Pressed(round=100))
+    monkeypatch.setattr(simulator.Bar, "update", pressed(after=100))
     with pytest.raises(
         Interrupted, match=r"interrupted after round \d+ of 3000; what was reached is in"
     ) as error:
@@ -264,7 +264,7 @@ def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path, monkeypatch):
 
 
 def test_without_a_checkpoint_an_interrupted_run_says_how_to_keep_one(monkeypatch):
-    monkeypatch.setattr(simulator.Bar, "update", Pressed(round=1))
+    monkeypatch.setattr(simulator.Bar, "update", pressed(after=1))
     with pytest.raises(Interrupted, match="nothing was kept: pass checkpoint=FOLDER next time") as error:
         play()
     assert error.value.checkpoint is None

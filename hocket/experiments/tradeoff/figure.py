@@ -23,7 +23,13 @@ def drawing(found: Tradeoff) -> Drawing:
 
 def _price(found: Tradeoff) -> Panel:
     lines = [
-        Line.over_runs(_falling_label(run), run.rounds + 1, run.gap, style=place, strong=place == 1)
+        Line.over_runs(
+            f"{run.algorithm}: $T^{{{run.slope.value:.2f}}}$",
+            run.rounds + 1,
+            run.gap,
+            style=place,
+            strong=place == 1,
+        )
         for place, run in enumerate(found.falling)
     ]
     lines += [
@@ -50,10 +56,6 @@ def _price(found: Tradeoff) -> Panel:
         lowest=LOWEST,
         legend="lower left",
     )
-
-
-def _falling_label(run: Falling) -> str:
-    return run.algorithm if run.noise_rms == 0 else f"{run.algorithm}: $T^{{{run.slope.value:.2f}}}$"
 
 
 def _slope(run: Falling, power: int, last: int, above: float) -> Guide:

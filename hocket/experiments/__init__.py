@@ -1,1 +1,1 @@
-"""Experiments that come with hocket, one file each: what is run, and what is shown of it."""
+"""Experiments that come with hocket, one file or folder each: what is run, and what is shown of it."""

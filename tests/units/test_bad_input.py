@@ -13,15 +13,7 @@ import hocket as hk
 from hocket.engines import simulator
 from hocket.errors import BadAlgorithm, BadInput, BadNetwork, BadProblem, Diverged, Interrupted
 from hocket.run import Ending
-from tests.laws.table import quadratics
-
-SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)])
-STEP = hk.Power(1.0, 5, 0.75)
-
-
-def play(algorithm: hk.Algorithm | None = None, **how: Any) -> hk.Run:
-    how = {"problem": quadratics(6, 2, 1), "network": SIX, "rounds": 60, "step": STEP} | how
-    return hk.solve(how.pop("problem"), how.pop("network"), algorithm or hk.Dgd(), **how)
+from tests.units.engine_cases import SIX, play
 
 
 def uneven() -> np.ndarray:
@@ -29,10 +21,6 @@ def uneven() -> np.ndarray:
     B = SIX.B.copy()
     B[4, 4] += 0.1
     return B
-
-
-def stacked(rows: int) -> hk.Problem:
-    return hk.Problem(lambda x, a: jnp.sum((x - a) ** 2), np.ones((rows, 2)), feasible=hk.Box(-1, 1), dim=2)
 
 
 REFUSED = {
@@ -58,18 +46,22 @@ REFUSED = {
         "RSS-LB cannot hide agent 0, 5: it has one neighbour.*unprotected=True",
     ),
     "a start outside X": (
-        lambda: play(start=[[0, 0]] * 3 + [[0, 5.1]] + [[0, 0]] * 2),
+        lambda: play(hk.Dgd(), start=[[0, 0]] * 3 + [[0, 5.1]] + [[0, 0]] * 2),
         BadProblem,
         r"agent 3 starts at \[0\. +5\.1\], outside Box\(-5\., 5\.\)",
     ),
-    "a start that is no number": (lambda: play(start=[np.nan, 0.0]), BadProblem, "agent 0 starts at"),
+    "a start that is no number": (
+        lambda: play(hk.Dgd(), start=[np.nan, 0.0]),
+        BadProblem,
+        "agent 0 starts at",
+    ),
     "a start of another shape": (
-        lambda: play(start=np.zeros((5, 2))),
+        lambda: play(hk.Dgd(), start=np.zeros((5, 2))),
         BadProblem,
         r"the start has shape \(5, 2\).*\(2,\).*\(6, 2\)",
     ),
     "as many agents as not in the network": (
-        lambda: play(network=hk.Network.cycle(5)),
+        lambda: play(hk.Dgd(), network=hk.Network.cycle(5)),
         BadInput,
         "the problem has 6 agents and the network 5",
     ),
@@ -128,23 +120,36 @@ REFUSED = {
         "unknown family 'spline'; choose one of polynomial",
     ),
     "flat noise functions": (lambda: hk.FunctionSharing(0, 1.0), BadAlgorithm, "degree = 0"),
-    "zero rounds": (lambda: play(rounds=0), BadInput, "rounds = 0; a run needs at least one round"),
-    "half a round": (lambda: play(rounds=1.5), BadInput, "rounds = 1.5"),
-    "more rounds than counters": (lambda: play(rounds=1 << 30), BadInput, r"at most 2\^30 rounds"),
-    "a negative seed": (lambda: play(seed=-1), BadInput, "seed = -1"),
-    "a step that vanishes": (lambda: play(step=lambda k: 3.0 - k), BadInput, "step size of round 3 is 0.0"),
-    "no step": (lambda: play(step="fast"), BadInput, "'fast' is no step size"),
-    "another precision": (lambda: play(dtype=np.float16), BadInput, "float16.*use float64 or float32"),
-    "another engine": (lambda: play(engine="magic"), BadInput, "engine = 'magic'; choose 'simulator'"),
-    "another thing to keep": (lambda: play(keep="all"), BadInput, "keep = 'all'; choose 'metrics'"),
+    "zero rounds": (lambda: play(hk.Dgd(), rounds=0), BadInput, "rounds = 0; a run needs at least one round"),
+    "half a round": (lambda: play(hk.Dgd(), rounds=1.5), BadInput, "rounds = 1.5"),
+    "more rounds than counters": (lambda: play(hk.Dgd(), rounds=1 << 30), BadInput, r"at most 2\^30 rounds"),
+    "a negative seed": (lambda: play(hk.Dgd(), seed=-1), BadInput, "seed = -1"),
+    "a step that vanishes": (
+        lambda: play(hk.Dgd(), step=lambda k: 3.0 - k),
+        BadInput,
+        "step size of round 3 is 0.0",
+    ),
+    "no step": (lambda: play(hk.Dgd(), step="fast"), BadInput, "'fast' is no step size"),
+    "another precision": (
+        lambda: play(hk.Dgd(), dtype=np.float16),
+        BadInput,
+        "float16.*use float64 or float32",
+    ),
+    "another engine": (
+        lambda: play(hk.Dgd(), engine="magic"),
+        BadInput,
+        "engine = 'magic'; choose 'simulator'",
+    ),
+    "another thing to keep": (lambda: play(hk.Dgd(), keep="all"), BadInput, "keep = 'all'; choose 'metrics'"),
     "another place for gradients": (
-        lambda: play(grad_at="x"),
+        lambda: play(hk.Dgd(), grad_at="x"),
         BadInput,
         "grad_at = 'x'.*'mixed'.*'projected'",
     ),
-    "a tolerance of nothing": (lambda: play(tolerance=0.0), BadInput, "tolerance = 0.0"),
+    "a tolerance of nothing": (lambda: play(hk.Dgd(), tolerance=0.0), BadInput, "tolerance = 0.0"),
     "a tolerance without an optimum": (
         lambda: play(
+            hk.Dgd(),
             problem=hk.Problem(
                 lambda x, a: jnp.sin(a) * x[0], np.ones(6), feasible=hk.Box(-1, 1), dim=2, convex=False
             ),
@@ -154,7 +159,7 @@ REFUSED = {
         "the optimum f\\* is not known; declare optimum=",
     ),
     "a checkpoint of a path": (
-        lambda: play(keep="path", checkpoint="folder"),
+        lambda: play(hk.Dgd(), keep="path", checkpoint="folder"),
         BadInput,
         "a checkpoint holds no path or transcript",
     ),
@@ -194,7 +199,7 @@ def test_a_loss_that_is_no_longer_finite_names_agent_and_round(what, part, tmp_p
     with pytest.raises(
         Diverged, match=rf"diverged at round \d+: agent 2 \(c\)'s ({part}) is not finite"
     ) as error:
-        play(checkpoint=tmp_path, rounds=500, **how)
+        play(hk.Dgd(), checkpoint=tmp_path, rounds=500, **how)
     stopped = error.value
     assert 20 < stopped.round < 60
     assert stopped.checkpoint == tmp_path
@@ -205,16 +210,16 @@ def test_a_loss_that_is_no_longer_finite_names_agent_and_round(what, part, tmp_p
     assert (np.diff(run.history["round"]) > 0).all()
     assert np.isfinite(run.x).all()
     # Up to the last sound round nothing was touched: a run that stops there is the same.
-    sound = play(rounds=run.rounds, **how)
+    sound = play(hk.Dgd(), rounds=run.rounds, **how)
     np.testing.assert_array_equal(sound.x, run.x)
     np.testing.assert_equal(sound.gap, run.gap)  # NaN where somebody else's state has left the domain
     with pytest.raises(Diverged, match=rf"diverged at round {stopped.round}"):
-        play(checkpoint=tmp_path, rounds=500, **how)
+        play(hk.Dgd(), checkpoint=tmp_path, rounds=500, **how)
 
 
 def test_what_was_kept_ends_with_the_last_sound_round():
     with pytest.raises(Diverged) as error:
-        play(problem=leaving("root"), start=1.0, step=0.03, rounds=500, keep="transcript")
+        play(hk.Dgd(), problem=leaving("root"), start=1.0, step=0.03, rounds=500, keep="transcript")
     run = error.value.run
     assert len(run.path) == error.value.round
     assert len(run.transcript.words[0]) == run.rounds == error.value.round - 1
@@ -224,7 +229,7 @@ def test_what_was_kept_ends_with_the_last_sound_round():
 
 def test_a_start_outside_the_domain_of_a_loss_is_found_at_once():
     with pytest.raises(Diverged, match=r"diverged at round 1: agent 2 \(c\)'s objective") as error:
-        play(problem=leaving("wall"), start=-0.5, step=0.03)
+        play(hk.Dgd(), problem=leaving("wall"), start=-0.5, step=0.03)
     assert error.value.run.rounds == 0
     assert error.value.run.time_average is None
 
@@ -232,7 +237,7 @@ def test_a_start_outside_the_domain_of_a_loss_is_found_at_once():
 def test_steps_too_long_for_an_unbounded_set_diverge():
     problem = hk.polynomials([[0, 0, 0, 0, 1]] * 6, feasible=hk.Everywhere(), dim=2)
     with pytest.raises(Diverged, match="agent 0's objective is not finite; take smaller steps, bound X"):
-        play(problem=problem, start=3.0, step=1.0)
+        play(hk.Dgd(), problem=problem, start=3.0, step=1.0)
 
 
 def pressed(after: int) -> Callable[..., None]:
@@ -266,5 +271,5 @@ def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path, monkeypatch):
 def test_without_a_checkpoint_an_interrupted_run_says_how_to_keep_one(monkeypatch):
     monkeypatch.setattr(simulator.Bar, "update", pressed(after=1))
     with pytest.raises(Interrupted, match="nothing was kept: pass checkpoint=FOLDER next time") as error:
-        play()
+        play(hk.Dgd())
     assert error.value.checkpoint is None

@@ -95,10 +95,9 @@ def test_uniform_draws_are_uniform_and_independent(dtype):
     pair = uniform(np, dtype, count).astype(np.float64)
     assert np.abs(pair).max() <= 1
     for draws in pair:
-        assert (
-            scipy.stats.kstest(draws, "uniform", args=(-1, 2)).pvalue > 1e-4
-        )  # one seed, so once and for all
-        # The standard errors of mean, square and fourth power of a uniform draw, four of them allowed.
+        # Drawn under one key, so that this holds once and for all.
+        assert scipy.stats.kstest(draws, "uniform", args=(-1, 2)).pvalue > 1e-4
+        # Mean, square and fourth power of a uniform draw, and their variances; four standard errors are allowed.
         for power, expected, deviation in [(1, 0, 1 / 3), (2, 1 / 3, 4 / 45), (4, 1 / 5, 16 / 225)]:
             assert np.mean(draws**power) == pytest.approx(expected, abs=4 * np.sqrt(deviation / count))
     for lag in (0, 1, 2):
@@ -233,8 +232,7 @@ def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
         )
     )
     assert np.abs(own).max() <= 0.5
-    assert own.std() == pytest.approx(
-        0.5 / np.sqrt(3), rel=0.01
-    )  # 60,000 draws: .4 % is one standard error at most
+    # 60,000 draws each: one standard error is .2 % and .3 %.
+    assert own.std() == pytest.approx(0.5 / np.sqrt(3), rel=0.01)
     assert normal.std() == pytest.approx(0.5, rel=0.015)
     assert scipy.stats.kstest(normal.ravel() / 0.5, "norm").pvalue > 1e-4

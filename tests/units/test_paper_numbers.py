@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from tests.laws.table import DECENTRALISED, ROWS, networks
+from tests.units.engine_cases import SIX, STEP
 
 DIM, ROUNDS = 2, 200
-STEP = hk.Power(1.0, 5, 0.75)
 ALPHA = np.concatenate([[0.0], STEP.table(1, ROUNDS)])  # α_0 = 0
 FIVE = [1, -0.5, 0.25, -0.75, 0.5]
-SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)])
-"""As large as the random graphs below, so that what was compiled for them serves here too."""
 
 
 def test_three_rounds_of_the_papers_polynomials():

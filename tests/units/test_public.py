@@ -166,9 +166,8 @@ def test_importing_is_quick_and_loads_nothing_heavy():
         "print(took, *sorted(heavy))"
     )
     runs = [in_a_fresh_interpreter(timed).split() for _ in range(3)]
-    assert (
-        min(float(took) for took, *_ in runs) < 0.3
-    )  # the quickest of three: others may be using the machine
+    # The quickest of three: others may be using the machine.
+    assert min(float(took) for took, *_ in runs) < 0.3
     assert all(not heavy for _, *heavy in runs)
 
 

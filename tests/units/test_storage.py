@@ -15,14 +15,9 @@ import hocket as hk
 from hocket.errors import BadInput
 from hocket.storage import read_arrays, write_arrays
 from tests.laws.table import quadratics
+from tests.units.engine_cases import RING, SIX, STEP, play
 
-SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)], name="six")
-STEP = hk.Power(1.0, 5, 0.75)
-
-
-def play(algorithm: hk.Algorithm | None = None, **how: Any) -> hk.Run:
-    how = {"problem": quadratics(6, 2, 1), "network": SIX, "rounds": 20, "step": STEP, "seed": 4} | how
-    return hk.solve(how.pop("problem"), how.pop("network"), algorithm or hk.RssNb(1.0, anchor=0.5), **how)
+ANCHORED = hk.RssNb(1.0, anchor=0.5)
 
 
 def check_same(first: Any, second: Any) -> None:
@@ -48,9 +43,9 @@ def check_same(first: Any, second: Any) -> None:
 
 
 RUNS = {
-    "metrics": lambda: play(),
-    "path": lambda: play(keep="path"),
-    "transcript": lambda: play(keep="transcript"),
+    "metrics": lambda: play(ANCHORED),
+    "path": lambda: play(hk.Dgd(), keep="path"),
+    "transcript": lambda: play(ANCHORED, keep="transcript"),
     "words to each": lambda: play(hk.RssLb(1.0), keep="transcript"),
     "no words at all": lambda: play(hk.Centralised(), keep="transcript"),
     "single precision, no average": lambda: play(hk.Dgd(), dtype=np.float32, time_average=False),
@@ -62,7 +57,7 @@ RUNS = {
         step=lambda k: 0.1,
     ),
     "a network that varies": lambda: play(
-        hk.Dgd(), network=hk.Network.varying([SIX, hk.Network.cycle(6)]), keep="transcript"
+        hk.Dgd(), network=hk.Network.varying([SIX, RING]), keep="transcript"
     ),
     "fractions": lambda: play(
         hk.RssNb(1.0), step=hk.Power(1, 5, 1), rounds=3, start=Fraction(1, 3), engine="exact"
@@ -85,16 +80,16 @@ def test_a_run_comes_back_as_it_was(name, tmp_path):
 
 
 def test_a_loaded_transcript_still_shows_what_a_coalition_saw(tmp_path):
-    run = play(keep="transcript")
+    run = play(ANCHORED, keep="transcript")
     view = hk.Run.load(run.save(tmp_path)).view({2})
     np.testing.assert_array_equal(view.words[0][2, 3], run.view({2}).words[0][2, 3])
     assert view.objectives is None  # code is not stored
 
 
 def test_a_run_knows_its_step_and_algorithm():
-    run = play()
+    run = play(ANCHORED)
     assert run.step is STEP
-    assert run.algorithm == hk.RssNb(1.0, anchor=0.5)
+    assert run.algorithm is ANCHORED
 
 
 def test_numbers_of_any_length_are_stored_exactly(tmp_path):
@@ -170,13 +165,13 @@ def of_code(loss: Any) -> hk.Problem:
 
 
 def test_a_checkpoint_knows_code_by_what_it_computes(tmp_path):
-    whole = play(problem=of_code(squares(1.0)))
-    play(problem=of_code(squares(1.0)), rounds=7, checkpoint=tmp_path)
-    resumed = play(problem=of_code(squares(1.0)), checkpoint=tmp_path)
+    whole = play(hk.Dgd(), problem=of_code(squares(1.0)))
+    play(hk.Dgd(), problem=of_code(squares(1.0)), rounds=7, checkpoint=tmp_path)
+    resumed = play(hk.Dgd(), problem=of_code(squares(1.0)), checkpoint=tmp_path)
     np.testing.assert_array_equal(resumed.x, whole.x)
     np.testing.assert_array_equal(resumed.time_average, whole.time_average)
     with pytest.raises(BadInput, match="belongs to another run"):
-        play(problem=of_code(squares(2.0)), checkpoint=tmp_path)
+        play(hk.Dgd(), problem=of_code(squares(2.0)), checkpoint=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +180,7 @@ def test_a_checkpoint_knows_code_by_what_it_computes(tmp_path):
         ({"seed": 5}, "belongs to another run"),
         ({"start": 1.0}, "belongs to another run: .*start"),
         ({"dtype": np.float32}, "belongs to another run"),
-        ({"network": hk.Network.cycle(6)}, "belongs to another run"),
+        ({"network": RING}, "belongs to another run"),
         ({"problem": quadratics(6, 2, 2)}, "belongs to another run"),
         ({"algorithm": hk.RssNb(2.0)}, "belongs to another run"),
         ({"grad_at": "projected"}, "belongs to another run"),
@@ -202,8 +197,7 @@ def test_a_checkpoint_is_resumed_by_its_own_run_only(tmp_path, change, says):
 
 
 def test_a_finished_run_asked_again_is_read_from_its_checkpoint(tmp_path):
-    first = play(checkpoint=tmp_path)
-    again = play(checkpoint=tmp_path)
+    first, again = (play(ANCHORED, checkpoint=tmp_path) for _ in range(2))
     check_same(first, again)
 
 
@@ -216,4 +210,4 @@ def test_a_damaged_checkpoint_is_named(tmp_path, content):
     else:
         (tmp_path / "checkpoint.npz").write_bytes(content)
     with pytest.raises(BadInput, match=r"checkpoint\.npz .*delete it to start afresh"):
-        play(checkpoint=tmp_path)
+        play(hk.Dgd(), checkpoint=tmp_path)

@@ -11,9 +11,7 @@ import pytest
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from tests.laws.table import quadratics
-
-SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)])
-STEP = hk.Power(1.0, 5, 0.75)
+from tests.units.engine_cases import SIX, STEP, play
 
 
 def sweep(algorithm: hk.Algorithm, **how: Any) -> hk.Sweep:
@@ -41,11 +39,8 @@ def test_axes_are_parameters_in_order_and_then_seeds(many):
 
 def test_every_run_is_the_single_run(many):
     for at, delta, anchor, seed in [((1, 0, 1), 1, 0.25, 8), ((2, 1, 0), 10, 0.5, 3)]:
-        algorithm = hk.RssNb(delta, anchor=anchor)
-        run = hk.solve(quadratics(6, 2, 1), SIX, algorithm, step=STEP, rounds=30, seed=seed)
-        np.testing.assert_allclose(
-            many.x[at], run.x, rtol=0, atol=1e-13
-        )  # two orders of summation, 30 rounds
+        run = play(hk.RssNb(delta, anchor=anchor), rounds=30, seed=seed)
+        np.testing.assert_allclose(many.x[at], run.x, rtol=0, atol=1e-13)  # 30 rounds, two orders of sums
         np.testing.assert_allclose(many.time_average[at], run.time_average, rtol=0, atol=1e-13)
         np.testing.assert_array_equal(many.history["round"], run.history["round"])
         for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
@@ -74,7 +69,7 @@ def test_noise_grows_with_its_level_and_differs_by_seed(many):
 def test_every_algorithm_can_be_swept(algorithm, swept):
     many = sweep(algorithm, **swept)
     assert many.x.shape[:-2] == (*(len(values) for values in swept.values()), 2)
-    single = hk.solve(quadratics(6, 2, 1), SIX, algorithm, step=STEP, rounds=30, seed=8)
+    single = play(algorithm, rounds=30, seed=8)
     place = (0, 1) if swept else (1,)
     np.testing.assert_allclose(many.x[place], single.x, rtol=0, atol=1e-13)
 

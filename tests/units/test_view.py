@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import hocket as hk
 from hocket.errors import BadInput, NotRecorded
-from tests.laws.table import quadratics
+from tests.units.engine_cases import LONELY, PHASES, SIX, play
 
-SIX = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 2), (3, 5)])
-RING = hk.Network.cycle(6)
-CHORDS = [(0, 2), (1, 3), (2, 4), (3, 5), (0, 4), (1, 5)]
-PHASES = hk.Network.varying([RING, CHORDS, [*RING.links.tolist(), (0, 3), (1, 4), (2, 5)]])
 ROUNDS = 12
-
-
-def play(algorithm: hk.Algorithm, network: hk.Network = SIX, **how: Any) -> hk.Run:
-    how = {"keep": "transcript", "rounds": ROUNDS, "step": hk.Power(1.0, 5, 0.75), "seed": 4} | how
-    return hk.solve(quadratics(6, 2, 1), network, algorithm, **how)
 
 
 @pytest.fixture(scope="module")
 def said() -> hk.Run:
-    return play(hk.RssNb(1.0, anchor=0.5))
+    return play(hk.RssNb(1.0, anchor=0.5), rounds=ROUNDS, keep="transcript")
 
 
 @pytest.fixture(scope="module")
 def told() -> hk.Run:
-    return play(hk.RssLb(1.0))
+    return play(hk.RssLb(1.0), rounds=ROUNDS, keep="transcript")
 
 
 def directed(coalition: set[int], network: hk.Network) -> set[tuple[int, int]]:
@@ -91,14 +80,17 @@ def test_objectives_of_others_are_not_seen(said):
         said.view({1, 4}).objectives(2, np.zeros(2))
 
 
-@pytest.mark.parametrize("algorithm", [hk.RssNb(1.0), hk.RssLb(1.0)], ids=str)
-def test_nothing_is_heard_while_a_link_is_silent(algorithm):
-    run = play(algorithm, PHASES)
-    view = run.view({0})
-    assert view.words[0].keys() == directed({0}, PHASES)
+@pytest.mark.parametrize(
+    ("algorithm", "network"),
+    [(hk.RssNb(1.0), PHASES), (hk.RssLb(1.0, unprotected=True), LONELY)],
+    ids=["rss-nb", "rss-lb"],
+)
+def test_nothing_is_heard_while_a_link_is_silent(algorithm, network):
+    view = play(algorithm, network=network, rounds=ROUNDS, keep="transcript").view({0})
+    assert view.words[0].keys() == directed({0}, network)
     for (sender, receiver), words in view.words[0].items():
-        link = PHASES.links.tolist().index(sorted((sender, receiver)))
-        active = PHASES.active[np.arange(ROUNDS) % PHASES.period, link]
+        link = network.links.tolist().index(sorted((sender, receiver)))
+        active = network.active[np.arange(ROUNDS) % network.period, link]
         assert np.isnan(words[~active]).all()
         assert np.isfinite(words[active]).all()
         if "paired" in view.noise:
@@ -125,13 +117,13 @@ def test_a_view_needs_a_transcript(keep):
 
 
 def test_a_server_that_holds_everything_hears_nothing():
-    view = play(hk.Centralised()).view({0})
+    view = play(hk.Centralised(), rounds=ROUNDS, keep="transcript").view({0})
     assert view.words == ()
     assert view.states[0].shape == (ROUNDS + 1, 2)
 
 
 def test_noise_functions_are_known_to_both_ends_of_a_link():
-    run = play(hk.FunctionSharing(2, 0.1))
+    run = play(hk.FunctionSharing(2, 0.1), rounds=ROUNDS, keep="transcript")
     view = run.view({3})
     assert view.noise["function"][3, 4].shape == (1, 6)
     link = SIX.links.tolist().index([3, 4])

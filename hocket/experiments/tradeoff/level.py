@@ -30,7 +30,7 @@ FITTED_AVERAGE = (10.0, 100.0)
 """Δ over which the time average's exponent is fitted, on what it exceeds that of DGD by: below, little is left."""
 
 BOUNDARY_DELTAS = (10.0, 30.0, 100.0)
-"""Smaller noise than 10 is absorbed by the boundary: such runs are exactly DGD."""
+"""Much smaller noise is absorbed by the boundary: such runs are exactly DGD."""
 
 
 def small_polynomials() -> Problem:

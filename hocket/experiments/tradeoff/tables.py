@@ -135,7 +135,7 @@ def notes(found: Tradeoff) -> list[str]:
         "no better than a random point.",
         "The two promise different things: differential privacy hides an objective from everybody, also in the "
         "answer; cancelling noise hides who holds what from a coalition, and leaves the answer as it is.",
-        "Where f_j = x on [0, 1], the boundary absorbs noise below Δ = 10 entirely; from 10 on it turns noise of zero "
+        "Where f_j = x on [0, 1], the boundary absorbs small noise entirely; from Δ = 10 on it turns noise of zero "
         "sum into drift, and the gap of the time average falls like log T/√T. At Δ = 100 noise first fills [0, 1].",
         "The printed proof of Theorem 3 takes f for L-Lipschitz; it is nL-Lipschitz, and C11 lacks a term. All three "
         "bounds hold and none says anything here: price rounds by simulation.",

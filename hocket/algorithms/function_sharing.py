@@ -11,7 +11,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_size, tabulated
+from hocket.algorithms.given import Given, check_company, check_size, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.families import FAMILIES, Family
 from hocket.network import Network
@@ -56,6 +56,9 @@ class FunctionSharing(Algorithm):
     def noise_gradient(self, agent: Agent) -> Any:
         """∇p_j as a function of where it is asked for."""
         return lambda v: self.basis.gradient(v, agent.function_noise())
+
+    def check(self, plan: Plan) -> None:
+        check_company(plan)
 
     def effective(self) -> Algorithm:
         return Dgd() if self.bound == 0 and self.noise is None else self

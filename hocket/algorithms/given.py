@@ -74,6 +74,12 @@ def _all_floats(table: np.ndarray) -> bool:
     return all(isinstance(value, float | np.floating) for value in table.flat)
 
 
+def check_company(plan: Plan) -> None:
+    """Noise that cancels needs somebody to cancel it with."""
+    if plan.network.n == 1:
+        raise BadAlgorithm("a single agent has nobody to share noise with; use Dgd or Centralised")
+
+
 def check_size(name: str, value: Any) -> None:
     """A noise bound is a finite number, not negative."""
     if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):

@@ -11,7 +11,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Tell
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_size, tabulated
+from hocket.algorithms.given import Given, check_company, check_size, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.noise import Balanced, Draw
 from hocket.wiring import wire
@@ -40,6 +40,7 @@ class RssLb(Algorithm):
         return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
 
     def check(self, plan: Plan) -> None:
+        check_company(plan)
         lonely = np.flatnonzero((plan.network.degrees == 1).any(axis=0))
         if len(lonely) and not self.unprotected:
             names = ", ".join(map(str, lonely[:8])) + (", …" if len(lonely) > 8 else "")

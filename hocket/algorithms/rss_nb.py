@@ -11,7 +11,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_share, check_size, tabulated
+from hocket.algorithms.given import Given, check_company, check_share, check_size, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.noise import Draw, Paired
 
@@ -45,6 +45,9 @@ class RssNb(Algorithm):
         w = w + agent.step(k - 1) * agent.anchor_noise()
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
+
+    def check(self, plan: Plan) -> None:
+        check_company(plan)
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self

@@ -45,6 +45,13 @@ REFUSED = {
         BadAlgorithm,
         "RSS-LB cannot hide agent 0, 5: it has one neighbour.*unprotected=True",
     ),
+    "nobody to share noise with": (
+        lambda: play(
+            hk.RssNb(1.0), problem=hk.polynomials([[0, 0, 1]], box=(-1, 1)), network=hk.Network.single()
+        ),
+        BadAlgorithm,
+        "a single agent has nobody to share noise with; use Dgd",
+    ),
     "a start outside X": (
         lambda: play(hk.Dgd(), start=[[0, 0]] * 3 + [[0, 5.1]] + [[0, 0]] * 2),
         BadProblem,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from fractions import Fraction
 
@@ -16,11 +15,6 @@ from hypothesis import strategies as st
 from hocket import topologies
 from hocket.errors import BadConfig, BadNetwork
 from hocket.network import Network
-
-needs_cvxpy = pytest.mark.skipif(
-    importlib.util.find_spec("cvxpy") is None,
-    reason='weights="fastest" needs cvxpy: pip install "hocket[fastest]"',
-)
 
 NAMED = [
     (Network.cycle(7), nx.cycle_graph(7)),
@@ -226,7 +220,6 @@ def test_phases_may_fall_apart_as_long_as_their_union_does_not(graph, data):
         np.testing.assert_array_equal(network.B_at(k) > 0, support(n, phase))
 
 
-@needs_cvxpy
 @settings(max_examples=15)
 @given(connected_graphs(most=7))
 def test_fastest_weights_beat_the_rules_and_keep_every_link(graph):
@@ -239,7 +232,6 @@ def test_fastest_weights_beat_the_rules_and_keep_every_link(graph):
     assert network.lam <= min(rivals) + 1e-7  # the solver's own tolerance is about 1e-8
 
 
-@needs_cvxpy
 def test_fastest_weights_of_known_graphs():
     # On C5 the eigenvalues 1 − 2w(1 − cos 72°) and −(1 − 2w(1 − cos 144°)) meet at 1/√5; K5 averages at once.
     assert Network.cycle(5, weights="fastest").lam == pytest.approx(1 / np.sqrt(5), abs=1e-6)
@@ -252,7 +244,6 @@ def test_fastest_weights_without_the_extra_name_it(monkeypatch):
         Network.cycle(5, weights="fastest")
 
 
-@needs_cvxpy
 def test_fastest_weights_refuse_what_cannot_be():
     with pytest.raises(BadNetwork, match=r'agent 0 has 1000 links, too many .* 0\.001; use weights="paper"'):
         Network.star(1001, weights="fastest")

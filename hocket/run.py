@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -15,7 +16,7 @@ from hocket.errors import NotRecorded
 from hocket.network import Network
 from hocket.steps import Step
 from hocket.theorems import Claim
-from hocket.view import View, look
+from hocket.view import Threat, View, look
 
 
 class Ending(Enum):
@@ -109,14 +110,25 @@ class Run:
         """The theorem that covers this run, or None."""
         return self.claim.theorem
 
-    def view(self, coalition: set[int]) -> View:
-        """Exactly what these agents saw together: words to or by them, noise on their links, their own states."""
+    def view(self, coalition: Iterable[int] = (), *, threat: Threat = "coalition") -> View:
+        """Exactly what these agents saw together: words to or by them, noise on their links, their own states.
+
+        With threat "states" they also tap every link, with "states+noise" they know all pairwise noise too.
+        """
         if self.transcript is None or self.path is None:
             raise NotRecorded(
                 "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
             )
         return look(
-            coalition, self.network, self.path, self.transcript.words, self.transcript.noise, self.problem
+            coalition,
+            threat,
+            self.network,
+            self.path,
+            self.transcript.words,
+            self.transcript.noise,
+            problem=self.problem,
+            step=self.step,
+            algorithm=self.algorithm,
         )
 
     def save(self, folder: str | Path) -> Path:

@@ -128,3 +128,20 @@ def test_noise_functions_are_known_to_both_ends_of_a_link():
     assert view.noise["function"][3, 4].shape == (1, 6)
     link = SIX.links.tolist().index([3, 4])
     np.testing.assert_array_equal(view.noise["function"][4, 3], run.transcript.noise["function"][:, link, 1])
+
+
+def test_a_wiretap_hears_every_link_but_knows_the_members_noise_alone(said):
+    view = said.view({1}, threat="states")
+    assert set(view.words[0]) == {pair for i, j in SIX.links.tolist() for pair in [(i, j), (j, i)]}
+    assert all(1 in pair for pair in view.noise["paired"])
+
+
+def test_a_wiretap_on_noise_needs_no_member(said):
+    view = said.view(threat="states+noise")
+    assert view.states == {}
+    assert set(view.noise["paired"]) == set(view.words[0])
+
+
+def test_an_unknown_threat_names_the_known_ones(said):
+    with pytest.raises(hk.HocketError, match=r"'everything'; choose one of coalition, states, states\+noise"):
+        said.view({1}, threat="everything")

@@ -33,6 +33,7 @@ _HOME = {
     "Network": "network",
     "Problem": "problem",
     "heterogeneous_polynomials": "standard_problems",
+    "leakage": "privacy",
     "least_squares": "standard_problems",
     "logistic": "standard_problems",
     "paper_polynomials": "standard_problems",
@@ -43,7 +44,7 @@ _HOME = {
     "Sweep": "sweeping",
     "sweep": "sweeping",
 }
-_PARTS = {"theory"}
+_PARTS = {"privacy", "theory"}
 """Packages that are reached as attributes, `hk.theory.lemma1`."""
 __all__ = sorted([*_HOME, *_PARTS])
 __version__ = "0.1.0"

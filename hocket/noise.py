@@ -43,6 +43,11 @@ class Draw(eqx.Module):
     once: bool = eqx.field(static=True, kw_only=True, default=False)
     """Drawn once and kept, instead of afresh in every round."""
 
+    @property
+    @abstractmethod
+    def sd(self) -> Any:
+        """The standard deviation of one number drawn, before any balancing."""
+
     @abstractmethod
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         """What is drawn, a row per round. For pairwise noise this is what both ends know."""
@@ -74,6 +79,11 @@ class Paired(Draw):
     """The phases in which noise that was drawn once is dealt on each link; None for all."""
     given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
     """The user's own draws in place of random ones."""
+
+    @property
+    def sd(self) -> Any:
+        """The standard deviation of one directed draw's coordinate, by phase and link."""
+        return self.bound / np.sqrt(3)  # uniform on [-bound, bound]
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Pair:
         if self.given is not None:
@@ -108,6 +118,11 @@ class Balanced(Draw):
     """B[i, j]: the weight that the neighbour in the slot gives to this agent."""
     given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
 
+    @property
+    def sd(self) -> Any:
+        """The standard deviation of a coordinate before balancing, γu, by phase and agent."""
+        return self.gamma / np.sqrt(3)
+
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         if self.given is not None:
             pair = _rows(self.given, when.rounds)
@@ -134,6 +149,10 @@ class Own(Draw):
 
     bound: Float[Any, ""]
 
+    @property
+    def sd(self) -> Any:
+        return self.bound / np.sqrt(3)
+
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
         return self.bound * draws
@@ -149,7 +168,10 @@ class Gaussian(Draw):
     """Normal noise that an agent draws for itself and nobody cancels: what differential privacy calls for."""
 
     sigma: Float[Any, ""]
-    """Standard deviation of one coordinate."""
+
+    @property
+    def sd(self) -> Any:
+        return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         first, second = _uniform(key, when.rounds, wiring.n, self.width, dtype)

@@ -1,7 +1,8 @@
-"""What insiders can learn: guarantees by theorem, witnesses for them, their width, and topologies that have them."""
+"""What insiders can learn: guarantees by theorem, witnesses, widths, estimates, attacks, and topologies that help."""
 
 from hocket.privacy.ambiguity import Ambiguity, Interval, ambiguity
 from hocket.privacy.coalitions import CoalitionSearch, search_coalitions
+from hocket.privacy.leakage import Leakage, leakage
 from hocket.privacy.planner import Repair, TopologyPlan, plan_topology, repair
 from hocket.privacy.programme import Knowledge
 from hocket.privacy.topology import Exposure, Guarantees, exposure, guarantees
@@ -14,12 +15,14 @@ __all__ = [
     "Guarantees",
     "Interval",
     "Knowledge",
+    "Leakage",
     "Repair",
     "TopologyPlan",
     "Witness",
     "ambiguity",
     "exposure",
     "guarantees",
+    "leakage",
     "plan_topology",
     "repair",
     "search_coalitions",

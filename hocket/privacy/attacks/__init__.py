@@ -1,0 +1,27 @@
+"""Attacks on what was said: each works on a coalition's view of a run, and on nothing else."""
+
+from hocket.privacy.attacks.attack import Attack
+from hocket.privacy.attacks.averaging import averaging_attack
+from hocket.privacy.attacks.component import component_attack
+from hocket.privacy.attacks.difference import difference_attack
+from hocket.privacy.attacks.last_gradient import last_gradient_attack
+from hocket.privacy.attacks.lb_collusion import lb_collusion_attack, states_behind
+from hocket.privacy.attacks.mean import mean_attack
+from hocket.privacy.attacks.pitman import pitman_attack
+from hocket.privacy.attacks.residuals import Residuals, residuals
+from hocket.privacy.attacks.strongest import strongest_average
+
+__all__ = [
+    "Attack",
+    "Residuals",
+    "averaging_attack",
+    "component_attack",
+    "difference_attack",
+    "last_gradient_attack",
+    "lb_collusion_attack",
+    "mean_attack",
+    "pitman_attack",
+    "residuals",
+    "states_behind",
+    "strongest_average",
+]

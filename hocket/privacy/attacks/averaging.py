@@ -1,0 +1,157 @@
+"""The averaging attack in full: the best linear estimate from everything a coalition heard, wherever it sits.
+
+Where all of N[j] is heard this is the weighted mean over rounds. Elsewhere states that nobody heard are estimated
+along with the gradients, by the same recursion that predicts leakage from a plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import FunctionSharing, RssLb
+from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
+from hocket.privacy.attacks.hearing import own_word
+from hocket.privacy.attacks.hiding import slopes
+from hocket.privacy.attacks.plan import AnyStep, check_target, dimension, with_plan
+from hocket.privacy.leakage import EXACT, told_apart
+from hocket.privacy.levels import planned_levels
+from hocket.privacy.listening import Listening
+from hocket.privacy.watching import Course, Words, first_belief, watch
+from hocket.view import View
+
+NAME = "averaging"
+
+
+def averaging_attack(
+    view: View,
+    target: int,
+    *,
+    start: Any = None,
+    prior: float = 1e3,
+    step: AnyStep | None = None,
+    algorithm: Algorithm | None = None,
+) -> Attack:
+    """An agent's gradient by generalised least squares on the whole view; says by rank if it can be had at all.
+    The attack whose error `leakage` predicts.
+
+    `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
+    of gradients, and of an unknown start, before anything was heard.
+    """
+    view, target = with_plan(view, step, algorithm), check_target(view, target)
+    assert view.step is not None
+    dim, gradient_steps = dimension(view), view.rounds - 1
+    what = f"the mean gradient of agent {target}"
+    if gradient_steps < 1:
+        return Attack(
+            NAME, (target,), what, False, "a single round was seen, and a gradient shows in the next word"
+        )
+    levels = planned_levels(view.network, view.algorithm, dim=dim, step=view.step, rounds=view.rounds)
+    listening = Listening(view.network, levels, coalition=view.coalition, threat=view.threat)
+    course = Course(listening, view.step, gradient_steps)
+    belief = first_belief(course, prior=prior, start=prior if start is None else 0.0, coordinates=dim)
+    if start is not None:
+        belief.mean[: listening.n] = np.broadcast_to(np.asarray(start, float), (view.network.n, dim))[
+            listening.honest
+        ]
+    for _, belief in watch(course, belief, _Heard(view, course)):  # noqa: B007, B020 - the last one is wanted
+        pass
+    place = listening.n + int(np.searchsorted(listening.honest, target))
+    sd = float(belief.sd[place])
+    sd = 0.0 if sd < EXACT * prior else sd
+    exposed = told_apart(course, belief, prior=prior, public_start=start is not None)
+    row = float(np.linalg.norm(exposed[place - listening.n]))
+    return Attack(
+        NAME,
+        (target,),
+        what,
+        bool(row > 1 - 1e-6),
+        _why(row, sd),
+        estimate=belief.mean[place][None],
+        predicted_sd=np.full((1, dim), sd),
+        supposing=(NO_PROJECTION, SAME_GRADIENT),
+    )
+
+
+def _why(row: float, sd: float) -> str:
+    if sd == 0:
+        return "what was heard has one explanation only"
+    if row > 1 - 1e-6:
+        return "its gradient is in the row space of what was heard: all noise in it averages out, if slowly"
+    return "its gradient is outside the row space of what was heard: unheard noise or states explain that as well"
+
+
+class _Heard:
+    """A view as numbers for the recursion: words less the noise that the coalition shares, round by round."""
+
+    def __init__(self, view: View, course: Course):
+        self.view = view
+        self.listening = course.listening
+        self.alpha = course.alpha()
+        self.place = {j: row for row, j in enumerate(self.listening.honest.tolist())}
+        self.said = {j: own_word(view, j) for j in self.place}
+        self.shared = self._shared_noise()
+        self.members = self._members_words()
+
+    def __call__(self, k: int) -> Words:
+        one, shared = self.listening.round(k), self.shared[k - 1]
+        rows = [
+            self.said[j][k - 1] - shared[self.place[j]] if i is None else self.view.words[0][j, i][k - 1]
+            for j, i in one.words
+        ]
+        known = self.members[k - 1] + one.mixed @ shared - self.alpha[k] * self._known_slopes(k)
+        return Words(np.array(rows).reshape(len(rows), -1), known)
+
+    def _shared_noise(self) -> Float[np.ndarray, "rounds honest dim"]:
+        """What is added to the honest words by noise that the coalition knows."""
+        rounds = self.view.rounds
+        total = np.zeros((rounds, self.listening.n, dimension(self.view)))
+        alpha = self.alpha[: rounds + 1]
+        scales = {"paired": alpha[1:], "anchor": alpha[:-1]}
+        for kind, scale in scales.items():
+            for (i, j), drawn in self.view.noise.get(kind, {}).items():
+                link = int(np.flatnonzero((self.view.network.links == sorted((i, j))).all(axis=1))[0])
+                active = self.view.network.active[np.arange(rounds) % self.view.network.period, link]
+                dealt = (scale * active)[:, None] * drawn
+                for agent, sign in ((j, 1.0), (i, -1.0)):
+                    if agent in self.place:
+                        total[:, self.place[agent]] += sign * dealt
+        return total
+
+    def _members_words(self) -> Float[np.ndarray, "rounds honest dim"]:
+        """What members' words, and noise read off words that were all overheard, bring into the honest states."""
+        view, phases = self.view, np.arange(self.view.rounds) % self.view.network.period
+        total = np.zeros((view.rounds, self.listening.n, dimension(view)))
+        overheard = isinstance(view.algorithm, RssLb) and view.threat != "coalition"
+        for link, (low, high) in enumerate(view.network.links.tolist()):
+            for direction, (i, j) in enumerate([(low, high), (high, low)]):
+                if j not in self.place or not (i in view.coalition or overheard):
+                    continue
+                word = view.words[0][i, j]
+                brought = word if i in view.coalition else word - self.said[i]
+                total[:, self.place[j]] += view.network.weight[phases, link, direction, None] * np.nan_to_num(
+                    brought
+                )
+        return total
+
+    def _known_slopes(self, k: int) -> Float[np.ndarray, "honest dim"]:
+        """Gradients of the noise functions that members share with honest agents, where the members are."""
+        total = np.zeros((self.listening.n, dimension(self.view)))
+        if not isinstance(self.view.algorithm, FunctionSharing):
+            return total
+        for (i, j), drawn in self.view.noise["function"].items():
+            member = i if i in self.view.coalition else j
+            at = (
+                self.view.states[member][k - 1][None]
+                if member in self.view.coalition
+                else self.said[i][k - 1][None]
+            )
+            basis = slopes(self.view.algorithm.basis, at)[0]
+            slope = (basis * drawn.reshape(len(basis), -1)).sum(axis=0)
+            for agent, sign in ((j, 1.0), (i, -1.0)):
+                if agent in self.place:
+                    total[self.place[agent]] += sign * slope
+        return total

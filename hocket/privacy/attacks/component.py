@@ -1,0 +1,162 @@
+"""The component attack on function sharing: over a whole honest component, all noise that is not known cancels.
+
+Σ_S f_j = Σ_S f̂_j − (noise across the cut, which the coalition holds) [paper, Theorem 2, necessity]. Each f̂_j is read
+off its agent's residuals, so all of N[S] must be heard: by members next to all of it, or by a wiretap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+import numpy as np
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, FunctionSharing
+from hocket.errors import BadInput
+from hocket.noise import Paired
+from hocket.privacy.attacks.attack import Attack
+from hocket.privacy.attacks.fitting import Fit, fit_polynomial
+from hocket.privacy.attacks.hiding import Points, slopes
+from hocket.privacy.attacks.plan import AnyStep, check_target, planned_draws, with_plan
+from hocket.privacy.attacks.residuals import Residuals, residuals
+from hocket.privacy.wording import counted, named
+from hocket.view import View
+
+NAME = "component"
+PINNED = 1e-6
+"""Rounding, relative to the coefficients, up to which they count as determined."""
+
+
+def component_attack(
+    view: View,
+    agents: Iterable[int],
+    *,
+    degree: int | None = None,
+    step: AnyStep | None = None,
+    algorithm: Algorithm | None = None,
+) -> Attack:
+    """The sum of some honest agents' objectives under function sharing: exact over whole honest components.
+
+    Polynomials come back as the coefficients of the sum's gradient, ascending, up to the noise's degree or `degree`;
+    anything else as the sum of the gradients in each round, every agent's where it took it.
+    """
+    view = with_plan(view, step, algorithm)
+    if not isinstance(view.algorithm, FunctionSharing | Dgd):
+        raise BadInput(
+            f"this attack sums up noise functions, and this run is {type(view.algorithm).__name__}'s; "
+            "use strongest_average"
+        )
+    group = tuple(sorted({check_target(view, agent) for agent in agents}))
+    if not group:
+        raise BadInput("the attack is aimed at nobody; name at least one honest agent")
+    found = [residuals(view, agent) for agent in group]
+    for one in found:
+        if not len(one.rounds):
+            why = f"{one.silence}; what a whole component sums to takes the words of all its neighbourhood"
+            return Attack(NAME, group, _subject(group, "gradients"), False, why)
+    terms = degree if degree is not None else _noise_degree(view)
+    fits = [_fit(view, one, terms) for one in found] if terms else [None]
+    if all(fits):
+        return _coefficients(view, found, [fit for fit in fits if fit is not None])
+    return _gradients(view, found)
+
+
+def _coefficients(view: View, found: list[Residuals], fits: list[Fit]) -> Attack:
+    """The sum as a polynomial."""
+    total = np.sum([fit.coefficients for fit in fits], axis=0)
+    power = np.arange(1, len(total) + 1)
+    # x^m in a noise function is m x^(m−1) in its gradient; powers above the noise's degree are never hidden.
+    hidden = np.where(
+        power <= _noise_degree(view), power * _net_sd(view) * np.sqrt(_leaving(view, found)), 0.0
+    )
+    return _outcome(
+        view,
+        found,
+        "coefficients",
+        estimate=total,
+        predicted_sd=np.tile(hidden[:, None], total.shape[1]),
+        rows=tuple((power - 1).tolist()),
+    )
+
+
+def _gradients(view: View, found: list[Residuals]) -> Attack:
+    """The sum of the gradients, round by round; noise inside the group cancels as far as its agents agree."""
+    rounds = reduce(np.intersect1d, [one.rounds for one in found])
+    rows = {one.target: np.searchsorted(one.rounds, rounds) for one in found}
+    variance = np.zeros((len(rounds), found[0].at.shape[1]))
+    if isinstance(view.algorithm, FunctionSharing):
+        basis = view.algorithm.basis
+        slope = {one.target: slopes(basis, one.at[rows[one.target]]) for one in found}
+        for i, j in sorted({link for one in found for link in one.hidden}):
+            # The link's net noise is gained by j and lost by i.
+            left = slope.get(j, 0.0) - slope.get(i, 0.0)
+            variance = variance + _net_sd(view) ** 2 * (np.asarray(left) ** 2).sum(axis=1)
+    return _outcome(
+        view,
+        found,
+        "gradients",
+        estimate=np.sum([one.values[rows[one.target]] for one in found], axis=0),
+        predicted_sd=np.sqrt(variance),
+        rows=tuple(rounds.tolist()),
+        at=found[0].at[rows[found[0].target]] if len(found) == 1 else None,
+    )
+
+
+def _outcome(view: View, found: list[Residuals], what: str, *, estimate: Points, **details: object) -> Attack:
+    group = tuple(one.target for one in found)
+    leaving = _leaving(view, found)
+    if leaving:
+        why = f"the noise functions on {counted(leaving, 'link')} from {named(group)} to others are not known"
+    elif any(one.hidden for one in found):
+        why = f"noise functions among {named(group)} cancel, and all that lead out of them are known"
+    else:
+        why = f"all noise functions of {named(group)} are known"
+    return Attack(
+        NAME,
+        group,
+        _subject(group, what),
+        not leaving,
+        why,
+        estimate=estimate,
+        supposing=found[0].supposing,
+        **details,  # type: ignore[arg-type]
+    )
+
+
+def _subject(group: tuple[int, ...], what: str) -> str:
+    whose = "the objective" if len(group) == 1 else "the sum of the objectives"
+    if what == "coefficients":
+        return f"the gradient of {whose} of {named(group)} as a polynomial"
+    return f"the gradient of {whose} of {named(group)} in each round"
+
+
+def _leaving(view: View, found: list[Residuals]) -> int:
+    """Links with unknown noise from the group to other agents."""
+    group = {one.target for one in found}
+    return sum(len(group & set(link)) == 1 for link in {link for one in found for link in one.hidden})
+
+
+def _net_sd(view: View) -> float:
+    """The standard deviation of a coefficient in the net noise of one link."""
+    draw = planned_draws(view).get("function")
+    return float(np.sqrt(2) * draw.sd.max()) if isinstance(draw, Paired) else 0.0
+
+
+def _noise_degree(view: View) -> int:
+    """The highest power hidden; 0 where the noise is not polynomial, or there is none."""
+    algorithm = view.algorithm
+    return algorithm.degree if isinstance(algorithm, FunctionSharing) and algorithm.family != "cosine" else 0
+
+
+def _fit(view: View, one: Residuals, terms: int) -> Fit | None:
+    """f̂_j's gradient less all known noise; None where it is no polynomial of that degree, or seen too closely."""
+    assert view.step is not None
+    dtype = next(iter(view.words[0].values())).dtype
+    eps = np.finfo(dtype if np.issubdtype(dtype, np.floating) else np.float64).eps
+    alpha = view.step.table(1, view.rounds)[one.rounds - 1]
+    size = np.abs(one.at).max() + np.abs(alpha[:, None] * one.values).max()
+    fit = fit_polynomial(one.at, one.values, terms=terms, rounding=eps * size / alpha)
+    if fit is None or np.linalg.norm(fit.sd) > PINNED * np.linalg.norm(fit.coefficients):
+        return None
+    return fit

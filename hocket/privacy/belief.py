@@ -1,0 +1,76 @@
+"""What a patient listener believes: a Gaussian kept as a mean and a factor, sharpened by exact observations.
+
+Words carry no measurement error: once heard, a combination of unknowns is known for good. A covariance matrix would
+lose such certainties to rounding, so the belief keeps a factor S with covariance S Sᵀ; seeing a combination removes
+one direction from its columns, by QR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+RESOLUTION = 1e-11
+"""Words are double precision numbers: what is smaller than this, relative to their terms, is not in them."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A Gaussian over several unknowns; `mean` has a column per coordinate, and coordinates are alike and apart."""
+
+    mean: Float[np.ndarray, "unknowns coordinates"]
+    factor: Float[np.ndarray, "unknowns sources"]
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "unknowns unknowns"]:
+        return self.factor @ self.factor.T
+
+    @property
+    def sd(self) -> Float[np.ndarray, " unknowns"]:
+        """How uncertain each unknown is by itself."""
+        return np.linalg.norm(self.factor, axis=1)
+
+    def see(
+        self,
+        unknowns: int,
+        *,
+        values: Float[np.ndarray, "seen coordinates"] | None = None,
+        largest: float,
+    ) -> Belief:
+        """The belief about the first `unknowns` once all the others were seen, and turned out to be `values`.
+
+        `largest` is the size of the terms that those seen are sums of: what is below RESOLUTION times that is
+        rounding, not news.
+        """
+        kept, seen = self.factor[:unknowns], self.factor[unknowns:]
+        q, r, order = _pivoted_qr(seen.T)
+        rank = int(np.count_nonzero(np.abs(np.diagonal(r)) > RESOLUTION * largest))
+        q, r = q[:, :rank], r[:rank, :rank]
+        along = kept @ q
+        mean = self.mean[:unknowns]
+        if values is not None:
+            surprise = (values - self.mean[unknowns:])[order[:rank]]
+            mean = mean + along @ scipy.linalg.solve_triangular(r, surprise, trans=1, check_finite=False)
+        return Belief(mean, compressed(kept - along @ q.T))
+
+
+def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarray, "unknowns fewer"]:
+    """A factor of the same covariance with no more columns than rows."""
+    rows, columns = factor.shape
+    if columns <= rows:
+        return factor
+    return np.asarray(np.linalg.qr(factor.T, mode="r")).T
+
+
+def block_diagonal(*blocks: np.ndarray) -> np.ndarray:
+    """Independent unknowns side by side."""
+    return np.asarray(scipy.linalg.block_diag(*blocks))
+
+
+def _pivoted_qr(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    parts: Any = scipy.linalg.qr(matrix, mode="economic", pivoting=True, check_finite=False)
+    return parts

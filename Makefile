@@ -1,4 +1,5 @@
-# Everything lives in .venv and is installed on first use; a changed pyproject.toml installs again.
+# Everything lives in .venv and is installed on first use; a changed pyproject.toml installs again. Only a browser for
+# the tests, if there is none, goes where Playwright or apt-get puts it.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,7 +15,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test slow check lint types imports format clean
+.PHONY: help demo test browser slow check lint types imports format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -22,8 +23,11 @@ help: ## list these commands
 demo: $(VENV)/has-package ## solve the paper's five-agent problem with four algorithms, under a minute
 	$(BIN)/hocket demo
 
-test: $(VENV)/has-test ## run the tests, without the slow laws
+test: $(VENV)/has-test browser ## run the tests, without the slow laws
 	$(BIN)/pytest -n $(JOBS)
+
+browser: $(VENV)/has-test ## find or install a Chromium, which the tests of pages need
+	@$(BIN)/python tests/browser/chromium.py
 
 # pytest leaves with 5 where no test is marked slow, which is no failure.
 slow: $(VENV)/has-test ## run the slow laws, with more examples each

@@ -32,6 +32,7 @@ _HOME = {
     "HocketError": "errors",
     "Network": "network",
     "Problem": "problem",
+    "audit": "privacy",
     "heterogeneous_polynomials": "standard_problems",
     "leakage": "privacy",
     "least_squares": "standard_problems",

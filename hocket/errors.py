@@ -4,6 +4,7 @@
     ├── BadInput                what the user handed over cannot be used as it is
     │   ├── BadNetwork          graph or weights
     │   ├── BadProblem          objectives, data, feasible set or start
+    │   │   └── NoData          no data folder was named, and nothing was downloaded before
     │   ├── BadAlgorithm        noise level, family or an agent it cannot protect
     │   └── BadConfig           a configuration file or command-line value
     ├── NoTheorem               a guarantee was asked for whose assumptions do not hold
@@ -35,6 +36,10 @@ class BadNetwork(BadInput):
 
 class BadProblem(BadInput):
     """Objectives, data, feasible set or start do not fit together."""
+
+
+class NoData(BadProblem):
+    """No data folder was named, and nothing was downloaded before."""
 
 
 class BadAlgorithm(BadInput):

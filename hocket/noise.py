@@ -2,8 +2,8 @@
 
 An algorithm declares what it needs as `Paired`, `Balanced`, `Own` or `Gaussian`; an engine draws it, in blocks of
 rounds where that is faster, and every agent receives its share through `agent.paired_noise(k)` and the like. Each
-coordinate is drawn within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction; Gaussian noise
-alone has none.
+coordinate is drawn uniformly within its own bound, so the bound on the norm, ‖d‖ ≤ Δ, holds by construction; normal
+noise has none, and keeps within Δ by its small deviation alone.
 """
 
 from __future__ import annotations
@@ -71,8 +71,10 @@ class Paired(Draw):
     The shares sum to zero over the network, whatever is drawn [paper, eq. (2) and (3)].
     """
 
-    bound: Float[Any, "period links"]
-    """Largest magnitude of one coordinate; zero on links that are silent in a phase."""
+    scale: Float[Any, "period links"]
+    """Largest magnitude of one coordinate, or its standard deviation if draws are normal; zero on silent links."""
+    normal: bool = eqx.field(static=True, kw_only=True, default=False)
+    """Drawn from a normal distribution instead of a uniform one."""
     first: int = eqx.field(static=True, kw_only=True, default=0)
     """The first round with noise."""
     active: Bool[Any, "period links"] | None = eqx.field(kw_only=True, default=None)
@@ -83,15 +85,17 @@ class Paired(Draw):
     @property
     def sd(self) -> Any:
         """The standard deviation of one directed draw's coordinate, by phase and link."""
-        return self.bound / np.sqrt(3)  # uniform on [-bound, bound]
+        return self.scale if self.normal else self.scale / np.sqrt(3)
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Pair:
         if self.given is not None:
             rows = _rows(self.given, when.rounds)
             return Pair(rows[:, :, 0], rows[:, :, 1])
-        bound = _in_phase(self.bound, when) * (when.rounds >= self.first)[:, None]
-        forward, backward = _uniform(key, when.rounds, len(wiring.links), self.width, dtype)
-        return Pair(bound[:, :, None] * forward, bound[:, :, None] * backward)
+        scale = _in_phase(self.scale, when) * (when.rounds >= self.first)[:, None]
+        pair = _uniform(key, when.rounds, len(wiring.links), self.width, dtype)
+        if self.normal:
+            return Pair(*_normal(scale[:, :, None], *pair, dtype))
+        return Pair(scale[:, :, None] * pair[0], scale[:, :, None] * pair[1])
 
     def condense(self, raw: Pair) -> Any:
         return raw.forward - raw.backward  # gained by the higher-numbered end; the lower one loses as much
@@ -174,11 +178,8 @@ class Gaussian(Draw):
         return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        first, second = _uniform(key, when.rounds, wiring.n, self.width, dtype)
-        xp = first.__array_namespace__()
-        # Box and Muller. The floor keeps a draw of zero finite; it lies below the grid on which draws are made.
-        radius = xp.sqrt(-2 * xp.log(xp.maximum(xp.abs(first), np.finfo(np.dtype(dtype)).tiny)))
-        return self.sigma * radius * xp.cos(np.pi * second)
+        draws, _ = _normal(self.sigma, *_uniform(key, when.rounds, wiring.n, self.width, dtype), dtype)
+        return draws
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         return condensed
@@ -193,6 +194,14 @@ def _uniform(key: tuple[Any, Any], rounds: Any, items: int, width: int, dtype: A
     place = xp.arange(items * width, dtype=np.uint32).reshape(1, items, width)
     moment = xp.astype(rounds, np.uint32).reshape(-1, 1, 1)
     return threefry.uniform(key, moment, place, dtype)
+
+
+def _normal(sd: Any, first: Any, second: Any, dtype: Any) -> tuple[Any, Any]:
+    """Two independent normal draws from two uniform ones, by Box and Muller."""
+    xp = first.__array_namespace__()
+    # The floor keeps a draw of zero finite; it lies below the grid on which draws are made.
+    radius = sd * xp.sqrt(-2 * xp.log(xp.maximum(xp.abs(first), np.finfo(np.dtype(dtype)).tiny)))
+    return radius * xp.cos(np.pi * second), radius * xp.sin(np.pi * second)
 
 
 def _in_phase(table: Any, when: When) -> Any:

@@ -12,6 +12,7 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.given import Given, check_company, check_size, tabulated
+from hocket.algorithms.normal_draws import Distribution, check_distribution, sd_within_bound
 from hocket.errors import BadAlgorithm
 from hocket.families import FAMILIES, Family
 from hocket.network import Network
@@ -34,9 +35,14 @@ class FunctionSharing(Algorithm):
     """`polynomial`, `linear`, `quadratic` or `cosine`."""
     noise: Given = None
     """Your own s^{sender,receiver} in place of random draws: (sender, receiver, k) -> ascending coefficients."""
+    distribution: Distribution = eqx.field(static=True, default="uniform")
+    """`uniform`: coefficients within the bound for certain. `gaussian`: save with probability `failure`."""
+    failure: float = 1e-6
+    """δ: the probability that any coefficient of normal noise functions exceeds the bound."""
 
     def __check_init__(self) -> None:
         check_size("bound", self.bound)
+        check_distribution(self.distribution, self.failure)
         if self.family not in FAMILIES:
             raise BadAlgorithm(f"unknown family {self.family!r}; choose one of {', '.join(FAMILIES)}")
         if self.degree < 1:
@@ -64,16 +70,23 @@ class FunctionSharing(Algorithm):
         return Dgd() if self.bound == 0 and self.noise is None else self
 
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        width = self.basis.width(plan.dim)
-        bound = np.full((1, len(plan.network.links)), self.bound)
+        width, links = self.basis.width(plan.dim), len(plan.network.links)
+        normal, scale = self.distribution == "gaussian", self.bound
+        if normal:
+            scale = self.bound * sd_within_bound(events=2 * links * width, failure=self.failure)
         given = tabulated(self.noise, plan, first=1, width=width, once=True)
-        return {"function": Paired(bound, width=width, label=5, once=True, given=given)}
+        drawn = Paired(
+            np.full((1, links), scale), width=width, label=5, once=True, given=given, normal=normal
+        )
+        return {"function": drawn}
 
     def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
         return self.noise_gradient(agent)(state)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         hidden = f"FS hides {self.basis.hides}, each up to the width its bound {self.bound:g} buys"
+        if self.distribution == "gaussian":
+            hidden += f", which noise keeps with probability {1 - self.failure:.9g}"
         degree = problem.degree
         if self.family == "cosine" or degree is None:
             return [hidden + "; nothing outside that span"]

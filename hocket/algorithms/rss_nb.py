@@ -12,8 +12,11 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.given import Given, check_company, check_share, check_size, tabulated
+from hocket.algorithms.normal_draws import LONGEST_RUN, Distribution, check_distribution, sd_within_norm
 from hocket.errors import BadAlgorithm
+from hocket.network import Network
 from hocket.noise import Draw, Paired
+from hocket.problem import Problem
 
 
 class RssNb(Algorithm):
@@ -30,13 +33,22 @@ class RssNb(Algorithm):
     split: Literal["link", "paper"] = eqx.field(static=True, default="link")
     noise: Given = None
     """Your own s^{sender,receiver} in place of random draws: (sender, receiver, k) -> vector, or an array."""
+    distribution: Distribution = eqx.field(static=True, default="uniform")
+    """`uniform`: ‖d_j‖ ≤ Δ for certain. `gaussian`: save with probability `failure`; its shape gives less away."""
+    failure: float = 1e-6
+    """δ: the probability that normal noise exceeds Δ, anywhere in a run."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
         check_share("anchor", self.anchor)
+        check_distribution(self.distribution, self.failure)
         if self.split not in ("link", "paper"):
             raise BadAlgorithm(
                 f"split = {self.split!r}; choose 'link', Δ over an agent's links, or 'paper', Δ over all agents"
+            )
+        if self.split == "paper" and self.distribution == "gaussian":
+            raise BadAlgorithm(
+                "split='paper' bounds every single draw, and normal draws are bounded in their sum; use split='link'"
             )
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
@@ -53,20 +65,26 @@ class RssNb(Algorithm):
         return Dgd() if self.delta == 0 and self.noise is None else self
 
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        bound = self.delta * self.link_share(plan) / np.sqrt(plan.dim)
+        normal = self.distribution == "gaussian"
+        scale = self.delta * (self.link_sd(plan) if normal else self.link_share(plan) / np.sqrt(plan.dim))
+        # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
+        fresh = np.sqrt(1 - self.anchor**2) if normal else 1 - self.anchor
         given = tabulated(self.noise, plan, first=2)
-        draws = {"paired": Paired((1 - self.anchor) * bound, width=plan.dim, label=1, first=2, given=given)}
+        draws = {
+            "paired": Paired(fresh * scale, width=plan.dim, label=1, first=2, given=given, normal=normal)
+        }
         if self.anchor > 0:
             # α_{k−1} exceeds α_k by at most this ratio; the anchor's share pays for it, so that ‖d‖ ≤ Δ still holds.
             ratio = plan.step.max_ratio(plan.rounds)
             # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
-            steady = np.where(plan.network.active, bound, np.inf).min(axis=0, keepdims=True)
+            steady = np.where(plan.network.active, scale, np.inf).min(axis=0, keepdims=True)
             draws["anchor"] = Paired(
                 self.anchor / ratio * steady,
                 width=plan.dim,
                 label=2,
                 once=True,
                 active=None if plan.network.constant_support else plan.network.active,
+                normal=normal,
             )
         return draws
 
@@ -75,5 +93,25 @@ class RssNb(Algorithm):
         network = plan.network
         if self.split == "paper":
             return np.where(network.active, 1 / (2 * network.n), 0.0)
-        ends = network.degrees[:, network.links]
-        return np.where(network.active, 1 / (2 * np.maximum(ends.max(axis=2), 1)), 0.0)
+        return np.where(network.active, 1 / (2 * _busier_end(network)), 0.0)
+
+    def link_sd(self, plan: Plan) -> np.ndarray:
+        """The deviation of one normal draw's coordinate, as a part of Δ, by phase and link.
+
+        With 2 deg(j) such draws d_j is normal, and longer than Δ in no round and for no agent save with `failure`.
+        """
+        network = plan.network
+        whole = sd_within_norm(plan.dim, events=network.n * LONGEST_RUN, failure=self.failure)
+        return np.where(network.active, whole / np.sqrt(2 * _busier_end(network)), 0.0)
+
+    def remarks(self, problem: Problem, network: Network) -> list[str]:
+        if self.distribution == "uniform":
+            return []
+        return [
+            f"noise is normal: within Δ = {self.delta:g} with probability {1 - self.failure:.9g}, not for certain"
+        ]
+
+
+def _busier_end(network: Network) -> np.ndarray:
+    """The larger degree of each link's ends, by phase; 1 where both are silent."""
+    return np.maximum(network.degrees[:, network.links].max(axis=2), 1)

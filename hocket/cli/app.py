@@ -10,6 +10,7 @@ from typing import Annotated
 from cyclopts import App, CycloptsError, Group, Parameter
 
 from hocket.cli.answer import Answer, complain, give
+from hocket.cli.audit import audit
 from hocket.cli.demo import demo
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
@@ -26,6 +27,7 @@ app = App(
     help_format="plaintext",
     version_flags=(),
 )
+app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")

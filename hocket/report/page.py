@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hocket.report.figures import Drawing
 from hocket.report.tables import Table
+from hocket.report.templates import render
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,7 @@ class Page:
 
     def html(self) -> str:
         """The page as text."""
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-
-        environment = Environment(
-            loader=PackageLoader("hocket.report", ""),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        return environment.get_template("page.html").render(page=self)
+        return render("page.html", page=self)
 
     def save(self, path: Path) -> Path:
         """Write the page."""

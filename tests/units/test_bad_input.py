@@ -120,6 +120,21 @@ REFUSED = {
     "negative noise of FS": (lambda: hk.FunctionSharing(2, -0.5), BadAlgorithm, "bound = -0.5"),
     "endless noise": (lambda: hk.RssNb(np.inf), BadAlgorithm, "delta = inf"),
     "more than all for the anchor": (lambda: hk.RssNb(1.0, anchor=1.5), BadAlgorithm, "anchor = 1.5"),
+    "an unknown distribution": (
+        lambda: hk.RssNb(1.0, distribution="cauchy"),
+        BadAlgorithm,
+        "distribution = 'cauchy'.*uniform.*gaussian",
+    ),
+    "noise that fails for certain": (
+        lambda: hk.FunctionSharing(2, 1.0, distribution="gaussian", failure=1.0),
+        BadAlgorithm,
+        r"failure = 1\.0.*above 0",
+    ),
+    "normal draws bounded one by one": (
+        lambda: hk.RssNb(1.0, split="paper", distribution="gaussian"),
+        BadAlgorithm,
+        "split='paper' bounds every single draw",
+    ),
     "an unknown split": (lambda: hk.RssNb(1.0, split="even"), BadAlgorithm, "split = 'even'.*link.*paper"),
     "an unknown family": (
         lambda: hk.FunctionSharing(2, 1.0, family="spline"),

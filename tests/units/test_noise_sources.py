@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket import threefry
 from hocket.algorithm import Plan
+from hocket.algorithms.normal_draws import sd_within_bound, sd_within_norm
 from hocket.engines.prepare import on_device
 from hocket.noise import Draw, Gaussian, Own, Pair, Paired, When
 from hocket.wiring import Wiring, wire
@@ -128,6 +129,8 @@ ALGORITHMS = {
     "paired": hk.RssNb(1.0),
     "anchored": hk.RssNb(1.0, anchor=0.5),
     "balanced": hk.RssLb(1.0, unprotected=True),
+    "normal pairs": hk.RssNb(1.0, anchor=0.5, distribution="gaussian"),
+    "normal function": hk.FunctionSharing(2, 1.0, distribution="gaussian"),
     "own": hk.IndependentNoise(1.0),
     "function": hk.FunctionSharing(2, 1.0),
     "gaussian": hk.PrivateDgd(1.0, 1.0, 10),
@@ -159,7 +162,8 @@ def test_numpy_and_jax_draw_the_same_noise(name):
         ours = drawn(np, draw, wiring, rounds)
         with jax.enable_x64(True):
             theirs = drawn(jnp, *on_device((draw, wiring), np.float64), rounds)
-        near = 1e-15 if isinstance(draw, Gaussian) else 0  # log and cos are rounded differently by the two
+        normal = isinstance(draw, Gaussian) or (isinstance(draw, Paired) and draw.normal)
+        near = 1e-15 if normal else 0  # log, cos and sin are rounded differently by the two
         jax.tree.map(
             lambda a, b, near=near: np.testing.assert_allclose(a, b, rtol=near, atol=0), ours, theirs
         )
@@ -188,7 +192,7 @@ def test_noise_does_not_depend_on_how_rounds_are_blocked(name):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("name", ["paired", "anchored", "function"])
+@pytest.mark.parametrize("name", ["paired", "anchored", "function", "normal pairs", "normal function"])
 def test_paired_shares_cancel_and_keep_to_their_links(name, network):
     graph = NETWORKS[network]
     wiring, rounds = wire(graph, slots_needed=False), np.arange(1, 5)
@@ -236,3 +240,54 @@ def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
     assert own.std() == pytest.approx(0.5 / np.sqrt(3), rel=0.01)
     assert normal.std() == pytest.approx(0.5, rel=0.015)
     assert scipy.stats.kstest(normal.ravel() / 0.5, "norm").pvalue > 1e-4
+
+
+def test_normal_pairs_are_normal_and_their_two_draws_independent():
+    wiring, network = wire(hk.Network.cycle(6), slots_needed=False), hk.Network.cycle(6)
+    draw = draws_of(hk.RssNb(1.0, distribution="gaussian"), network)["paired"]
+    raw = drawn(np, draw, wiring, np.arange(2, 5002))
+    forward, backward = (side.ravel() / draw.sd[0, 0] for side in raw)
+    for side in (forward, backward):  # 90,000 draws each, under one key
+        assert scipy.stats.kstest(side, "norm").pvalue > 1e-4
+    # Cosine and sine of one angle are uncorrelated whatever the radius; their squares only with the right one.
+    for power in (1, 2):
+        assert abs(np.corrcoef(forward**power, backward**power)[0, 1]) < 4 / np.sqrt(len(forward))
+
+
+@pytest.mark.parametrize("dim", [1, 3, 50])
+def test_normal_noise_breaks_its_bound_no_more_often_than_promised(dim):
+    """With a failure so likely that it can be seen."""
+    network, events = hk.Network.star(5), 4000
+    wiring, rounds = wire(network, slots_needed=True), np.arange(2, events // network.n + 2)
+    sd = sd_within_norm(dim, events=1, failure=0.2)
+    scale = np.full((1, 4), sd / np.sqrt(2 * 4))
+    shares = dealt(Paired(scale, width=dim, label=1, first=2, normal=True), wiring, rounds)[1]
+    broken = np.linalg.norm(shares, axis=-1) > 1
+    # The hub has all four links that the deviation allows for, and fails as often as promised; the leaves have one.
+    assert broken[:, 0].mean() == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / len(rounds)))
+    assert broken[:, 1:].mean() < broken[:, 0].mean()
+    coefficients = sd_within_bound(events=1, failure=0.2) * np.random.default_rng(0).normal(size=events)
+    assert (abs(coefficients) > 1).mean() == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / events))
+
+
+def test_many_events_share_one_failure():
+    """A thousand events at a thousandth each, or one at all of it; and a smaller failure narrows the noise slowly."""
+    assert sd_within_norm(7, events=1000, failure=1e-3) == sd_within_norm(7, events=1, failure=1e-6)
+    assert sd_within_bound(events=1000, failure=1e-3) == sd_within_bound(events=1, failure=1e-6)
+    # 4.8916 deviations on either side leave out a millionth.
+    assert 1 / sd_within_bound(events=1, failure=1e-6) == pytest.approx(4.8916, abs=1e-4)
+    assert sd_within_norm(1, events=1, failure=0.01) == pytest.approx(sd_within_bound(events=1, failure=0.01))
+    assert sd_within_norm(1, events=10**9, failure=1e-6) > 0.7 * sd_within_norm(1, events=10**5, failure=1e-6)
+
+
+@pytest.mark.parametrize("dim", [1, 20, 1000])
+def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
+    """In many dimensions a normal vector's length hardly varies, so that Δ buys more noise than a box does."""
+    plan = Plan(hk.Network.cycle(5), dim, hk.Power(1), 100)
+    sd = {
+        kind: hk.RssNb(1.0, distribution=kind).draws(plan)["paired"].sd[0, 0]
+        for kind in ("uniform", "gaussian")
+    }
+    assert (sd["gaussian"] > sd["uniform"]) == (dim >= 20)
+    if dim == 1000:
+        assert sd["gaussian"] > 2.5 * sd["uniform"]

@@ -1,7 +1,7 @@
 """Attacks on what was said: each works on a coalition's view of a run, and on nothing else."""
 
 from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.attacks.averaging import averaging_attack
+from hocket.privacy.attacks.averaging import averaging_attack, averaging_attacks
 from hocket.privacy.attacks.component import component_attack
 from hocket.privacy.attacks.difference import difference_attack
 from hocket.privacy.attacks.last_gradient import last_gradient_attack
@@ -15,6 +15,7 @@ __all__ = [
     "Attack",
     "Residuals",
     "averaging_attack",
+    "averaging_attacks",
     "component_attack",
     "difference_attack",
     "last_gradient_attack",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import FunctionSharing, RssLb
@@ -26,54 +27,62 @@ from hocket.view import View
 NAME = "averaging"
 
 
-def averaging_attack(
+def averaging_attack(view: View, target: int, **known: Any) -> Attack:
+    """An agent's gradient by generalised least squares on the whole view; says by rank if it can be had at all.
+    The attack whose error `leakage` predicts; `known` is as for `averaging_attacks`, which attacks everybody at once.
+    """
+    return averaging_attacks(view, **known)[check_target(view, target)]
+
+
+def averaging_attacks(
     view: View,
-    target: int,
     *,
     start: Any = None,
     prior: float = 1e3,
     step: AnyStep | None = None,
     algorithm: Algorithm | None = None,
-) -> Attack:
-    """An agent's gradient by generalised least squares on the whole view; says by rank if it can be had at all.
-    The attack whose error `leakage` predicts.
+) -> dict[int, Attack]:
+    """Every honest agent's gradient from one pass over the view.
 
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view, target = with_plan(view, step, algorithm), check_target(view, target)
+    view = with_plan(view, step, algorithm)
     assert view.step is not None
-    dim, gradient_steps = dimension(view), view.rounds - 1
-    what = f"the mean gradient of agent {target}"
-    if gradient_steps < 1:
-        return Attack(
-            NAME, (target,), what, False, "a single round was seen, and a gradient shows in the next word"
-        )
+    if view.rounds < 2:
+        why = "a single round was seen, and a gradient shows in the next word"
+        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+    dim = dimension(view)
     levels = planned_levels(view.network, view.algorithm, dim=dim, step=view.step, rounds=view.rounds)
     listening = Listening(view.network, levels, coalition=view.coalition, threat=view.threat)
-    course = Course(listening, view.step, gradient_steps)
+    course = Course(listening, view.step, view.rounds - 1)
     belief = first_belief(course, prior=prior, start=prior if start is None else 0.0, coordinates=dim)
+    h = listening.n
     if start is not None:
-        belief.mean[: listening.n] = np.broadcast_to(np.asarray(start, float), (view.network.n, dim))[
-            listening.honest
-        ]
-    for _, belief in watch(course, belief, _Heard(view, course)):  # noqa: B007, B020 - the last one is wanted
-        pass
-    place = listening.n + int(np.searchsorted(listening.honest, target))
-    sd = float(belief.sd[place])
-    sd = 0.0 if sd < EXACT * prior else sd
-    exposed = told_apart(course, belief, prior=prior, public_start=start is not None)
-    row = float(np.linalg.norm(exposed[place - listening.n]))
-    return Attack(
-        NAME,
-        (target,),
-        what,
-        bool(row > 1 - 1e-6),
-        _why(row, sd),
-        estimate=belief.mean[place][None],
-        predicted_sd=np.full((1, dim), sd),
-        supposing=(NO_PROJECTION, SAME_GRADIENT),
-    )
+        starts = np.broadcast_to(np.asarray(start, np.float64), (view.network.n, dim))
+        belief.mean[:h] = starts[listening.honest]
+    with threadpool_limits(1, user_api="blas"):
+        for _, belief in watch(course, belief, _Heard(view, course)):  # noqa: B007, B020 - the last one is wanted
+            pass
+        told = np.linalg.norm(told_apart(course, belief, prior=prior, public_start=start is not None), axis=1)
+    sd = np.where(belief.sd[h : 2 * h] < EXACT * prior, 0.0, belief.sd[h : 2 * h])
+    return {
+        j: Attack(
+            NAME,
+            (j,),
+            _what(j),
+            bool(told[row] > 1 - 1e-6),
+            _why(told[row], sd[row]),
+            estimate=belief.mean[h + row][None],
+            predicted_sd=np.full((1, dim), sd[row]),
+            supposing=(NO_PROJECTION, SAME_GRADIENT),
+        )
+        for row, j in enumerate(listening.honest.tolist())
+    }
+
+
+def _what(target: int) -> str:
+    return f"the mean gradient of agent {target}"
 
 
 def _why(row: float, sd: float) -> str:

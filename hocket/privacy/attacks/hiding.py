@@ -82,17 +82,23 @@ def kept_noise(view: View, target: int, moments: Moments) -> Float[np.ndarray, "
 def fresh_noise(view: View, target: int, moments: Moments) -> Fresh:
     """How hidden noise of single rounds is distributed."""
     period = view.network.period
-    boxes, normal, scale = [np.zeros((period, 0))], 0.0, moments.ratio
+    boxes, normal, scale = [np.zeros((period, 0))], np.zeros(period), moments.ratio
     for draw in planned_draws(view).values():
         if isinstance(draw, Paired) and not draw.once:
             hidden = [place_of_link(view, target, i) for i in _neighbours(view, target, known=False)]
-            bound = np.broadcast_to(draw.bound, (period, len(view.network.links)))[:, hidden]
-            boxes.append(np.repeat(bound, 2, axis=1))  # two directed draws on every link
+            both = np.repeat(np.broadcast_to(draw.scale, (period, draw.scale.shape[1]))[:, hidden], 2, axis=1)
+            if draw.normal:
+                normal = np.sqrt((both**2).sum(axis=1))
+            else:
+                boxes.append(both)  # two directed draws on every link
         elif isinstance(draw, Own):
             boxes.append(np.full((period, 1), float(draw.bound)))
         elif isinstance(draw, Gaussian):
-            normal, scale = float(draw.sigma), np.ones_like(moments.ratio)  # in the gradient, not in the word
-    return Fresh(scale, moments.rounds % period, np.concatenate(boxes, axis=1), np.full(period, normal))
+            normal, scale = (
+                np.full(period, draw.sigma),
+                np.ones_like(scale),
+            )  # in the gradient, not in the word
+    return Fresh(scale, moments.rounds % period, np.concatenate(boxes, axis=1), normal)
 
 
 def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:

@@ -1,0 +1,196 @@
+"""`hocket audit`: what insiders can learn on a topology or from a run, and how to mend it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer, aside
+from hocket.errors import BadConfig, BadInput
+
+if TYPE_CHECKING:
+    from hocket.network import Network
+    from hocket.privacy import Audit, NoisePlan
+    from hocket.run import Run
+
+
+def audit(
+    *,
+    topology: Annotated[
+        str | None, Parameter(help="A named topology: cycle:7, grid:3x4, harary:k=3,n=7.")
+    ] = None,
+    edges: Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")] = None,
+    run: Annotated[Path | None, Parameter(help="A run's folder; it must have kept its words.")] = None,
+    colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
+    coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
+    algorithm: Annotated[
+        str | None, Parameter(help="Audit this one alone: rss-nb, function-sharing, …")
+    ] = None,
+    weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
+    rounds: Annotated[int | None, Parameter(help="Rounds planned; 1000 by default.")] = None,
+    sigma: Annotated[float, Parameter(help="Standard deviation of one draw per coordinate.")] = 1.0,
+    step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = "1,20,0.75",
+    wanted_sd: Annotated[
+        float | None, Parameter(help="Plan RSS-NB's noise so that no gradient is known better than this.")
+    ] = None,
+    forbid: Annotated[str | None, Parameter(help="Links that a repair may not use: 0-2,1-3.")] = None,
+    html: Annotated[Path | None, Parameter(help="Also write a page on which to try coalitions out.")] = None,
+) -> Answer:
+    """Say what a coalition can learn: proved, estimated and, with a run, attacked; and the cheapest way to mend it.
+
+    Name the network by --topology, --edges or --run, and the adversary by --colluders or --coalition.
+    """
+    from rich.progress import track
+
+    from hocket.privacy import NoisePlan
+    from hocket.privacy import audit as judge
+
+    source = {"topology": topology, "edges": edges, "run": run}
+    source = {key: value for key, value in source.items() if value is not None}
+    network, recorded = _network(weights, **source)
+    members = None if coalition is None else _agents(coalition)
+    links = [] if forbid is None else [_link(word) for word in forbid.split(",")]
+    plan: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step)}
+    found = judge(
+        network,
+        colluders=colluders,
+        coalition=members,
+        run=recorded,
+        algorithm=algorithm,
+        sigma=sigma,
+        forbidden=links,
+        watch=lambda asked: track(asked, "Estimating", console=aside(), transient=True),
+        **plan,
+    )
+    noise = None if wanted_sd is None else _noise(found, wanted_sd, plan)
+    asked = shlex.join(
+        ["hocket", "audit", *(f"--{key}={value}" for key, value in source.items()), "--coalition"]
+    )
+    written = [] if html is None else [_written(found, html, asked)]
+    data = found.to_json() | {"noise_plan": None if noise is None else noise.to_json()}
+    words = [
+        *found.verdict,
+        *([] if noise is None else [str(noise)]),
+        "",
+        findings_table(found),
+        *found.statement,
+    ]
+    return Answer(data | ({} if html is None else {"page": str(html)}), [*words, *written])
+
+
+def _network(
+    weights: Any, topology: str | None = None, edges: Path | None = None, run: Path | None = None
+) -> tuple[Network, Run | None]:
+    given = [f"--{name}" for name, value in (("topology", topology), ("edges", edges), ("run", run)) if value]
+    if len(given) != 1:
+        raise BadConfig(
+            f"an audit needs one of --topology, --edges and --run, and has {' and '.join(given) or 'none'}"
+        )
+    if topology is not None:
+        from hocket.topologies import parse
+
+        return parse(topology, weights=weights), None
+    if edges is not None:
+        from hocket.config.networks import read_links
+        from hocket.network import Network
+
+        if not edges.is_file():
+            raise BadConfig(f"{edges} does not exist; name a file with two agent numbers a line")
+        return Network.from_edges(read_links(edges), weights=weights, name=edges.stem), None
+    assert run is not None
+    recorded = _recorded(run)
+    return recorded.network, recorded
+
+
+def _recorded(folder: Path) -> Run:
+    """A run from its folder, with the plan that its configuration states."""
+    import dataclasses
+
+    from hocket.config import reopen_folder
+    from hocket.run import Run
+
+    asked = reopen_folder(folder).build()
+    return dataclasses.replace(
+        Run.load(folder), problem=asked["problem"], algorithm=asked["algorithm"], step=asked["step"]
+    )
+
+
+def _agents(text: str) -> set[int]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() for word in words):
+        raise BadConfig(f"--coalition {text!r} is no list of agents; write their numbers, 1,4")
+    return {int(word) for word in words}
+
+
+def _link(text: str) -> tuple[int, int]:
+    ends = text.strip().split("-")
+    if len(ends) != 2 or not all(end.isdecimal() for end in ends):
+        raise BadConfig(f"--forbid {text!r} is no link; write its two agents, 0-2")
+    return int(ends[0]), int(ends[1])
+
+
+def _step(text: str) -> Any:
+    from hocket.steps import Constant, Power
+
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 3:
+        return Power(*numbers)
+    if len(numbers) == 1:
+        return Constant(numbers[0])
+    raise BadConfig(f"--step {text!r} is no step size; write a,b,p for a/(k+b)^p, 1,20,0.75, or one constant")
+
+
+def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str:
+    """For the coalition that the audit found worst for RSS-NB, or the one named; in words where no noise will do."""
+    from hocket.privacy import plan_noise
+    from hocket.privacy.audit import ROUNDS
+
+    worst = next((one for one in found.findings if one.label.startswith("RSS-NB")), found.findings[0])
+    if plan["step"] is None:
+        raise BadConfig("--wanted-sd plans a run to come; leave --run away and name the topology")
+    rounds = plan["rounds"] or ROUNDS
+    try:
+        return plan_noise(found.network, wanted, coalition=worst.coalition, rounds=rounds, step=plan["step"])
+    except BadInput as error:
+        return f"No plan for the noise of RSS-NB: {error}"
+
+
+def findings_table(found: Audit) -> Any:
+    """The verdict line by line."""
+    from hocket.report.tables import Table
+
+    head = ("algorithm", "seen", "by", "coalition", "what it learns", "best known")
+    rows = tuple(one.row() for one in found.findings)
+    return Table(head, rows, caption="Per algorithm and kind of listener", numeric=frozenset({5}))
+
+
+def _written(found: Audit, path: Path, asking: str) -> str:
+    """Write the page; returns what to say of it."""
+    import sys
+
+    from hocket.privacy import guarantees
+    from hocket.report.audit_page import AuditPage, audit_page
+
+    network, cut = found.network, found.guarantees.smallest_cut
+    page = AuditPage(
+        title=f"Audit of {network.name}",
+        network=network,
+        verdict=found.verdict,
+        guarantees=[guarantees(network, f) for f in range(1, min(found.colluders + 2, network.n - 2) + 1)],
+        repair=found.repair,
+        coalition=found.coalition or (),
+        worst=found.findings[0].coalition if cut is None else cut.coalition,
+        leakage=[one.leakage for one in found.findings],
+        statement=found.statement,
+        command=shlex.join(["hocket", *sys.argv[1:]]),
+        asking=asking,
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(audit_page(page), encoding="utf-8")
+    return f"Page: {path}"

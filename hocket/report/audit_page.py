@@ -1,0 +1,195 @@
+"""The page of an audit: one HTML file on which a click makes an agent collude and the page says who is exposed.
+
+What needs more than sets of agents is worked out in Python and passed in; the script on the page only looks at
+neighbours and components, so it cannot promise what no theorem does.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from hocket.network import Network
+from hocket.privacy import Guarantees, Leakage, Repair
+from hocket.privacy.wording import braced, counted, named
+from hocket.report.graph_drawing import GraphDrawing, draw_graph
+from hocket.report.numbers import plain
+from hocket.report.tables import Table
+from hocket.report.templates import render, together
+
+ALGORITHMS = {"function-sharing": "function sharing", "rss-nb": "RSS-NB", "rss-lb": "RSS-LB", "dgd": "DGD"}
+"""What the page judges a coalition under."""
+SMALLEST = 0.65
+"""Of its full size, to which a drawing may shrink."""
+BESIDE = 950
+"""Width of a drawing up to which the words stand beside it rather than below."""
+LINKS_IN_FULL = 6
+"""Links per agent up to which each is drawn in full colour."""
+NAME_LENGTH = 16
+"""Letters of a name that fit under an agent; the whole is in its tooltip."""
+
+
+@dataclass(frozen=True)
+class AuditPage:
+    """What the page of an audit says, from the most important on."""
+
+    title: str
+    network: Network
+    verdict: Sequence[str]
+    """Paragraphs in plain words; the first is the answer."""
+    guarantees: Sequence[Guarantees] = ()
+    """For f = 1, 2, … colluders, a line of a table each."""
+    repair: Repair | None = None
+    coalition: Collection[int] = ()
+    """Who colludes when the page opens."""
+    worst: Collection[int] = ()
+    """The worst coalition that was found, a button."""
+    leakage: Sequence[Leakage] = ()
+    """What was estimated beforehand: a table, and words beside the graph when its coalition is chosen."""
+    tables: Sequence[Table] = ()
+    """Whatever else was found; every table needs a caption."""
+    statement: Sequence[str] = ()
+    """What the verdict covers and what it does not, in paragraphs."""
+    command: str = ""
+    """What to type to get the page again."""
+    asking: str = ""
+    """What to type before 1,4 to have an estimate for that coalition: "hocket audit --topology cycle:5 --coalition"."""
+
+
+def audit_page(page: AuditPage) -> str:
+    """The page as one HTML file that loads nothing from elsewhere.
+    For whoever must sign off on a topology, or wants to see what a coalition would learn.
+    """
+    network = page.network
+    drawing = draw_graph(network)
+    style = together("base.css", "audit/style.css") + _fitted(drawing, network)
+    script = together("audit/sets.js", "audit/words.js", "audit/page.js", "audit/sort.js")
+    return render(
+        "audit/page.html",
+        page=page,
+        facts=[network.name, counted(network.n, "agent"), counted(len(network.links), "link")],
+        algorithms=ALGORITHMS,
+        presets=_presets(page),
+        drawing=drawing,
+        wide=drawing.width > BESIDE,
+        agents=[_drawn(network, drawing, agent) for agent in range(network.n)],
+        links=network.links.tolist(),
+        repair="" if page.repair is None else _sentence(str(page.repair)),
+        added=page.repair.added if page.repair else (),
+        guarantees=[_guaranteed(network, one) for one in page.guarantees],
+        tables=[*([_leakage_table(page.leakage)] if page.leakage else []), *page.tables],
+        data=_for_the_script(page),
+        style=style,
+        style_hash=_digest(style),
+        script=script,
+        script_hash=_digest(script),
+    )
+
+
+def _digest(text: str) -> str:
+    """Named in the page's policy, so that nothing but our own style and script is obeyed, whatever a label says."""
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _fitted(drawing: GraphDrawing, network: Network) -> str:
+    """A large drawing shrinks to its place while its numbers can be read; many links are drawn faintly."""
+    faint = min(1.0, LINKS_IN_FULL * network.n / max(1, len(network.links)))
+    smallest = SMALLEST * drawing.width
+    fits = f"@media screen {{ #graph {{ min-width: {smallest:.0f}px; }} }}\n"
+    return f"{fits}.link:not(.seen, .added) {{ stroke-opacity: {faint:.2f}; }}\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _presets(page: AuditPage) -> list[tuple[str, list[int]]]:
+    cuts = [one.smallest_cut.coalition for one in page.guarantees if one.smallest_cut is not None]
+    presets = {"Smallest cut": min(cuts, key=len, default=()), "Worst coalition": page.worst}
+    return [(words, sorted(members)) for words, members in presets.items() if members]
+
+
+def _drawn(network: Network, drawing: GraphDrawing, agent: int) -> dict[str, Any]:
+    x, y = drawing.points[agent].round(1).tolist()
+    name = "" if network.labels is None else str(network.labels[agent])
+    called = f"agent {agent}" + (f" ({name})" if name else "")
+    shown = name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+    near = network.neighbours(agent)
+    title = f"{called}, {counted(len(near), 'neighbour')}"
+    return {
+        "x": x,
+        "y": y,
+        "name": shown if drawing.named else "",
+        "title": title,
+        "spoken": f"{title}, honest",
+    }
+
+
+def _guaranteed(network: Network, found: Guarantees) -> dict[str, Any]:
+    """One line of the table of guarantees, with a coalition that shows why if they fail."""
+    f = found.colluders
+    why, example = [], ()
+    if found.smallest_cut is not None and not found.p2:
+        example = found.smallest_cut.coalition
+        why.append(f"{braced(example)} {'cuts' if len(example) == 1 else 'cut'} the others apart")
+    if found.exposed:
+        have = "has" if len(found.exposed) == 1 else "have"
+        why.append(f"{named(found.exposed)} {have} no more than {counted(f, 'neighbour')}")
+        example = example or network.neighbours(found.exposed[0])
+    if found.p1 and found.p2:
+        why.append("no coalition of this size surrounds anybody or cuts the others apart")
+    return {
+        "colluders": f,
+        "degree": found.min_degree,
+        "connectivity": ("" if found.connectivity_exact else "≥ ") + str(found.vertex_connectivity),
+        "p1": found.p1,
+        "p2": found.p2,
+        "why": "; ".join(why),
+        "example": sorted(example),
+    }
+
+
+def _leakage_table(estimates: Sequence[Leakage]) -> Table:
+    rows = []
+    for one in estimates:
+        fate = dict.fromkeys(one.honest, "stays") | dict.fromkeys(one.identifiable, "averages out")
+        fate |= dict.fromkeys(one.exact, "known exactly")
+        listener = braced(one.coalition) if one.coalition else "nobody"
+        rows += [
+            (
+                ALGORITHMS.get(one.algorithm, one.algorithm),
+                listener,
+                one.threat,
+                str(agent),
+                str(one.rounds),
+                plain(one.prior),
+                plain(one.sd[agent]),
+                fate[agent],
+            )
+            for agent in one.honest
+        ]
+    return Table(
+        ("algorithm", "coalition", "threat", "agent", "rounds", "sd before", "sd after", "with patience"),
+        tuple(rows),
+        "What stays unknown of each gradient, as a standard deviation",
+        numeric=frozenset({3, 4, 5, 6}),
+    )
+
+
+def _for_the_script(page: AuditPage) -> dict[str, Any]:
+    network = page.network
+    return {
+        "n": network.n,
+        "links": network.links.tolist(),
+        "added": [list(link) for link in page.repair.added] if page.repair else [],
+        "labels": None if network.labels is None else [str(label) for label in network.labels],
+        "coalition": sorted(int(member) for member in page.coalition),
+        "asking": page.asking,
+        "estimates": [
+            {"algorithm": one.algorithm, "coalition": list(one.coalition), "lines": str(one).splitlines()}
+            for one in page.leakage
+        ],
+    }

@@ -1,0 +1,78 @@
+"""What the tests of the attacks share: runs on a ring, who looks at them, and what was there to be found."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import hocket as hk
+from hocket.privacy.attacks import Attack
+from hocket.view import Threat, View
+from tests.laws.table import quadratics
+
+RING = hk.Network.cycle(5)
+DIM = 60
+"""Coordinates are alike and apart: one run is sixty experiments."""
+TARGET = 0
+"""Its neighbours on the ring are 1 and 4; 2 and 3 are linked to each other, and to 1 and 4."""
+CURVED = quadratics(5, DIM, 1)
+SLOPES = np.random.default_rng(2).normal(size=(5, DIM))
+SLOPES = SLOPES - SLOPES.mean(axis=0)  # nothing to descend in sum, so that states stay where they are
+STRAIGHT = hk.polynomials(np.stack([np.zeros_like(SLOPES), SLOPES], axis=1), box=(-5, 5), dim=DIM)
+
+
+class Sight(NamedTuple):
+    """Who looks, and what they see beside their own."""
+
+    coalition: set[int]
+    threat: Threat = "coalition"
+
+    def of(self, run: hk.Run) -> View:
+        return run.view(self.coalition, threat=self.threat)
+
+
+SURROUNDED, ASIDE = Sight({1, 4}), Sight({1, 2})
+TAPPED, ONE_INSIDE, NOISE_TAPPED = Sight(set(), "states"), Sight({1}, "states"), Sight(set(), "states+noise")
+
+
+RUNS = {
+    "dgd": (hk.Dgd(), CURVED),
+    "rss-nb": (hk.RssNb(1.0), CURVED),
+    "anchored": (hk.RssNb(1.0, anchor=0.5), CURVED),
+    "rss-lb": (hk.RssLb(1.0), CURVED),
+    "fs": (hk.FunctionSharing(2, 1.0), CURVED),
+    "fs-waves": (hk.FunctionSharing(2, 0.3, family="cosine"), CURVED),
+    "independent": (hk.IndependentNoise(1.0), CURVED),
+    "private": (hk.PrivateDgd(10.0, clip=100.0, releases=40), CURVED),
+    "rss-nb, straight": (hk.RssNb(1.0), STRAIGHT),
+    "anchored, straight": (hk.RssNb(1.0, anchor=0.5), STRAIGHT),
+    "independent, straight": (hk.IndependentNoise(1.0), STRAIGHT),
+    "fs, straight": (hk.FunctionSharing(1, 1.0), STRAIGHT),
+    "dgd, straight": (hk.Dgd(), STRAIGHT),
+    "gaussian, straight": (hk.RssNb(1.0, distribution="gaussian"), STRAIGHT),
+    "fs-gaussian": (hk.FunctionSharing(2, 1.0, distribution="gaussian"), CURVED),
+}
+
+
+def play_on_ring(algorithm: hk.Algorithm, problem: hk.Problem, **how: Any) -> hk.Run:
+    how = {"rounds": 40, "step": hk.Power(0.1, 20, 0.75), "seed": 3, "start": 0.5} | how
+    return hk.solve(problem, RING, algorithm, keep="transcript", **how)
+
+
+@cache
+def run_of(name: str) -> hk.Run:
+    return play_on_ring(*RUNS[name])
+
+
+def truth(run: hk.Run, found: Attack) -> np.ndarray:
+    """What the attack was after, from the problem, which no attack sees."""
+    if "polynomial" in found.what:
+        (group,) = run.problem.groups
+        coefficients = sum(group.data_of(j) for j in found.target)
+        return (np.arange(len(coefficients))[:, None] * coefficients)[1:]
+    (agent,) = found.target
+    if found.at is None:
+        return SLOPES[[agent]]
+    return np.stack([run.problem.gradient(agent, v) for v in found.at])

@@ -10,10 +10,12 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
 from hocket.errors import BadConfig, BadInput
+from hocket.privacy.wording import braced
 
 if TYPE_CHECKING:
     from hocket.network import Network
     from hocket.privacy import Audit, NoisePlan
+    from hocket.report.tables import Table
     from hocket.run import Run
 
 
@@ -45,7 +47,6 @@ def audit(
     """
     from rich.progress import track
 
-    from hocket.privacy import NoisePlan
     from hocket.privacy import audit as judge
 
     source = {"topology": topology, "edges": edges, "run": run}
@@ -70,7 +71,8 @@ def audit(
         ["hocket", "audit", *(f"--{key}={value}" for key, value in source.items()), "--coalition"]
     )
     written = [] if html is None else [_written(found, html, asked)]
-    data = found.to_json() | {"noise_plan": None if noise is None else noise.to_json()}
+    planned = noise if noise is None or isinstance(noise, str) else noise.to_json()
+    data = found.to_json() | {"noise_plan": planned}
     words = [
         *found.verdict,
         *([] if noise is None else [str(noise)]),
@@ -161,13 +163,16 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
         return f"No plan for the noise of RSS-NB: {error}"
 
 
-def findings_table(found: Audit) -> Any:
-    """The verdict line by line."""
+def findings_table(found: Audit) -> Table:
+    """How many gradients are exposed, and how well the best known of the others is: by algorithm and listener."""
     from hocket.report.tables import Table
 
-    head = ("algorithm", "seen", "by", "coalition", "what it learns", "best known")
-    rows = tuple(one.row() for one in found.findings)
-    return Table(head, rows, caption="Per algorithm and kind of listener", numeric=frozenset({5}))
+    lines: dict[tuple[str, str], list[str]] = {}
+    for one in found.findings:
+        lines.setdefault((one.label, braced(one.coalition)), []).append(one.cell)
+    head = ("algorithm", "coalition", "by itself", "tapping all words", "and all noise")
+    rows = tuple((*who, *cells) for who, cells in lines.items())
+    return Table(head, rows, caption="Gradients of honest agents, and how closely the best known is known")
 
 
 def _written(found: Audit, path: Path, asking: str) -> str:

@@ -12,7 +12,7 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import RssNb
 from hocket.privacy.leakage import Leakage
 from hocket.privacy.topology import Exposure
-from hocket.privacy.wording import braced, named
+from hocket.privacy.wording import named
 from hocket.view import Threat
 
 LABELS = {
@@ -89,11 +89,15 @@ class Finding:
         done, total = self.searched
         return f"all {total:,} searched" if done == total else f"searched {done:,} of {total:,}"
 
-    def row(self) -> tuple[str, ...]:
-        """The line as cells: algorithm, threat, basis, coalition, words, uncertainty."""
-        who = braced(self.coalition) if self.coalition else "nobody inside"
-        least = "0" if self.least == 0 else f"±{self.least:.3g} (agent {self.weakest})"
-        return (self.label, self.threat, self.basis, who, self.words, least)
+    @property
+    def cell(self) -> str:
+        """The line in a few characters."""
+        groups = [("exact", self.exact), ("averaging", self.averaged), ("hidden", self.hidden)]
+        return ", ".join(f"{len(who)} {what}{self._known_to(who)}" for what, who in groups if who)
+
+    def _known_to(self, agents: tuple[int, ...]) -> str:
+        least = min(self.leakage.sd[j] for j in agents)
+        return f" ±{least:.2g}" if least else ""
 
     def to_json(self) -> dict[str, Any]:
         """The line in numbers."""

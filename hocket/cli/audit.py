@@ -10,7 +10,6 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
 from hocket.errors import BadConfig, BadInput
-from hocket.privacy.wording import braced
 
 if TYPE_CHECKING:
     from hocket.network import Network
@@ -165,6 +164,7 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
 
 def findings_table(found: Audit) -> Table:
     """How many gradients are exposed, and how well the best known of the others is: by algorithm and listener."""
+    from hocket.privacy.wording import braced
     from hocket.report.tables import Table
 
     lines: dict[tuple[str, str], list[str]] = {}
@@ -186,12 +186,13 @@ def _written(found: Audit, path: Path, asking: str) -> str:
     page = AuditPage(
         title=f"Audit of {network.name}",
         network=network,
-        verdict=found.verdict,
+        verdict=[*found.proved, *found.mending],
         guarantees=[guarantees(network, f) for f in range(1, min(found.colluders + 2, network.n - 2) + 1)],
         repair=found.repair,
         coalition=found.coalition or (),
         worst=found.findings[0].coalition if cut is None else cut.coalition,
         leakage=[one.leakage for one in found.findings],
+        tables=[findings_table(found)],
         statement=found.statement,
         command=shlex.join(["hocket", *sys.argv[1:]]),
         asking=asking,

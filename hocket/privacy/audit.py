@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.network import Network
+from hocket.privacy import verdict
 from hocket.privacy.findings import Finding, Option, finding, standard_options
 from hocket.privacy.honest import check_colluders, check_hiding
 from hocket.privacy.leakage import leakage
@@ -16,7 +17,7 @@ from hocket.privacy.measuring import Measurement, measure
 from hocket.privacy.planner import Link, Repair, TopologyPlan, plan_topology, repair
 from hocket.privacy.statement import statement
 from hocket.privacy.topology import Exposure, Guarantees, exposure, guarantees, refuse_without_theorem
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import braced
 from hocket.privacy.worst_case import worst_leakage
 from hocket.steps import Number, Power, Step, as_step
 from hocket.view import Threat
@@ -71,7 +72,27 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, ...]:
         """The answer in plain words, most important first."""
-        return (*_theorem_words(self), *_estimate_words(self), *_measured_words(self), *_mending_words(self))
+        return (*self.proved, *self.estimated, *self.attacked, *self.mending)
+
+    @property
+    def proved(self) -> tuple[str, ...]:
+        """What a theorem says."""
+        return tuple(verdict.proved(self))
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """What is estimated where no theorem says anything, against the coalition alone."""
+        return tuple(verdict.estimated(self))
+
+    @property
+    def attacked(self) -> tuple[str, ...]:
+        """What attacks made of the run."""
+        return tuple(f"In this run: {one}" for one in self.measured)
+
+    @property
+    def mending(self) -> tuple[str, ...]:
+        """What would help."""
+        return tuple(verdict.mending(self))
 
     def __str__(self) -> str:
         return "\n".join([*self.verdict, "", *self.statement])
@@ -233,74 +254,3 @@ def _repaired(network: Network, f: int, forbidden: Iterable[Link]) -> Repair | N
         return repair(network, f, forbidden=forbidden)
     except BadNetwork:
         return None
-
-
-def _theorem_words(self: Audit) -> list[str]:
-    covered = [one for one in self.findings if one.label == "FS"]
-    if not covered:
-        return []
-    against = (
-        f"any {counted(self.colluders, 'colluder')}"
-        if self.coalition is None
-        else f"coalition {braced(self.coalition)}"
-    )
-    if self.p2:
-        return [
-            f"Function sharing: against {against} P1 and P2 hold (Theorem 2), even with a tap on all words.",
-            "Only the sum over all honest agents is exposed, and what the model itself reveals.",
-        ]
-    why = (
-        f"the smallest degree is {self.guarantees.min_degree}, the vertex connectivity "
-        f"{self.guarantees.vertex_connectivity}, and both must exceed {self.colluders}"
-        if self.coalition is None
-        else "it cuts the honest agents apart"
-    )
-    lines = [f"Function sharing: against {against} P2 fails{'' if self.p1 else ' and so does P1'}: {why}."]
-    if self.exposed:
-        whom = "their neighbours, should these collude" if self.coalition is None else "it"
-        what = "objective" if len(self.exposed) == 1 else "objectives"
-        lines.append(f"Exposed exactly to {whom}: the {what} of {named(self.exposed)}.")
-    if self.exposure is not None:
-        lines.append(f"{str(self.exposure)[0].upper()}{str(self.exposure)[1:]}.")
-    return lines
-
-
-def _estimate_words(self: Audit) -> list[str]:
-    lines = []
-    for one in self.findings:
-        if one.threat != "coalition" or one.basis == "theorem":
-            continue
-        who = f"Coalition {braced(one.coalition)}"
-        if one.searched:
-            who = f"Worst is {braced(one.coalition)} ({one.searched_words})"
-        least = "" if one.least == 0 else f"; agent {one.weakest} is known best, to ±{one.least:.3g}"
-        lines.append(f"{one.label}: no theorem. {who}: {one.words}{least}.")
-    return lines
-
-
-def _measured_words(self: Audit) -> list[str]:
-    return [f"In this run: {one}" for one in self.measured]
-
-
-def _mending_words(self: Audit) -> list[str]:
-    lines = []
-    if not self.p2 and self.repair is not None and self.repair.added:
-        lines.append(f"To mend it for function sharing: {self.repair}.")
-    if not self.p2 and self.repair is None:
-        lines.append(
-            f"No links mend it for function sharing: plan for fewer than {counted(self.colluders, 'colluder')}."
-        )
-    averaged = [
-        one for one in self.findings if one.label == "RSS-NB" and one.threat == "coalition" and one.averaged
-    ]
-    anchored = [one for one in self.findings if one.label == "RSS-NB, anchored" and one.threat == "coalition"]
-    if averaged and anchored and anchored[0].least > 0:
-        lines.append(
-            f"To keep RSS-NB's noise from averaging out: give it an anchor; with half of it drawn once and kept, "
-            f"agent {anchored[0].weakest} is known to ±{anchored[0].least:.3g}, however long the run."
-        )
-    elif averaged:
-        lines.append(
-            "To keep RSS-NB's noise from averaging out: give it an anchor, RssNb(delta, anchor=0.5)."
-        )
-    return lines

@@ -42,10 +42,11 @@ _HOME = {
     "Run": "run",
     "View": "view",
     "solve": "solving",
+    "train": "learning",
     "Sweep": "sweeping",
     "sweep": "sweeping",
 }
-_PARTS = {"privacy", "theory"}
+_PARTS = {"learning", "privacy", "theory"}
 """Packages that are reached as attributes, `hk.theory.lemma1`."""
 __all__ = sorted([*_HOME, *_PARTS])
 __version__ = "0.1.0"

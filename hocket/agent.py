@@ -22,6 +22,20 @@ class Heard(Protocol):
         ...
 
 
+class Local(Protocol):
+    """What an agent does by itself between two exchanges, where that is more than one gradient step.
+
+    A model is trained like this: H steps of α_k/H along gradients of small batches. So α_k is the step of the whole
+    exchange, and noise scaled by α_k keeps its size beside what an agent learns in one, whatever H is.
+    """
+
+    def __call__(
+        self, v: Any, k: Any, *, step: Any, feasible: FeasibleSet, plus: Callable[[Any], Any] | None
+    ) -> Any:
+        """The next state, from the mixed one."""
+        ...
+
+
 @dataclass(frozen=True)
 class Agent:
     """One agent's own knowledge: its objective, its weights, its step sizes and its share of the noise."""
@@ -34,6 +48,8 @@ class Agent:
     shares: Mapping[str, Any]
     """This round's noise, by kind."""
     grad_at: str = "mixed"
+    local: Local | None = None
+    """Local steps in place of one gradient step; None for the paper's algorithms as printed."""
 
     def step(self, k: Any) -> Any:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
@@ -68,7 +84,9 @@ class Agent:
         return self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
 
     def descend(self, v: Any, k: Any, *, plus: Callable[[Any], Any] | None = None) -> Any:
-        """P_X(v − α_k ∇f_j(v)) [paper, line 9]; `plus` adds the gradient of a noise function."""
+        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps; `plus` adds the gradient of a noise function."""
+        if self.local is not None:
+            return self.local(v, k, step=self.step(k), feasible=self.feasible, plus=plus)
         gradient = self.gradient(v)
         if plus is not None:
             gradient = gradient + plus(v)

@@ -6,9 +6,16 @@
     │   ├── BadProblem          objectives, data, feasible set or start
     │   │   └── NoData          no data folder was named, and nothing was downloaded before
     │   ├── BadAlgorithm        noise level, family or an agent it cannot protect
-    │   └── BadConfig           a configuration file or command-line value
+    │   ├── BadConfig           a configuration file or command-line value
+    │   ├── BadIdentity         a member's key, certificate or passphrase
+    │   └── BadPlan             a federation's cards, plan or signatures
+    │       └── UnsafePlan      a plan under which insiders would learn too much
     ├── NoTheorem               a guarantee was asked for whose assumptions do not hold
     ├── NotRecorded             the run did not keep what is asked of it
+    ├── LinkError               a link cannot be opened, or what came over it cannot be trusted
+    │   ├── BadFrame            bytes that are no message of this protocol and plan
+    │   └── BadHandshake        noise keys that were not agreed with whom the plan names
+    ├── JournalError            a member's record on disk cannot be used or written
     └── RunStopped              a run ended before its last round; what was reached is kept
         ├── Diverged            a state or an objective is no longer finite
         └── Interrupted         somebody pressed Ctrl-C
@@ -50,12 +57,40 @@ class BadConfig(BadInput):
     """A configuration file or a command-line value cannot be read."""
 
 
+class BadIdentity(BadInput):
+    """A member's key, certificate or passphrase cannot be used."""
+
+
+class BadPlan(BadInput):
+    """A federation's cards, plan or signatures do not fit together."""
+
+
+class UnsafePlan(BadPlan):
+    """A plan under which insiders would learn more than was asked for."""
+
+
 class NoTheorem(HocketError):
     """A guarantee was asked for whose assumptions do not hold."""
 
 
 class NotRecorded(HocketError):
     """The run did not keep what is asked of it."""
+
+
+class LinkError(HocketError):
+    """A link cannot be opened, or what came over it cannot be read or trusted."""
+
+
+class BadFrame(LinkError):
+    """Bytes that are no message of this protocol and plan."""
+
+
+class BadHandshake(LinkError):
+    """Noise keys that were not agreed with whom the plan names."""
+
+
+class JournalError(HocketError):
+    """A member's record on disk cannot be used or written."""
 
 
 class RunStopped(HocketError):

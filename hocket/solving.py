@@ -79,7 +79,7 @@ def solve(
             recorder=recorder,
             progress=progress,
         )
-        run = _report(job, sim, recorder, tolerance)
+        run = report(job, sim, recorder, tolerance)
     if run.outcome.ending is Ending.DIVERGED:
         raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
     return run
@@ -102,7 +102,7 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
 
 
-def _report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None) -> Run:
+def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None = None) -> Run:
     """Everything a run is asked for afterwards, as NumPy."""
     x = np.asarray(x_of(sim.carry.state))
     inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hocket.engines.measuring import Measures
+from hocket.engines.measuring import measures_kind
 from hocket.engines.prepare import fingerprint
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
@@ -49,7 +49,7 @@ class Checkpoint:
         arrays["fingerprint"] = np.array(_fingerprint(sim))
         arrays["steps"] = _some_steps(sim.job, sim.done)
         arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)
-        for name in Measures._fields:
+        for name in measures_kind(sim.compiled.program)._fields:
             arrays[f"history/{name}"] = np.array([getattr(measured, name) for _, measured in sim.history])
         write_arrays(self.path, arrays)
         self.last = time.monotonic()
@@ -76,8 +76,9 @@ class Checkpoint:
                 "folder, or delete it to start afresh"
             )
         sim.carry = jax.tree.unflatten(structure, stored)
+        kind = measures_kind(sim.compiled.program)
         rows = [
-            Measures(*(arrays[f"history/{name}"][i] for name in Measures._fields))
+            kind(*(arrays[f"history/{name}"][i] for name in kind._fields))
             for i in range(len(arrays["round"]))
         ]
         sim.history = list(zip(arrays["round"].tolist(), rows, strict=True))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -26,14 +28,39 @@ class Measures(NamedTuple):
     finite: Any
     """For every agent: are its state and its objective there still finite?"""
 
+    @property
+    def shown(self) -> dict[str, float]:
+        """What a progress bar says."""
+        return {"gap": float(self.gap), "disagreement": float(self.disagreement)}
 
-def measure(program: Program, carry: Carry, steps: Steps) -> Measures:
-    """Gap, disagreement and noise as they stand before round k."""
+
+class Gauge(eqx.Module):
+    """Measures something else than the gap: how well models do, say.
+
+    Its measures are a named tuple with the fields of `Measures` and its own, and with `shown`.
+    """
+
+    kind: ClassVar[type]
+
+    @abstractmethod
+    def __call__(self, program: Program, carry: Carry, steps: Steps) -> Any:
+        """What is measured as the run stands before round k; traced."""
+
+
+def measures_kind(program: Program) -> Any:
+    """The named tuple in which a run's measurements come."""
+    return Measures if program.gauge is None else program.gauge.kind
+
+
+def measure(program: Program, carry: Carry, steps: Steps) -> Any:
+    """Gap, disagreement and noise as they stand before round k, or what the program's own gauge reads."""
+    if program.gauge is not None:
+        return program.gauge(program, carry, steps)
     x = x_of(carry.state)
     mean = x.mean(axis=0)
     distance = jnp.linalg.norm(x - mean, axis=1)
     watched = x if program.measures_all else x[jax.lax.top_k(distance, FARTHEST)[1]]
-    rms, largest = _noise_size(program, carry, steps)
+    rms, largest = noise_size(program, carry, steps)
     totals, loss = jax.vmap(program.total)(watched), program.total(mean)
     return Measures(
         gap=totals.max() - program.best,
@@ -51,7 +78,7 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Measures:
     )
 
 
-def no_measures(program: Program, carry: Carry, steps: Steps) -> Measures:
+def no_measures(program: Program, carry: Carry, steps: Steps) -> Any:
     """Zeros in the shape of measurements, for rounds that are not measured."""
     shapes = jax.eval_shape(measure, program, carry, steps)
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -65,7 +92,7 @@ def _values(problem: Problem, x: Any) -> Any:
     return out
 
 
-def _noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
+def noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
     """Root mean square per coordinate, and largest norm, of what hides the agents in this round."""
     if not program.draws:
         return jnp.zeros((), program.dtype), jnp.zeros((), program.dtype)

@@ -14,6 +14,7 @@ import numpy as np
 
 from hocket import threefry
 from hocket.algorithm import Algorithm
+from hocket.engines.measuring import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
 from hocket.job import Job
@@ -28,16 +29,26 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """Where Python keeps a function, as it prints it."""
 
 
-def prepare(job: Job, algorithm: Algorithm, *, averaging: bool) -> Program:
-    """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with."""
+def prepare(
+    job: Job,
+    algorithm: Algorithm,
+    *,
+    averaging: bool,
+    judge: Problem | None = None,
+    gauge: Gauge | None = None,
+) -> Program:
+    """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with.
+
+    With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*.
+    """
     draws = dict(algorithm.draws(job.plan))
     _check_counters(draws, job.own_network)
-    best = job.problem.best
+    best = job.problem.best if judge is None else None
     program = Program(
         algorithm=_numbers_only(algorithm),
         problem=job.own_problem,
-        pooled=job.problem.pooled(),
-        agents=job.problem.n,
+        pooled=job.problem.pooled() if judge is None else judge,
+        agents=job.problem.n if judge is None else 1,
         wiring=wire(job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())),
         draws=draws,
         key=threefry.seed_key(job.seed),
@@ -45,6 +56,7 @@ def prepare(job: Job, algorithm: Algorithm, *, averaging: bool) -> Program:
         grad_at=job.grad_at,
         dtype=job.dtype,
         averaging=averaging,
+        gauge=gauge,
     )
     return _compiled_set(on_device(program, job.dtype), job.own_problem.feasible)
 

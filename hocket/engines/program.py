@@ -47,6 +47,8 @@ class Program(eqx.Module):
     averaging: bool = eqx.field(static=True)
     lanes: int = eqx.field(static=True, default=1)
     """Runs played side by side; their noise shares the cache."""
+    gauge: Any = None
+    """What is measured at recorded rounds (`hocket.engines.measuring.Gauge`); None for the gap and its company."""
 
     @property
     def block(self) -> int:

@@ -10,7 +10,7 @@ PATIENCE = 2.0
 
 
 class Bar:
-    """Progress over rounds with gap and disagreement; silent for runs under two seconds or without a terminal."""
+    """Progress over rounds with what was last measured; silent for runs under two seconds or without a terminal."""
 
     def __init__(self, rounds: int, *, show: bool | None, start: int = 0):
         self.rounds = rounds
@@ -25,12 +25,13 @@ class Bar:
         if self.show:
             self._console().print(text)
 
-    def update(self, done: int, *, gap: float, disagreement: float) -> None:
-        """Show how far the run is."""
+    def update(self, done: int, **measured: float) -> None:
+        """Show how far the run is, and how it is going."""
         if not self.show or time.monotonic() - self.began < PATIENCE:
             return
         bar = self._bar or self._open()
-        bar.update(self._task, completed=done, gap=f"{gap:.3g}", apart=f"{disagreement:.3g}")
+        said = "  ".join(f"{name} {value:.3g}" for name, value in measured.items())
+        bar.update(self._task, completed=done, said=said)
 
     def close(self) -> None:
         """Leave the terminal as it was."""
@@ -45,13 +46,13 @@ class Bar:
             TextColumn("rounds"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("gap {task.fields[gap]}  disagreement {task.fields[apart]}"),
+            TextColumn("{task.fields[said]}"),
             TimeRemainingColumn(),
             console=self._console(),
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task("rounds", total=self.rounds, completed=self.start, gap="–", apart="–")
+        self._task = self._bar.add_task("rounds", total=self.rounds, completed=self.start, said="")
         return self._bar
 
     def _console(self) -> Any:

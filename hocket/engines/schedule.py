@@ -49,13 +49,24 @@ class Leg(NamedTuple):
 class Pace:
     """Cuts a run into calls that take about half a second each, learning the speed as it goes."""
 
-    def __init__(self, rounds: int, *, numbers: int, done: int, measured: bool, singly: bool = False):
-        marks = recorded_rounds(rounds, most=MOST if numbers <= LARGE else FEW)
+    def __init__(
+        self,
+        rounds: int,
+        *,
+        numbers: int,
+        done: int,
+        measured: bool,
+        singly: bool = False,
+        marks: np.ndarray | None = None,
+    ):
+        # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.
+        self.quota = 64 if marks is None else 1
+        if marks is None:
+            marks = recorded_rounds(rounds, most=MOST if numbers <= LARGE else FEW)
         self.marks = marks[marks > done] if measured else marks[marks >= done]
         self.rounds = rounds
         self.most = 1 if singly else STOPS
         """Measurements in one call: one where a measurement may end the run, so that it ends right there."""
-        self.quota = 64
 
     @property
     def finished(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from hocket.algorithm import x_of
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled
-from hocket.engines.measuring import Measures
+from hocket.engines.measuring import Measures, measures_kind
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.progress import Bar
 from hocket.engines.recording import Recorder
@@ -67,8 +67,11 @@ class Simulation:
     def table(self) -> dict[str, np.ndarray]:
         """All measurements, a column each."""
         columns = {"round": np.array([k for k, _ in self.history])}
-        for name in ("gap", "loss", "disagreement", "noise_rms", "noise_max"):
-            columns[name] = np.array([float(getattr(measured, name)) for _, measured in self.history])
+        for name in measures_kind(self.compiled.program)._fields:
+            if name != "finite":
+                columns[name] = np.array(
+                    [np.asarray(getattr(measured, name), np.float64) for _, measured in self.history]
+                )
         return columns
 
 
@@ -80,8 +83,12 @@ def simulate(
     checkpoint: Checkpoint | None = None,
     recorder: Recorder | None = None,
     progress: bool | None = None,
+    marks: np.ndarray | None = None,
 ) -> Simulation:
-    """Play a run to its end, to convergence, or to the first state or objective that is not finite."""
+    """Play a run to its end, to convergence, or to the first state or objective that is not finite.
+
+    It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis.
+    """
     compiled, steps = Compiled(program), step_table(job, 0)
     carry = compiled.begin(jnp.asarray(job.first_states, job.dtype), steps)
     sim = Simulation(compiled, job, carry, steps)
@@ -91,7 +98,7 @@ def simulate(
     if recorder is not None:
         bar.say(recorder.announcement)
     try:
-        _play(sim, tolerance, checkpoint, recorder, bar)
+        _play(sim, tolerance, checkpoint, recorder, bar, marks)
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.save(sim)
@@ -118,6 +125,7 @@ def _play(
     checkpoint: Checkpoint | None,
     recorder: Recorder | None,
     bar: Bar,
+    marks: np.ndarray | None,
 ) -> None:
     pace = Pace(
         sim.rounds,
@@ -125,6 +133,7 @@ def _play(
         done=sim.done,
         measured=bool(sim.history),
         singly=tolerance is not None,
+        marks=marks,
     )
     while not pace.finished:
         before, began = sim.carry, time.monotonic()
@@ -133,12 +142,12 @@ def _play(
         measures = _advance(sim, leg, recorder)
         sim.history += [(int(k), _row(measures, i)) for i, k in enumerate(leg.measured)]
         sound = measures.finite.all(axis=1)
-        if not sound.all():
-            sim.broken = _find_break(sim, before, int(leg.measured[~sound][0]))
+        if not (sound.all() and _states_finite(sim)):
+            sim.broken = _find_break(sim, before, int([*leg.measured[~sound], leg.last][0]))
             _forget_what_followed(sim)
             return
         if leg.wanted:
-            bar.update(sim.done, gap=sim.gap, disagreement=float(measures.disagreement[-1]))
+            bar.update(sim.done, **sim.history[-1][1].shown)
             if tolerance is not None and sim.gap <= tolerance:
                 return
         pace.learn(time.monotonic() - began)
@@ -172,7 +181,12 @@ def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures
 
 
 def _row(measures: Measures, i: int) -> Measures:
-    return Measures(*(leaf[i] for leaf in measures))
+    return type(measures)(*(leaf[i] for leaf in measures))
+
+
+def _states_finite(sim: Simulation) -> bool:
+    """Whether a leg ended well, measured there or not: the next one must start from sound states."""
+    return bool(np.isfinite(np.asarray(x_of(sim.carry.state))).all())
 
 
 def _find_break(sim: Simulation, good: Carry, high: int) -> Break:

@@ -39,6 +39,10 @@ class Objective(eqx.Module):
         """∇f_j(x), by differentiating `value` unless a subclass knows better."""
         return jax.grad(self.value)(x, data)
 
+    def local(self, data: PyTree) -> Any:
+        """How an agent with these data descends by itself (`hocket.agent.Local`); None for one gradient step."""
+        return None
+
     def prepared(self, data: PyTree, dim: int, name: Name) -> PyTree:
         """The data checked, and in the form that `value` expects; errors call agents by `name`."""
         return data

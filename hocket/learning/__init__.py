@@ -1,0 +1,41 @@
+"""Learning: train any JAX model across agents, with any of the algorithms.
+
+from hocket import learning
+
+data = learning.load("mnist", "my-data")
+run = hk.train(learning.mlp(), learning.equal_shards(data.train, 5), hk.Network.cycle(5), hk.RssNb(1.0),
+               test=data.test, epochs=20)
+"""
+
+from hocket.learning.alone import Alone
+from hocket.learning.data import Dataset, Split, digits, load, mnist, reuters
+from hocket.learning.judging import evaluate
+from hocket.learning.models import Model, as_model, cnn, logistic_regression, mlp
+from hocket.learning.private import DpSgd
+from hocket.learning.shards import Shards, dirichlet_shards, equal_shards, label_shards, own_shards
+from hocket.learning.signal import gradient_rms
+from hocket.learning.training import train
+
+__all__ = [
+    "Alone",
+    "Dataset",
+    "DpSgd",
+    "Model",
+    "Shards",
+    "Split",
+    "as_model",
+    "cnn",
+    "digits",
+    "dirichlet_shards",
+    "equal_shards",
+    "evaluate",
+    "gradient_rms",
+    "label_shards",
+    "load",
+    "logistic_regression",
+    "mlp",
+    "mnist",
+    "own_shards",
+    "reuters",
+    "train",
+]

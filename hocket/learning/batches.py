@@ -1,0 +1,79 @@
+"""What agents hold, and which samples of it make the next batches.
+
+Both ways of drawing need no memory: the samples of a step follow from the public seed, the agent and the step's number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int, Shaped
+
+from hocket import threefry
+from hocket.learning.data.dataset import Dataset
+from hocket.learning.shuffle import shuffled
+
+SHUFFLE, SUBSET = 16, 17
+"""Names of the random streams; those of the algorithms' noise have smaller numbers."""
+
+Key = tuple[Any, Any]
+Rows = Int[Any, "steps batch"]
+
+
+class Shard(NamedTuple):
+    """All agents' samples, padded to the longest shard and stacked; inside compiled code, one agent's."""
+
+    inputs: Shaped[Any, "*agents samples ..."]
+    labels: Int[Any, "*agents samples"]
+    count: Int[Any, "*agents"]
+    """Samples that are not padding; padding is never drawn."""
+    agent: Int[Any, "*agents"]
+    """Whose samples they are. It decides how they are drawn, even where somebody else holds them."""
+
+
+def stacked_shards(parts: Sequence[Dataset]) -> Shard:
+    """All agents' data in one stack."""
+    longest = max(len(part) for part in parts)
+
+    def padded(rows: np.ndarray) -> np.ndarray:
+        return np.concatenate([rows, np.repeat(rows[:1], longest - len(rows), axis=0)])
+
+    return Shard(
+        np.stack([padded(part.inputs) for part in parts]),
+        np.stack([padded(part.labels) for part in parts]),
+        np.array([len(part) for part in parts], np.int32),
+        np.arange(len(parts), dtype=np.int32),
+    )
+
+
+def epochs(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
+    """Batches of the steps from `first` on: every sample once per epoch, each epoch in an order of its own.
+
+    One stream of samples, epoch after epoch: a batch may end one and begin the next.
+    """
+    drawn = jnp.asarray(first, np.uint32) * np.uint32(batch) + jnp.arange(steps * batch, dtype=np.uint32)
+    count = jnp.asarray(shard.count, np.uint32)
+    rows = shuffled(threefry.derive(key, SHUFFLE), shard.agent, drawn // count, drawn % count, count)
+    return rows.reshape(steps, batch)
+
+
+def subsets(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
+    """Batches of the steps from `first` on: each a subset drawn afresh, all subsets equally likely.
+
+    What accounts of differential privacy assume. An epoch misses some samples and meets others twice.
+    """
+    stream = threefry.derive(key, SUBSET)
+    agent = jnp.asarray(shard.agent, np.uint32)[None]
+    own = threefry.words((stream[0][None], stream[1][None]), jnp.zeros(1, np.uint32), agent)
+    samples = jnp.arange(len(shard.labels), dtype=np.uint32)
+
+    def one(step: Any) -> Any:
+        words, _ = threefry.words((own[0], own[1]), step[None], samples)
+        lots = jnp.where(samples < shard.count, (words >> np.uint32(1)).astype(np.int32), -1)
+        return jax.lax.top_k(lots, batch)[1]
+
+    return jax.lax.map(one, jnp.asarray(first, np.uint32) + jnp.arange(steps, dtype=np.uint32))

@@ -1,0 +1,57 @@
+"""Labelled samples, and their division into what is learnt from and what is held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Int, Shaped
+
+from hocket.errors import BadProblem
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Inputs and labels, a row per sample.
+
+    Inputs stay as small as they came, images as bytes and binary words as booleans; models turn them into numbers.
+    """
+
+    name: str
+    inputs: Shaped[np.ndarray, "samples ..."]
+    labels: Int[np.ndarray, " samples"]
+    classes: int
+    """Labels are 0 … classes − 1."""
+
+    def __post_init__(self) -> None:
+        if len(self.inputs) != len(self.labels):
+            raise BadProblem(
+                f"{self.name} has {len(self.inputs)} inputs and {len(self.labels)} labels; give one label each"
+            )
+        if np.ndim(self.labels) != 1 or not np.issubdtype(self.labels.dtype, np.integer):
+            raise BadProblem(
+                f"the labels of {self.name} are {self.labels.dtype} of shape {self.labels.shape}; "
+                "give one whole number per sample"
+            )
+        for sample in np.flatnonzero((self.labels < 0) | (self.labels >= self.classes))[:1]:
+            raise BadProblem(
+                f"sample {sample} of {self.name} has label {self.labels[sample]}; labels must lie between 0 and "
+                f"{self.classes - 1}: correct it, or state more classes"
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: Int[np.ndarray, " rows"], name: str | None = None) -> Dataset:
+        """These samples only."""
+        return Dataset(name or self.name, self.inputs[rows], self.labels[rows], self.classes)
+
+
+class Split(NamedTuple):
+    """What is learnt from, and what models are judged on."""
+
+    train: Dataset
+    test: Dataset
+    remark: str = ""
+    """What a reader should know about the data: where they come from, what was left out."""

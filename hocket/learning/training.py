@@ -1,0 +1,198 @@
+"""`train`: one model, many agents, one network, one algorithm, one run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+
+from hocket import threefry
+from hocket.algorithm import Algorithm
+from hocket.algorithms import PrivateDgd
+from hocket.engines.checkpoint import Checkpoint
+from hocket.engines.prepare import prepare
+from hocket.engines.recording import Recorder
+from hocket.engines.simulator import simulate
+from hocket.errors import BadAlgorithm, BadInput, Diverged
+from hocket.job import Job, check_seed
+from hocket.learning.batches import stacked_shards
+from hocket.learning.clipping import Clipping
+from hocket.learning.data.dataset import Dataset
+from hocket.learning.exchanges import PerExchange, Timetable
+from hocket.learning.judging import Accuracy, judge
+from hocket.learning.minibatches import Minibatches
+from hocket.learning.models import Model, as_model
+from hocket.learning.private import DpSgd
+from hocket.learning.shards import Shards, own_shards
+from hocket.network import Network
+from hocket.problem import Problem
+from hocket.run import Ending, Run
+from hocket.sets import Everywhere, FeasibleSet
+from hocket.solving import report
+from hocket.steps import Step, as_step
+from hocket.theorems import Claim
+
+UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
+
+
+def train(
+    model: Any,
+    shards: Shards | Sequence[Dataset],
+    network: Network | list[Network],
+    algorithm: Algorithm,
+    *,
+    test: Dataset,
+    epochs: float = 20,
+    step: Step | float | Callable[[int], float] = 0.1,
+    local_steps: int = 40,
+    batch: int = 32,
+    momentum: float = 0.0,
+    feasible: FeasibleSet | None = None,
+    private: DpSgd | None = None,
+    seed: int = 0,
+    start: Any = None,
+    every: int = 1,
+    keep: Literal["metrics", "path", "transcript"] = "metrics",
+    checkpoint: str | Path | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Train a model together: every agent on its own shard, speaking with its neighbours every `local_steps` steps.
+
+    `step` is the size of one local step, by exchange; noise levels are per local step too. `feasible` keeps the
+    parameters in a set, a `Ball` say; `private` trains with differential privacy. Every so many epochs (`every`) all
+    agents' models and their mean are judged on `test`: see `epoch`, `accuracy`, `mean_accuracy` and `loss` in
+    `run.history`. `checkpoint` names a folder in which the run keeps its state; the same call later goes on from there.
+    Runs of the same model object share one compilation.
+    """
+    check_seed(seed)
+    model = as_model(model)
+    shards = shards if isinstance(shards, Shards) else own_shards(shards)
+    timetable = Timetable(sum(shards.counts), len(shards), batch, local_steps, epochs)
+    _check(model, shards, test, algorithm, momentum, keep, checkpoint)
+    objective = Minibatches(
+        model,
+        threefry.seed_key(seed),
+        local_steps,
+        batch,
+        float(momentum),
+        _clipping(private, shards, timetable),
+    )
+    job = Job.asked(
+        Problem(objective, stacked_shards(shards.parts), feasible=feasible or Everywhere(), dim=model.dim),
+        network,
+        algorithm,
+        step=PerExchange(as_step(step), local_steps),
+        rounds=timetable.rounds,
+        seed=seed,
+        start=model.start if start is None else start,
+        dtype=np.float32,
+    )
+    folder = Path(checkpoint) if checkpoint is not None else None
+    with jax.enable_x64(False):
+        program = prepare(
+            job,
+            algorithm.effective(),
+            averaging=False,
+            judge=judge(model, test),
+            gauge=Accuracy(np.asarray(timetable.passes)),
+        )
+        recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
+        sim = simulate(
+            program,
+            job,
+            checkpoint=Checkpoint(folder) if folder else None,
+            recorder=recorder,
+            progress=progress,
+            marks=timetable.marks(every),
+        )
+        run = _described(report(job, sim, recorder), model, shards, timetable, private, objective)
+    if run.outcome.ending is Ending.DIVERGED:
+        raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
+    return run
+
+
+def _check(
+    model: Model,
+    shards: Shards,
+    test: Dataset,
+    algorithm: Algorithm,
+    momentum: float,
+    keep: str,
+    checkpoint: Any,
+) -> None:
+    for part in (*shards.parts, test):
+        model.check(part.inputs, part.classes)
+    if not len(test):
+        raise BadInput("the test data are empty; hold some samples out to judge models by")
+    if not 0 <= momentum < 1:
+        raise BadInput(f"momentum = {momentum}; it must lie between 0, for none, and 1")
+    if keep not in ("metrics", "path", "transcript"):
+        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
+    if keep != "metrics" and checkpoint is not None:
+        raise BadInput(
+            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
+        )
+    if isinstance(algorithm, PrivateDgd):
+        raise BadAlgorithm(
+            "PrivateDgd takes one exact gradient per exchange; to train with differential privacy use Dgd() and "
+            "private=DpSgd(epsilon)"
+        )
+
+
+def _clipping(private: DpSgd | None, shards: Shards, timetable: Timetable) -> Clipping | None:
+    if private is None:
+        return None
+    steps = timetable.rounds * timetable.local_steps
+    sigma = private.sigma(samples=min(shards.counts), batch=timetable.batch, steps=steps)
+    return Clipping(np.asarray(private.clip), np.asarray(sigma))
+
+
+def _described(
+    run: Run,
+    model: Model,
+    shards: Shards,
+    timetable: Timetable,
+    private: DpSgd | None,
+    objective: Minibatches,
+) -> Run:
+    """The run with what only learning knows about it."""
+    steps, outcome = timetable.local_steps, run.outcome
+    remarks = [f"{steps} local steps between exchanges, {shards.how}", *run.remarks]
+    if run.noise.rms:
+        remarks.append(
+            f"noise of {run.noise.rms:.3g} per coordinate and local step, {steps} times that per exchange; at equal "
+            f"numbers of gradient steps, √{steps} = {math.sqrt(steps):.3g} times would leak as much to averaging as an "
+            "exchange after every step"
+        )
+    if private is not None and objective.clipping is not None:
+        remarks.append(
+            f"({private.epsilon:g}, {private.failure:g})-differential privacy for one sample replaced: gradients "
+            f"clipped to {private.clip:g}, normal noise of σ = {float(objective.clipping.sigma):.4g} on the sum of "
+            f"{timetable.batch}, {timetable.rounds * steps} steps"
+        )
+    if outcome.ending is Ending.DIVERGED:
+        detail = f"in epoch {timetable.epoch_of(outcome.round)}, {outcome.detail}"
+        outcome = replace(outcome, detail=detail)
+    learning = {
+        "model": model.name,
+        "parameters": model.dim,
+        "shards": shards.how,
+        "samples": shards.counts,
+        "epochs": timetable.epochs,
+        "local_steps": steps,
+        "batch": timetable.batch,
+        "momentum": objective.momentum,
+        "private": None if private is None else vars(private),
+    }
+    return replace(
+        run,
+        claim=Claim(None, UNCOVERED, ()),
+        outcome=outcome,
+        remarks=tuple(remarks),
+        settings=run.settings | {"learning": learning},
+    )

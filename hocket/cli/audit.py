@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.errors import BadConfig, BadInput
+from hocket.errors import BadAlgorithm, BadConfig
 
 if TYPE_CHECKING:
     from hocket.network import Network
     from hocket.privacy import Audit, NoisePlan
     from hocket.report.tables import Table
     from hocket.run import Run
+
+
+STEP = "1,20,0.75"
 
 
 def audit(
@@ -33,7 +36,8 @@ def audit(
     weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
     rounds: Annotated[int | None, Parameter(help="Rounds planned; 1000 by default.")] = None,
     sigma: Annotated[float, Parameter(help="Standard deviation of one draw per coordinate.")] = 1.0,
-    step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = "1,20,0.75",
+    step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = STEP,
+    runs: Annotated[int, Parameter(help="Runs on the same data, with anchors kept.")] = 1,
     wanted_sd: Annotated[
         float | None, Parameter(help="Plan RSS-NB's noise so that no gradient is known better than this.")
     ] = None,
@@ -51,27 +55,38 @@ def audit(
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
     network, recorded = _network(weights, **source)
-    members = None if coalition is None else _agents(coalition)
-    links = [] if forbid is None else [_link(word) for word in forbid.split(",")]
-    plan: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step)}
+    if colluders is None and coalition is None:
+        raise BadConfig(
+            "an audit is against somebody: name --colluders, a number, or --coalition, who they are"
+        )
+    if recorded is not None and wanted_sd is not None:
+        raise BadConfig("--wanted-sd plans a run to come; leave --run away and name the topology")
+    plan: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step), "runs": runs}
     found = judge(
         network,
         colluders=colluders,
-        coalition=members,
+        coalition=None if coalition is None else _agents(coalition),
         run=recorded,
         algorithm=algorithm,
         sigma=sigma,
-        forbidden=links,
+        forbidden=[] if forbid is None else [_link(word) for word in forbid.split(",")],
         watch=lambda asked: track(asked, "Estimating", console=aside(), transient=True),
         **plan,
     )
     noise = None if wanted_sd is None else _noise(found, wanted_sd, plan)
-    asked = shlex.join(
-        ["hocket", "audit", *(f"--{key}={value}" for key, value in source.items()), "--coalition"]
-    )
-    written = [] if html is None else [_written(found, html, asked)]
     planned = noise if noise is None or isinstance(noise, str) else noise.to_json()
-    data = found.to_json() | {"noise_plan": planned}
+    data, written = found.to_json() | {"noise_plan": planned}, []
+    if html is not None:
+        other = {
+            "weights": (weights, "paper"),
+            "sigma": (sigma, 1.0),
+            "step": (step, STEP),
+            "runs": (runs, 1),
+        }
+        changed = {key: value for key, (value, usual) in other.items() if value != usual}
+        asked = source | {"algorithm": algorithm, "rounds": rounds} | changed
+        data |= {"page": str(_write(found, html, asked, forbid))}
+        written = [f"Page: {html}"]
     words = [
         *found.verdict,
         *([] if noise is None else [str(noise)]),
@@ -79,7 +94,7 @@ def audit(
         findings_table(found),
         *found.statement,
     ]
-    return Answer(data | ({} if html is None else {"page": str(html)}), [*words, *written])
+    return Answer(data, [*words, *written])
 
 
 def _network(
@@ -111,8 +126,13 @@ def _recorded(folder: Path) -> Run:
     import dataclasses
 
     from hocket.config import reopen_folder
+    from hocket.config.folder import CONFIG
     from hocket.run import Run
 
+    if not (folder / CONFIG).is_file():
+        raise BadConfig(
+            f"{folder} is no folder of a run: it has no {CONFIG}; name one that `hocket solve` wrote"
+        )
     asked = reopen_folder(folder).build()
     return dataclasses.replace(
         Run.load(folder), problem=asked["problem"], algorithm=asked["algorithm"], step=asked["step"]
@@ -153,12 +173,10 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
     from hocket.privacy.audit import ROUNDS
 
     worst = next((one for one in found.findings if one.label.startswith("RSS-NB")), found.findings[0])
-    if plan["step"] is None:
-        raise BadConfig("--wanted-sd plans a run to come; leave --run away and name the topology")
-    rounds = plan["rounds"] or ROUNDS
+    plan = plan | {"rounds": ROUNDS if plan["rounds"] is None else plan["rounds"]}
     try:
-        return plan_noise(found.network, wanted, coalition=worst.coalition, rounds=rounds, step=plan["step"])
-    except BadInput as error:
+        return plan_noise(found.network, wanted, coalition=worst.coalition, **plan)
+    except BadAlgorithm as error:
         return f"No plan for the noise of RSS-NB: {error}"
 
 
@@ -175,14 +193,18 @@ def findings_table(found: Audit) -> Table:
     return Table(head, rows, caption="Gradients of honest agents, and how closely the best known is known")
 
 
-def _written(found: Audit, path: Path, asking: str) -> str:
-    """Write the page; returns what to say of it."""
-    import sys
-
+def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) -> Path:
+    """Write the page; `asked` is what an audit of another coalition has in common with this one."""
     from hocket.privacy import guarantees
     from hocket.report.audit_page import AuditPage, audit_page
 
     network, cut = found.network, found.guarantees.smallest_cut
+    words = ["hocket", "audit"]
+    for name, value in asked.items():
+        words += [] if value is None else [f"--{name}", str(value)]
+    against = ["--colluders", str(found.colluders)]
+    if found.coalition is not None:
+        against = ["--coalition", ",".join(map(str, found.coalition))]
     page = AuditPage(
         title=f"Audit of {network.name}",
         network=network,
@@ -194,9 +216,11 @@ def _written(found: Audit, path: Path, asking: str) -> str:
         leakage=[one.leakage for one in found.findings],
         tables=[findings_table(found)],
         statement=found.statement,
-        command=shlex.join(["hocket", *sys.argv[1:]]),
-        asking=asking,
+        command=shlex.join(
+            [*words, *against, *(["--forbid", forbid] if forbid else []), "--html", str(path)]
+        ),
+        asking=shlex.join([*words, "--coalition"]),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(audit_page(page), encoding="utf-8")
-    return f"Page: {path}"
+    return path

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from hocket.algorithm import Algorithm
-from hocket.algorithms import RssNb
-from hocket.privacy.leakage import Leakage
-from hocket.privacy.topology import Exposure
+from hocket.algorithms import IndependentNoise, RssNb
+from hocket.network import Network
+from hocket.privacy.leakage import Leakage, leakage
+from hocket.privacy.topology import Exposure, exposure
 from hocket.privacy.wording import named
+from hocket.privacy.worst_case import worst_leakage
 from hocket.view import Threat
 
 LABELS = {
@@ -22,6 +22,10 @@ LABELS = {
     "dgd": "DGD",
     "independent": "independent noise",
 }
+
+
+SOON = 3
+"""Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class Option:
         if isinstance(self.algorithm, RssNb):
             return self.algorithm.anchor > 0
         return self.anchor_sigma > 0
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether knowing all pairwise noise is knowing all noise."""
+        return not (self.algorithm == "independent" or isinstance(self.algorithm, IndependentNoise))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,14 +124,38 @@ class Finding:
         }
 
 
-def finding(
-    option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None = None
+def find(
+    network: Network,
+    option: Option,
+    *,
+    colluders: int,
+    coalition: tuple[int, ...] | None,
+    searched: tuple[int, int] | None,
+    covered: bool,
+    threat: Threat,
+    rounds: int,
+    **plan: Any,
+) -> Finding:
+    """One line of a verdict: about the coalition named, or about the worst of its size that can be found.
+    `covered` says that Theorem 2 has a word on it; `searched` how far an earlier search went for this coalition.
+    """
+    plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": threat}
+    plan["rounds"] = min(rounds, SOON) if threat == "states+noise" and option.pairwise else rounds
+    if coalition is None:
+        worst = worst_leakage(network, option.algorithm, colluders, **plan)
+        found, searched = worst.leakage, (worst.searched, worst.total)
+    else:
+        found = leakage(network, option.algorithm, coalition=coalition, **plan)
+    return _finding(option, found, exposure(network, found.coalition) if covered else None, searched)
+
+
+def _finding(
+    option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None
 ) -> Finding:
     """What a leakage means; `exposure` is Theorem 2's word where it applies."""
     label = LABELS[found.algorithm] + (", anchored" if option.anchored else "")
-    exact = found.exact if exposure is None else tuple(sorted({*exposure.surrounded}))
+    exact = found.exact if exposure is None else exposure.surrounded
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
-    sd = found.sd[list(found.honest)]
     return Finding(
         option=option,
         label=label,
@@ -134,7 +167,7 @@ def finding(
         averaged=averaged,
         hidden=tuple(j for j in found.honest if j not in {*exact, *averaged}),
         leakage=found,
-        least=float(np.min(sd)),
+        least=float(found.sd[list(found.honest)].min()),
     )
 
 

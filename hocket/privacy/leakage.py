@@ -156,8 +156,10 @@ def leakage(
 
     `algorithm` is a name, with `sigma` the standard deviation of one directed draw per coordinate (of the raw draw
     before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates. `start` is the
-    prior standard deviation of the starting states, zero if they are public. `leavers` maps an agent to its last
-    round; it counts as a member, since what it knows leaves with it.
+    prior standard deviation of the starting states, zero if they are public. With several `runs` on the same data,
+    `anchors_kept` says whether anchors, or noise functions, are the same in all of them. `leavers` maps an agent to
+    its last round; it counts as a member, since what it knows leaves with it. `release` is what is published at the
+    end: nothing, what one more exchange makes of the last words, or the states themselves.
 
     >>> from hocket import Network
     >>> print(leakage(Network.cycle(5), "rss-nb", rounds=20, threat="states", start=1000))
@@ -192,14 +194,16 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
     """Follow the listener's belief through all runs."""
     listening = course.listening
     network, rounds = listening.network, course.rounds
-    belief, shown = first_belief(course, prior=prior, start=start), _thinned(rounds)
+    first, shown = first_belief(course, prior=prior, start=start), _thinned(rounds)
+    belief = first
     history: list[tuple[int, np.ndarray]] = []
     gradients = slice(listening.n, 2 * listening.n)
     for number in range(runs):
         if number:
             belief = begun_again(course, belief, start=start, anchors_kept=anchors_kept)
         history = []
-        for k, belief in watch(course, belief):  # noqa: B020 - the next run goes on from the last belief
+        heard = watch(course, belief, first=first, earlier=number * (rounds + 1))
+        for k, belief in heard:  # the next run goes on from the last belief
             if k - 1 in shown:
                 history.append((k - 1, belief.sd[gradients]))
     factor = np.zeros((network.n, belief.factor.shape[1]))

@@ -84,10 +84,22 @@ def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: St
             balanced = silent.balanced_sd + draws["balanced"].sd
             return replace(silent, name="rss-lb", kind="balanced", balanced_sd=balanced)
         case FunctionSharing():
-            sd = draws["function"].sd[0]
+            sd = _slope(algorithm) * draws["function"].sd[0]
             return replace(silent, name="function-sharing", offset="function", offset_sd=sd)
         case IndependentNoise():
             return replace(silent, name="independent", kind="own", own_sd=float(draws["own"].sd))
     raise NoTheorem(
-        f"no leakage model covers {type(algorithm).__name__}; those covered are {', '.join(NAMES)}"
+        f"no leakage model covers {type(algorithm).__name__}, only {', '.join(NAMES)}; attack a view of a run of it "
+        "instead, with hocket.privacy.attacks"
     )
+
+
+def _slope(algorithm: FunctionSharing) -> float:
+    """By how much a noise function's coefficients, at unit deviation, tilt the objective.
+
+    Of polynomials that is where x is zero, and more elsewhere. Of waves it is the same everywhere: each frequency m
+    comes as a cosine and a sine, whose slopes' squares add up to m².
+    """
+    if algorithm.family != "cosine":
+        return 1.0
+    return float(np.sqrt(np.sum(np.arange(1, algorithm.degree + 1) ** 2)))

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from hocket.run import Run
 
 
+SURPRISE = 4.0
+"""Standard deviations of the predicted error beyond which it is no chance."""
+ROUNDING = 1e-5
+"""Part of the truth by which an exact attack may be off."""
+
+
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """The best that an attack made of a run, beside the truth, which only the auditor knows."""
@@ -34,13 +40,25 @@ class Measurement:
     error: float | None
     """Root mean square of what the estimate is off by."""
 
+    @property
+    def surprising(self) -> bool:
+        """Whether the estimate is farther off than chance allows: something that the attack supposes is not so."""
+        if self.error is None or self.truth is None:
+            return False
+        return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
+
     def __str__(self) -> str:
-        beside = (
-            ""
-            if self.error is None
-            else f"; it is off by {self.error:.2g}, the truth being {self.truth:.2g} in size"
+        attack = self.attack
+        words = f"{attack.name} attack on {named(attack.target)}: "
+        if self.error is None:
+            return f"{words}{attack.verdict}."
+        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
+        if not self.surprising:
+            return f"{words}{attack.verdict}; it is {beside}."
+        return (
+            f"{words}{attack.what}, {beside}. It predicts {attack.typical_sd:.2g}, supposing that "
+            f"{' and '.join(attack.supposing)}, which is not so here."
         )
-        return f"{self.attack.name} attack on {named(self.attack.target)}: {self.attack.verdict}{beside}."
 
     def to_json(self) -> dict[str, Any]:
         """The measurement in numbers."""
@@ -52,22 +70,23 @@ class Measurement:
 def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
     """The strongest attack of a coalition on every honest agent of a run that kept its words."""
     view = run.view(coalition)
-    averages = averaging_attacks(view, start=None if run.path is None else run.path[0])
-    found = []
-    for j in view.honest:
-        best = min([averages[j], *_single_rounds(run, view, j)], key=lambda attack: attack.typical_sd)
-        found.append(Measurement(best, *_beside_the_truth(run, best)))
+    best = {j: min(_nearby(run, view, j), key=lambda attack: attack.typical_sd) for j in view.honest}
+    if any(attack.estimate is None for attack in best.values()):
+        # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
+        farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
+        best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
+    found = [Measurement(attack, *_beside_the_truth(run, attack)) for attack in best.values()]
     if isinstance(run.algorithm, FunctionSharing):
         parts = honest_components(run.network, coalition)
         found += [Measurement(component_attack(view, part), None, None) for part in parts]
     return tuple(found)
 
 
-def _single_rounds(run: Run, view: View, target: int) -> list[Attack]:
-    """Attacks that need the whole neighbourhood; one that heard too little has an infinite error."""
+def _nearby(run: Run, view: View, target: int) -> list[Attack]:
+    """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing."""
     if isinstance(run.algorithm, RssLb):
         return [lb_collusion_attack(view, target)]
-    return [strongest_average(view, target), difference_attack(view, target)]
+    return [difference_attack(view, target), strongest_average(view, target)]
 
 
 def _beside_the_truth(run: Run, attack: Attack) -> tuple[float | None, float | None]:
@@ -76,7 +95,7 @@ def _beside_the_truth(run: Run, attack: Attack) -> tuple[float | None, float | N
         return None, None
     (target,) = attack.target
     at = run.x[target] if attack.at is None else attack.at[-1]
-    truth = np.asarray(run.problem.gradient(target, np.asarray(at)))
+    truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
     return _rms(truth), _rms(attack.estimate[-1] - truth)
 
 

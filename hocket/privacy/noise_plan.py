@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithms import RssNb
-from hocket.errors import BadInput
+from hocket.errors import BadAlgorithm, BadInput
 from hocket.network import Network
 from hocket.privacy.leakage import Leakage, leakage
-from hocket.privacy.wording import braced, counted
+from hocket.privacy.wording import counted, named
 from hocket.problem import Problem
 from hocket.steps import Number, Step, as_step
 from hocket.view import Threat
@@ -106,16 +106,21 @@ def plan_noise(
             **plan,
         )
 
+    exposed = foresee(prior, 0.5).exact
+    if exposed:  # by rank, whatever the noise
+        raise BadAlgorithm(
+            f"no noise of RSS-NB hides {named(exposed)} from this listener, who shares all of it; give them links to "
+            "other honest agents, or plan for fewer colluders"
+        )
     considered = []
     for anchor in ANCHORS:
         needed = _least(lambda delta, anchor=anchor: _worst(foresee(delta, anchor)) >= wanted, guess=wanted)
         considered.append((anchor, needed))
     able = [(delta, anchor) for anchor, delta in considered if delta is not None]
     if not able:
-        exposed = foresee(prior, 0.5).exact
-        raise BadInput(
-            f"no noise hides {braced(exposed or range(network.n))} from this listener: give them links to other "
-            "honest agents, or plan for fewer colluders"
+        raise BadAlgorithm(
+            f"no noise of RSS-NB up to delta = {wanted * 2.0**DOUBLINGS:.1e} leaves everybody uncertain by "
+            f"±{wanted:g}; want less, or plan for fewer rounds"
         )
     delta, anchor = min(able)
     best = RssNb(delta, anchor=anchor)

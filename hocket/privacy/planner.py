@@ -131,15 +131,22 @@ def _enough_agents(colluders: int, n: int) -> int:
     return f
 
 
+def check_forbidden(forbidden: Iterable[Link], n: int) -> tuple[Link, ...]:
+    """Links that may not be added, each between two agents of the network."""
+    links = tuple(forbidden)
+    for i, j in links:
+        if not (0 <= i < n and 0 <= j < n) or i == j:
+            raise BadNetwork(
+                f"the forbidden link {i}-{j} does not join two of the agents 0 to {n - 1}; mend it"
+            )
+    return links
+
+
 def _candidates(network: Network, forbidden: Iterable[Link]) -> Links:
     """Every link that could still be added."""
     free = np.triu(np.ones((network.n, network.n), dtype=bool), 1)
     free[network.links[:, 0], network.links[:, 1]] = False
-    for i, j in forbidden:
-        if not (0 <= i < network.n and 0 <= j < network.n) or i == j:
-            raise BadNetwork(
-                f"the forbidden link {i}-{j} does not join two of the agents 0 to {network.n - 1}; mend it"
-            )
+    for i, j in check_forbidden(forbidden, network.n):
         free[min(i, j), max(i, j)] = False
     return np.argwhere(free)
 

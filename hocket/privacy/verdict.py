@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import braced, counted, linked, named
 
 if TYPE_CHECKING:
     from hocket.privacy.audit import Audit
 
 
 def proved(audit: Audit) -> list[str]:
-    """What Theorem 2 says of function sharing, if that is among what was audited."""
-    covered = [one for one in audit.findings if one.label == "FS"]
-    if not covered:
+    """What Theorem 2 says of function sharing, if that is among what was audited and is covered."""
+    if not audit.covered:
         return []
     against = (
         f"any {counted(audit.colluders, 'colluder')}"
@@ -57,26 +56,37 @@ def estimated(audit: Audit) -> list[str]:
 
 def mending(audit: Audit) -> list[str]:
     """What to add or to change, cheapest first."""
-    lines = []
-    if not audit.p2 and audit.repair is not None and audit.repair.added:
-        lines.append(f"To mend it for function sharing: {audit.repair}.")
-    if not audit.p2 and audit.repair is None:
-        lines.append(
-            f"No links mend it for function sharing: plan for fewer than {counted(audit.colluders, 'colluder')}."
-        )
-    averaged = [
-        one for one in audit.findings if one.label == "RSS-NB" and one.threat == "coalition" and one.averaged
+    if {one.label for one in audit.findings} == {"DGD"}:
+        return [
+            "DGD hides nothing: choose function sharing, which has a theorem, or RSS-NB with an anchor, which has none."
+        ]
+    return [*_links(audit), *_anchor(audit)]
+
+
+def _links(audit: Audit) -> list[str]:
+    """More links help where a coalition cuts the others apart, or leaves somebody alone."""
+    if not (audit.exposed if not audit.covered else not audit.p2):
+        return []
+    if audit.unmendable:
+        return [f"No more links help: {audit.unmendable}."]
+    if audit.repair is None or not audit.repair.added:
+        return []
+    if audit.covered:
+        return [f"To mend it for function sharing: {audit.repair}."]
+    return [f"To leave nobody alone among colluders: add {linked(audit.repair.added)}."]
+
+
+def _anchor(audit: Audit) -> list[str]:
+    """Noise that is drawn once and kept helps where fresh noise averages out."""
+    alone = {one.label: one for one in audit.findings if one.threat == "coalition"}
+    fresh, kept = alone.get("RSS-NB"), alone.get("RSS-NB, anchored")
+    if fresh is None or not fresh.averaged:
+        return []
+    advice = "To keep RSS-NB's noise from averaging out: give it an anchor, RssNb(delta, anchor=0.5)"
+    if kept is None or not kept.least or not fresh.least:
+        return [f"{advice}."]
+    return [
+        f"{advice}. Half of it drawn once leaves ±{kept.least:.3g} after "
+        f"{counted(kept.leakage.rounds, 'round')}, and that half stays however long the run; all of it fresh leaves "
+        f"±{fresh.least:.3g}, and ever less."
     ]
-    anchored = [
-        one for one in audit.findings if one.label == "RSS-NB, anchored" and one.threat == "coalition"
-    ]
-    if averaged and anchored and anchored[0].least > 0:
-        lines.append(
-            f"To keep RSS-NB's noise from averaging out: give it an anchor; with half of it drawn once and kept, "
-            f"agent {anchored[0].weakest} is known to ±{anchored[0].least:.3g}, however long the run."
-        )
-    elif averaged:
-        lines.append(
-            "To keep RSS-NB's noise from averaging out: give it an anchor, RssNb(delta, anchor=0.5)."
-        )
-    return lines

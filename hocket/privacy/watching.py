@@ -17,8 +17,8 @@ Release = Literal["nothing", "mixed", "raw"]
 """What is published at the end: nothing, what one more exchange without a gradient makes of the last words, or x."""
 Scaling = Literal["previous", "current"]
 """Whether an anchor is scaled by α_{k−1}, like the gradient that it hides, or (wrongly) by α_k."""
-CARRIED = 1e-4
-"""Rounding of the first rounds that later ones carry along, as a part of the resolution."""
+CARRIED = 1e-3
+"""Rounding that every round leaves in the states and later rounds carry along, as a part of the resolution."""
 ALIKE = 1e-9
 """Explanations of a view that differ by less than this part of the largest difference cannot be told apart."""
 
@@ -94,11 +94,23 @@ def begun_again(course: Course, belief: Belief, *, start: float, anchors_kept: b
 
 
 def watch(
-    course: Course, belief: Belief, words: Callable[[int], Words] | None = None
+    course: Course,
+    belief: Belief,
+    words: Callable[[int], Words] | None = None,
+    *,
+    first: Belief | None = None,
+    earlier: int = 0,
 ) -> Iterator[tuple[int, Belief]]:
-    """The belief after the message of each round 1 … K + 1; the last one knows of the release."""
+    """The belief after the message of each round 1 … K + 1; the last one knows of the release.
+
+    Where this is not the first run, `first` is what was believed before anything was heard, and `earlier` says how
+    many rounds were heard since.
+    """
     alpha, h, wide = course.alpha(), course.listening.n, belief.mean.shape[1]
-    carried = CARRIED * max(belief.sd[:h].max(), alpha[1] * belief.sd[h:].max())
+    # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
+    before = belief if first is None else first
+    drift = np.cumsum(alpha * np.sqrt(earlier + np.arange(len(alpha))))
+    rounded = CARRIED * (before.sd[:h].max() + drift * before.sd[h:].max())
     for k in range(1, course.rounds + 2):
         rows = np.hstack([belief.mean, belief.factor])
         turn = course.turn(rows, alpha, k)
@@ -110,7 +122,7 @@ def watch(
         noise = alpha[k] * np.vstack([turn.after_noise, lasting, turn.heard_noise])
         largest = max(belief.sd[:h].max(), alpha[k] * np.abs(turn.heard_noise).max(initial=0.0))
         belief = Belief(news[:, :wide], np.hstack([news[:, wide:], noise])).see(
-            len(rows), values=None if told is None else told.heard, largest=largest + carried
+            len(rows), values=None if told is None else told.heard, largest=largest + rounded[k]
         )
         yield k, belief
 

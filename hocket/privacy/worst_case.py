@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.algorithm import Algorithm
 from hocket.network import Network
 from hocket.privacy.honest import (
     agents_in,
@@ -50,18 +51,27 @@ class WorstLeakage:
 
 
 def worst_leakage(
-    network: Network, algorithm: Any, colluders: int, *, work: int = WORK, seed: int = 0, **plan: Any
+    network: Network,
+    algorithm: str | Algorithm,
+    colluders: int,
+    *,
+    rounds: int,
+    work: int = WORK,
+    seed: int = 0,
+    **plan: Any,
 ) -> WorstLeakage:
-    """The leakage to the worst coalition of f agents; `plan` is what `leakage` takes.
+    """The leakage to the worst coalition of f agents; `plan` is what else `leakage` takes.
     For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds.
     """
     f = check_colluders(colluders, network.n)
-    scouting = plan | {"rounds": min(plan["rounds"], SCOUTED)}
-    affordable = max(1, work // (scouting["rounds"] * (network.n + 50) ** 2))
+    scouted = min(rounds, SCOUTED)
+    affordable = max(1, work // (max(1, scouted) * (network.n + 50) ** 2))
     chosen = list(itertools.islice(suspects(network, f, seed), affordable))
-    worst = min((leakage(network, algorithm, coalition=one, **scouting) for one in chosen), key=_badness)
-    if plan["rounds"] > scouting["rounds"]:
-        worst = leakage(network, algorithm, coalition=worst.coalition, **plan)
+    worst = min(
+        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=_badness
+    )
+    if rounds > scouted:
+        worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, **plan)
     return WorstLeakage(f, len(chosen), math.comb(network.n, f), worst)
 
 

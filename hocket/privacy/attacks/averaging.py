@@ -6,6 +6,7 @@ along with the gradients, by the same recursion that predicts leakage from a pla
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def averaging_attacks(
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view = with_plan(view, step, algorithm)
+    view = _in_floats(with_plan(view, step, algorithm))
     assert view.step is not None
     if view.rounds < 2:
         why = "a single round was seen, and a gradient shows in the next word"
@@ -93,6 +94,20 @@ def _why(row: float, sd: float) -> str:
     return "its gradient is outside the row space of what was heard: unheard noise or states explain that as well"
 
 
+def _in_floats(view: View) -> View:
+    """The view of a run on fractions, as the recursion can use it."""
+
+    def rounded(table: dict[Any, np.ndarray]) -> dict[Any, np.ndarray]:
+        return {key: rows.astype(np.float64) for key, rows in table.items()}
+
+    return dataclasses.replace(
+        view,
+        words=tuple(map(rounded, view.words)),
+        noise={kind: rounded(table) for kind, table in view.noise.items()},
+        states=rounded(view.states),
+    )
+
+
 class _Heard:
     """A view as numbers for the recursion: words less the noise that the coalition shares, round by round."""
 
@@ -104,6 +119,7 @@ class _Heard:
         self.said = {j: own_word(view, j) for j in self.place}
         self.shared = self._shared_noise()
         self.members = self._members_words()
+        self.slopes = self._known_slopes()
 
     def __call__(self, k: int) -> Words:
         one, shared = self.listening.round(k), self.shared[k - 1]
@@ -111,7 +127,7 @@ class _Heard:
             self.said[j][k - 1] - shared[self.place[j]] if i is None else self.view.words[0][j, i][k - 1]
             for j, i in one.words
         ]
-        known = self.members[k - 1] + one.mixed @ shared - self.alpha[k] * self._known_slopes(k)
+        known = self.members[k - 1] + one.mixed @ shared - self.alpha[k] * self.slopes[k - 1]
         return Words(np.array(rows).reshape(len(rows), -1), known)
 
     def _shared_noise(self) -> Float[np.ndarray, "rounds honest dim"]:
@@ -146,21 +162,18 @@ class _Heard:
                 )
         return total
 
-    def _known_slopes(self, k: int) -> Float[np.ndarray, "honest dim"]:
+    def _known_slopes(self) -> Float[np.ndarray, "rounds honest dim"]:
         """Gradients of the noise functions that members share with honest agents, where the members are."""
-        total = np.zeros((self.listening.n, dimension(self.view)))
-        if not isinstance(self.view.algorithm, FunctionSharing):
+        view = self.view
+        total = np.zeros((view.rounds, self.listening.n, dimension(view)))
+        if not isinstance(view.algorithm, FunctionSharing):
             return total
-        for (i, j), drawn in self.view.noise["function"].items():
-            member = i if i in self.view.coalition else j
-            at = (
-                self.view.states[member][k - 1][None]
-                if member in self.view.coalition
-                else self.said[i][k - 1][None]
-            )
-            basis = slopes(self.view.algorithm.basis, at)[0]
-            slope = (basis * drawn.reshape(len(basis), -1)).sum(axis=0)
+        for (i, j), drawn in view.noise["function"].items():
+            member = i if i in view.coalition else j
+            at = view.states[member][: view.rounds] if member in view.coalition else self.said[i]
+            basis = slopes(view.algorithm.basis, at)
+            slope = (basis * drawn.reshape(1, basis.shape[1], -1)).sum(axis=1)
             for agent, sign in ((j, 1.0), (i, -1.0)):
                 if agent in self.place:
-                    total[self.place[agent]] += sign * slope
+                    total[:, self.place[agent]] += sign * slope
         return total

@@ -1,0 +1,30 @@
+"""`hocket peer`: a federation over real links, member by member."""
+
+from cyclopts import App
+
+from hocket.cli.peer.check import check
+from hocket.cli.peer.demo import demo
+from hocket.cli.peer.init import init
+from hocket.cli.peer.plan import plan
+from hocket.cli.peer.run import run
+from hocket.cli.peer.sign import sign
+from hocket.cli.peer.status import drop, status, stop
+
+peer = App(
+    name="peer",
+    help="Solve or learn together over real links: direct, encrypted, without a server.",
+    help_epilogue="Example: hocket peer init --name clinic-a --address clinic-a.example:7000",
+)
+peer.command(init, help_epilogue="Example: hocket peer init --name clinic-a --address clinic-a.example:7000")
+peer.command(
+    plan,
+    help_epilogue="Example: hocket peer plan cards/*.toml --topology harary:k=3 --colluders 2 --algorithm rss-nb "
+    "--delta 0.1 --anchor 0.5 --task mine.py:task -o plan.toml",
+)
+peer.command(sign, help_epilogue="Example: hocket peer sign plan.toml")
+peer.command(check, help_epilogue="Example: hocket peer check plan.toml --task mine.py:task")
+peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.py:task")
+peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
+peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
+peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
+peer.command(demo, help_epilogue="Example: hocket peer demo")

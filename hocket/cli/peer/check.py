@@ -1,0 +1,73 @@
+"""`hocket peer check`: everything that can be known before round 1."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer, aside
+from hocket.cli.peer.opening import HomeOption
+from hocket.cli.peer.run import TaskOption
+
+if TYPE_CHECKING:
+    from hocket.federation.checking import Reached
+
+
+def check(
+    plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
+    /,
+    *,
+    task: TaskOption,
+    wait: Annotated[float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")] = 30.0,
+    listen: Annotated[
+        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
+    ] = None,
+    home: HomeOption = None,
+) -> Answer:
+    """Check the plan, this member's card in it, the task, and every link, without beginning the run.
+
+    Have the others run or check at the same time: a neighbour that is not there cannot be reached.
+    """
+    from hocket.cli.peer.joining import member_of
+    from hocket.federation.checking import reach_neighbours
+    from hocket.federation.task import is_repeatable
+    from hocket.report.tables import Table
+
+    member = member_of(plan, task, home, listen=listen)
+    member.check()
+    repeatable = is_repeatable(member.task, member.start(), member.plan.task.seed)
+    neighbours = member.plan.neighbours(member.name)
+    aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
+    reached = asyncio.run(reach_neighbours(member, wait))
+    missing = [name for name, one in reached.items() if not one.connected]
+    data = {
+        "member": member.name,
+        "plan": member.plan.hash.hex(),
+        "fingerprint": member.plan.fingerprint,
+        "dimension": member.task.dimension,
+        "repeatable": repeatable,
+        "neighbours": {name: one._asdict() for name, one in reached.items()},
+        "ready": not missing,
+    }
+    rows = tuple((name, _state(one), one.version, one.fingerprint) for name, one in reached.items())
+    words = [
+        f"The plan is signed by all {len(member.plan.names)} members; compare its fingerprint by voice: "
+        f"{member.plan.fingerprint}",
+        f"This member is {member.name}, fingerprint {member.identity.fingerprint}",
+        f"The task has the plan's {member.task.dimension:,} numbers, and is "
+        + (
+            "repeatable: a crash leaves no trace."
+            if repeatable
+            else "not repeatable: after a crash it goes on consistently, but not bit for bit."
+        ),
+        Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
+        "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
+    ]
+    return Answer(data, words)
+
+
+def _state(one: Reached) -> str:
+    return "connected, and who it claims" if one.connected else one.reason or "silent"

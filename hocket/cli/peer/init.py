@@ -1,0 +1,59 @@
+"""`hocket peer init`: keys for this member, and a card for the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer
+from hocket.cli.peer.opening import HomeOption, new_passphrase
+from hocket.errors import BadConfig
+
+
+def init(
+    *,
+    name: Annotated[str, Parameter(help="This member's name: small letters, digits and hyphens.")],
+    address: Annotated[
+        str | None,
+        Parameter(help="host:port at which the others can dial it; leave it away behind a router."),
+    ] = None,
+    days: Annotated[int, Parameter(help="How long the certificate is valid.")] = 365,
+    passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False,
+    card: Annotated[Path | None, Parameter(help="File for the card; by default NAME.toml.")] = None,
+    home: HomeOption = None,
+) -> Answer:
+    """Make this member's keys, which stay here, and its card, which is public: give it to the others.
+
+    Read the fingerprint to them by voice: a card that was swapped on its way has another one.
+    """
+    from hocket.federation.cards import Card, check_address
+    from hocket.federation.home import Home
+    from hocket.links.identity import Identity
+
+    path = card or Path(f"{name}.toml")
+    if path.exists():
+        raise BadConfig(f"{path} exists; name another file for the card with --card")
+    if address is not None:
+        check_address(address, name)
+    identity = Identity.create(name, valid_days=days)
+    mine, folder = Card.of(identity, address), Home.at(home).identity
+    identity.save(folder, new_passphrase() if passphrase else None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(mine.text(), encoding="utf-8")
+    data = {
+        "name": name,
+        "address": address,
+        "fingerprint": mine.fingerprint,
+        "card": str(path),
+        "identity": str(folder),
+    }
+    words = [
+        mine.text().rstrip(),
+        "",
+        f"Card: {path} (public: give it to the others)",
+        f"Keys: {folder} (secret: back them up, never send them)",
+        f"Fingerprint, to read to the others: {mine.fingerprint}",
+    ]
+    return Answer(data, words)

@@ -1,0 +1,46 @@
+"""What the commands of a running member have in common: its plan, its identity and its task."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hocket.cli.peer.opening import open_identity
+from hocket.config.files import blaming, found, load_name
+from hocket.errors import BadConfig
+from hocket.federation.home import Home
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_file import read_plan
+from hocket.federation.run_folder import RunFolder
+from hocket.federation.running import Member
+from hocket.federation.task import Task
+
+
+def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Member:
+    """The member whose home this is, ready to take part."""
+    place = Home.at(home)
+    return Member(read_plan(plan), open_identity(place.identity), load_task(task), place, **options)
+
+
+def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
+    """A plan, and where this member runs it."""
+    agreed = read_plan(plan)
+    return agreed, RunFolder(Home.at(home).run(agreed.hash))
+
+
+def load_task(named: str) -> Task:
+    """The task that FILE.py:NAME names."""
+    file, _, name = named.rpartition(":")
+    if not file:
+        raise BadConfig(f"--task {named} names no file; write FILE.py:NAME, such as mine.py:task")
+    path = found(Path(), file, "--task")
+    made = load_name(path, name)
+    if not isinstance(made, Task) and callable(made):
+        with blaming(path):
+            made = made()
+    if not isinstance(made, Task):
+        raise BadConfig(
+            f"{name} in {path} gives a {type(made).__name__}; a task has dimension, start(seed) and "
+            "gradient(x, k, h, rng), or is made by hocket.federation.task.GradientTask"
+        )
+    return made

@@ -1,0 +1,132 @@
+"""`hocket peer plan`: from everybody's cards one plan, audited before it is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer, aside
+from hocket.cli.peer.members import members_in_words
+from hocket.errors import BadConfig
+
+
+def plan(
+    *cards: Annotated[Path, Parameter(help="The members' cards.")],
+    topology: Annotated[
+        str, Parameter(help="cycle, complete, harary:k=3, …, for as many as there are cards.")
+    ],
+    algorithm: Annotated[str, Parameter(help="rss-nb, function-sharing, rss-lb or dgd.")],
+    colluders: Annotated[int, Parameter(help="How many members may collude.")],
+    task: Annotated[
+        str, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
+    ],
+    rounds: Annotated[int, Parameter(help="How many rounds.")] = 1000,
+    dataset: Annotated[
+        str | None, Parameter(help="A name for the data, to which kept noise belongs; by default the task's.")
+    ] = None,
+    dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
+    delta: Annotated[float | None, Parameter(help="Noise bound of rss-nb and rss-lb.")] = None,
+    anchor: Annotated[
+        float | None, Parameter(help="Share of rss-nb's noise that is drawn once and kept.")
+    ] = None,
+    degree: Annotated[int | None, Parameter(help="Degree of function-sharing's noise.")] = None,
+    bound: Annotated[float | None, Parameter(help="Bound on its coefficients.")] = None,
+    step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = "1,20,0.75",
+    local_steps: Annotated[int, Parameter(help="Gradient steps between two exchanges.")] = 1,
+    box: Annotated[
+        str | None, Parameter(allow_leading_hyphen=True, help="Keep states in a box: low,high.")
+    ] = None,
+    ball: Annotated[float | None, Parameter(help="Keep states in a ball of this radius.")] = None,
+    weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
+    dtype: Annotated[str, Parameter(help="float64 or float32.")] = "float64",
+    seed: Annotated[int, Parameter(help="The public start is drawn from it.")] = 0,
+    min_sd: Annotated[
+        float, Parameter(help="Refuse if colluders would know a gradient better than this, per coordinate.")
+    ] = 0.0,
+    unsafe: Annotated[bool, Parameter(negative=(), help="Plan it even if the audit refuses it.")] = False,
+    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan.")] = Path("plan.toml"),
+) -> Answer:
+    """Draw up a plan, audit it and write it down; a plan under which somebody is exposed is refused.
+
+    Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
+    """
+    from rich.progress import track
+
+    from hocket.federation.auditing import audit_plan
+    from hocket.federation.cards import read_card
+    from hocket.federation.drawing_up import draw_up
+    from hocket.federation.plan_file import write_plan
+
+    if out.exists():
+        raise BadConfig(f"{out} exists; name another file for the plan with --out")
+    name, size = _task(task, dimension)
+    noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound}
+    drawn = draw_up(
+        [read_card(path) for path in cards],
+        topology,
+        algorithm={"name": algorithm} | {key: value for key, value in noise.items() if value is not None},
+        step=_step(step),
+        task={"name": name, "dataset": dataset or name, "dimension": size, "dtype": dtype, "seed": seed},
+        run={"rounds": rounds, "local_steps": local_steps},
+        feasible=_feasible(box, ball),
+        audit={"colluders": colluders, "min_sd": min_sd, "unsafe": unsafe},
+        weights=weights,
+    )
+    drawn.check_certificates()
+    found = audit_plan(drawn, watch=lambda asked: track(asked, "Auditing", console=aside(), transient=True))
+    write_plan(drawn, out)
+    data = {"plan": str(out), "hash": drawn.hash.hex(), "fingerprint": drawn.fingerprint, **found.to_json()}
+    accepted = [f"Accepted as it is: {problem}" for problem in found.problems]
+    words = [
+        *members_in_words(drawn),
+        "",
+        *found.words,
+        *accepted,
+        "",
+        f"Plan: {out}",
+        f"Fingerprint, to compare by voice: {drawn.fingerprint}",
+        f"Next: give it to every member; each signs it with: hocket peer sign {out}",
+    ]
+    return Answer(data, words)
+
+
+def _task(task: str, dimension: int | None) -> tuple[str, int]:
+    """The task's name and dimension, from its file if the dimension was not given."""
+    file, colon, name = task.rpartition(":")
+    if dimension is not None:
+        return name if colon else task, dimension
+    if not colon:
+        raise BadConfig(
+            f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
+        )
+    from hocket.config.files import found, load_name
+
+    return name, int(load_name(found(Path(), file, "--task"), name).dimension)
+
+
+def _step(text: str) -> dict[str, float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) == 3:
+        return dict(zip("abp", numbers, strict=True))
+    if len(numbers) == 1:
+        return {"constant": numbers[0]}
+    raise BadConfig(f"--step {text!r} is no step size; write a,b,p for a/(k+b)^p, 1,20,0.75, or one constant")
+
+
+def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:
+    if box is not None and ball is not None:
+        raise BadConfig("--box and --ball are two feasible sets; give one of them")
+    if ball is not None:
+        return {"kind": "ball", "radius": ball}
+    if box is None:
+        return None
+    try:
+        low, high = (float(word) for word in box.split(","))
+    except ValueError:
+        raise BadConfig(f"--box {box!r} is no box; write low,high such as -1,1") from None
+    return {"kind": "box", "low": low, "high": high}

@@ -1,0 +1,98 @@
+"""`hocket peer run`: this member's part in a run, from the first round or from wherever it stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer, aside
+from hocket.cli.peer.opening import HomeOption
+from hocket.errors import Interrupted
+
+if TYPE_CHECKING:
+    from hocket.engines.peers import Finished
+    from hocket.federation.running import Member
+
+TaskOption = Annotated[str, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")]
+
+
+def run(
+    plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
+    /,
+    *,
+    task: TaskOption,
+    listen: Annotated[
+        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
+    ] = None,
+    linger: Annotated[
+        float, Parameter(help="Seconds to stay for slower neighbours when all is done.")
+    ] = 600.0,
+    metrics_port: Annotated[
+        int | None, Parameter(help="Port on loopback at which Prometheus finds /metrics.")
+    ] = None,
+    home: HomeOption = None,
+) -> Answer:
+    """Take part in the run of a plan; after a crash or a stop the same command goes on where it was.
+
+    Only the last, mixed and masked state is written out for publication: this member's own state would give its
+    last gradient away.
+    """
+    from hocket.cli.peer.joining import member_of
+
+    member = member_of(plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port)
+    aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
+    try:
+        finished = asyncio.run(_until_stopped(member))
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        at = member.folder.status()["round"]
+        raise Interrupted(f"stopped in round {at}; go on with the same command", round=at) from None
+    return _answer(member, finished)
+
+
+async def _until_stopped(member: Member) -> Finished:
+    """The run, which a signal ends as cleanly as its last round does."""
+    from hocket.engines.progress import Bar
+    from hocket.federation.running import take_part
+
+    running, loop = asyncio.current_task(), asyncio.get_running_loop()
+    assert running is not None
+    loop.add_signal_handler(signal.SIGTERM, running.cancel)
+    bar = Bar(member.plan.run.rounds, show=None)
+
+    def watch(played: Any, presence: Any) -> None:
+        measured = {name: presence.measured[name] for name in ("loss",) if name in presence.measured}
+        lag = max(presence.conversation.arrivals.values(), default=0.0)
+        bar.update(
+            played.k, **measured, disagreement=played.disagreement, lag=lag, MB=presence.conversation.bytes_said / 1e6
+        )
+
+    try:
+        return await take_part(member, watch=watch)
+    finally:
+        bar.close()
+
+
+def _answer(member: Member, finished: Finished) -> Answer:
+    published = next(iter(sorted(member.folder.path.glob("published.*"))), member.folder.published)
+    status = member.folder.status()
+    data = {
+        "member": member.name,
+        "rounds": member.plan.run.rounds,
+        "published": str(published),
+        "folder": str(member.folder.path),
+        "waiting_for": list(finished.waiting_for),
+        "dropped": status["dropped"],
+        "measured": status["measured"],
+    }
+    words = [
+        f"{member.name} has finished {member.plan.run.rounds:,} rounds.",
+        f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
+    ]
+    if finished.waiting_for:
+        late = ", ".join(finished.waiting_for)
+        words.append(f"Not done yet: {late}. If one of them needs this member again, run the same command.")
+    return Answer(data, words)

@@ -1,0 +1,109 @@
+"""One agent's place in a run that is played on many machines: its number, its links, its weights.
+
+Everything here follows from the public plan, so every member works out the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from hocket.algorithm import Algorithm, Plan
+from hocket.errors import BadAlgorithm
+from hocket.noise import Balanced, Draw, Paired
+from hocket.sets import FeasibleSet
+from hocket.wiring import Wiring, wire
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """Who I am in this run, and what all of us agreed on."""
+
+    index: int
+    plan: Plan
+    algorithm: Algorithm
+    feasible: FeasibleSet
+    dtype: np.dtype
+    dropped: frozenset[int] = frozenset()
+    """Neighbours who left for good; their weight is mine."""
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """My slots, in the order in which neighbours are summed."""
+        return np.flatnonzero(self._wiring.filled[self.index]).tolist()
+
+    @cached_property
+    def neighbours(self) -> list[int]:
+        """Who sits in each of my slots; those who left included."""
+        return self._wiring.neighbour[self.index, self.slots].tolist()
+
+    @property
+    def present(self) -> list[int]:
+        """The neighbours whom I still talk with."""
+        return [other for other in self.neighbours if other not in self.dropped]
+
+    def weights(self, k: int) -> tuple[float, dict[int, float]]:
+        """B_k[j, j], and B_k[j, i] by neighbour. A leaver's weight moves to the diagonal: rows still sum to one."""
+        phase = (k - 1) % self.plan.network.period
+        others = dict(zip(self.neighbours, self._wiring.weight[phase, self.index, self.slots].tolist(), strict=True))
+        moved = sum(others.pop(gone) for gone in self.dropped)
+        return float(self.plan.network.own[phase, self.index]) + moved, others
+
+    def step(self, k: int) -> float:
+        """α_k; a plain number, so that float32 states stay float32."""
+        return self.plan.step(k) if k > 0 else 0.0
+
+    @cached_property
+    def draws(self) -> dict[str, Draw]:
+        """The noise that the algorithm asks for, cut down to this agent and its links."""
+        drawn = dict(self.algorithm.draws(self.plan))
+        return {name: self._own_part(name, draw) for name, draw in drawn.items()}
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """The tables of a network of one agent, whose links are numbered by slot."""
+        whole, j = self._wiring, self.index
+        width = whole.slots
+        return Wiring(
+            n=1,
+            period=whole.period,
+            layout="slots",
+            links=whole.links[whole.link[j]],
+            own=whole.own[:, [j]],
+            link_weight=whole.link_weight[:, whole.link[j]],
+            neighbour=whole.neighbour[[j]],
+            link=np.arange(width)[None],
+            direction=whole.direction[[j]],
+            back=whole.back[[j]],
+            filled=whole.filled[[j]] & ~np.isin(whole.neighbour[[j]], list(self.dropped)),
+            weight=whole.weight[:, [j]],
+            matrix=None,
+        )
+
+    @cached_property
+    def _wiring(self) -> Wiring:
+        return wire(self.plan.network, slots_needed=True)
+
+    def _own_part(self, name: str, draw: Draw) -> Draw:
+        if isinstance(draw, Paired):
+            if draw.normal:
+                raise BadAlgorithm(
+                    f"{name} noise is normal; over real links draws are uniform: leave distribution='gaussian' out"
+                )
+            mine = self._wiring.link[self.index]
+            active = None if draw.active is None else draw.active[:, mine]
+            return replace(draw, scale=draw.scale[:, mine], active=active)
+        if isinstance(draw, Balanced):
+            towards = draw.towards[:, [self.index]]
+            if self.dropped:
+                towards = np.where(self.wiring.filled, towards, 0.0)
+            return replace(draw, gamma=draw.gamma[:, [self.index]], towards=towards)
+        raise BadAlgorithm(
+            f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
+            "draws; use Dgd, RssNb, RssLb or FunctionSharing"
+        )
+
+

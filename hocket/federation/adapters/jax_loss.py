@@ -1,0 +1,63 @@
+"""A task from a loss written in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.federation.task import Vector
+
+
+@dataclass(frozen=True, eq=False)
+class JaxTask:
+    """Gradients of `loss(x, data)` by JAX, over all data or over batches drawn in every step.
+    The choice for models written in JAX, Flax or Equinox once their parameters are one vector.
+    """
+
+    loss: Callable[[Any, Any], Any]
+    data: Any
+    """Arrays whose leading axis counts samples, in any nesting."""
+    dimension: int
+    batch: int | None = None
+    """Samples per step, without replacement; None for all of them."""
+    first: Callable[[int], Vector] | None = None
+
+    def start(self, seed: int) -> Vector:
+        return np.zeros(self.dimension) if self.first is None else self.first(seed)
+
+    def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
+        import jax
+
+        data = self.data
+        if self.batch is not None:
+            size = len(jax.tree.leaves(data)[0])
+            rows = rng.choice(size, min(self.batch, size), replace=False)
+            data = jax.tree.map(lambda leaf: leaf[rows], data)
+        with jax.enable_x64(x.dtype == np.float64):
+            return np.asarray(self._gradient(x, data))
+
+    def measure(self, x: Vector) -> dict[str, float]:
+        import jax
+
+        with jax.enable_x64(x.dtype == np.float64):
+            return {"loss": float(self._loss(x, self.data))}
+
+    def export(self, x: Vector, path: Path) -> None:
+        np.save(path.with_suffix(".npy"), x)
+
+    @cached_property
+    def _gradient(self) -> Any:
+        import jax
+
+        return jax.jit(jax.grad(self.loss))
+
+    @cached_property
+    def _loss(self) -> Any:
+        import jax
+
+        return jax.jit(self.loss)

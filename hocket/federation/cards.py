@@ -1,0 +1,119 @@
+"""Cards: what a member gives to the others so that they can name it in a plan. Nothing on a card is secret."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import ssl
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from hocket.config.section import Section, check
+from hocket.config.toml import dumps
+from hocket.errors import BadConfig, BadIdentity, BadPlan
+from hocket.links.identity import Identity, check_name, fingerprint, name_in
+
+ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+LAST_PORT = (1 << 16) - 1
+
+
+class CardSection(Section):
+    """The section [card] of a card."""
+
+    name: str = Field(description="the member's name")
+    address: str | None = Field(
+        None, description="text such as 'host.example:7000'; left out if nobody can dial it"
+    )
+    certificate: str = Field(description="the certificate in base 64, as hocket peer init wrote it")
+
+
+@dataclass(frozen=True)
+class Card:
+    """A member's name, address and certificate."""
+
+    name: str
+    address: str | None
+    """Where others can dial it; None if it can only dial itself, as from behind a router."""
+    certificate: str
+    """In base 64, on one line: a card survives any mail program."""
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        if self.address is not None:
+            check_address(self.address, self.name)
+        try:
+            owner = name_in(self.certificate_pem)
+        except BadIdentity:
+            raise BadPlan(
+                f"the certificate on the card of {self.name} is damaged; ask {self.name} for the card again"
+            ) from None
+        if owner != self.name:
+            raise BadPlan(
+                f"the card of {self.name} holds the certificate of {owner!r}; ask {self.name} for its own card"
+            )
+
+    @classmethod
+    def of(cls, identity: Identity, address: str | None) -> Card:
+        """The card of an identity that is reached at this address."""
+        der = ssl.PEM_cert_to_DER_cert(identity.certificate_pem.decode())
+        return cls(identity.name, address, base64.b64encode(der).decode())
+
+    @cached_property
+    def certificate_pem(self) -> bytes:
+        """The certificate as TLS libraries read it."""
+        try:
+            return ssl.DER_cert_to_PEM_cert(base64.b64decode(self.certificate, validate=True)).encode()
+        except binascii.Error:
+            raise BadIdentity("this is no base 64") from None
+
+    @property
+    def fingerprint(self) -> str:
+        """The certificate's digest in words, to compare by voice."""
+        return fingerprint(self.certificate_pem)
+
+    def table(self) -> dict[str, Any]:
+        """The card as plain values."""
+        where = {} if self.address is None else {"address": self.address}
+        return {"name": self.name, **where, "certificate": self.certificate}
+
+    def text(self) -> str:
+        """The card as TOML."""
+        heading = f"# The card of {self.name}; read its fingerprint to the others: {self.fingerprint}\n"
+        return heading + dumps({"card": self.table()})
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from its file; errors name the file."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadConfig(f"{path} is no card: {error}; ask for it again") from None
+    if set(tables) != {"card"} or not isinstance(tables["card"], dict):
+        raise BadConfig(f"{path} is no card: it needs the section [card] and nothing else")
+    try:
+        return card_from(tables["card"], "card")
+    except (BadConfig, BadPlan, BadIdentity) as error:
+        raise BadConfig(f"{path}: {error}") from error
+
+
+def card_from(table: dict[str, Any], section: str) -> Card:
+    """A card from plain values."""
+    return Card(**check(CardSection, section, table).model_dump())
+
+
+def check_address(address: str, name: str) -> None:
+    """Refuse what nobody can dial."""
+    found = ADDRESS.fullmatch(address)
+    if found is None or not 1 <= int(found[2]) <= LAST_PORT:
+        raise BadPlan(
+            f"the address {address!r} of {name} cannot be dialled; write host:port, such as clinic.example:7000, "
+            "or leave it out if nobody can reach this member"
+        )

@@ -1,0 +1,94 @@
+"""What a member measures while it runs: lines of JSON in a file, and numbers for Prometheus on loopback.
+
+Nothing here is a state, a gradient or noise. Losses are this member's own and stay in its folder; the endpoint
+answers on this machine only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+LOOPBACK = "127.0.0.1"
+EVERY = 0.5
+"""Seconds between two lines, at least: rounds may be much shorter."""
+
+
+@dataclass
+class Metrics:
+    """The latest numbers, and the file to which some of them go."""
+
+    path: Path
+    latest: dict[str, float] = field(default_factory=dict)
+    lags: dict[str, float] = field(default_factory=dict)
+    """By neighbour, how long after our own word its word came."""
+    _written: float = 0.0
+    _file: TextIO | None = None
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another line."""
+        return time.monotonic() - self._written >= EVERY
+
+    def record(self, numbers: Mapping[str, float], lags: Mapping[str, float]) -> None:
+        """Take the latest numbers and write them down."""
+        self.latest = {**self.latest, **numbers}
+        self.lags = dict(lags)
+        self._written = time.monotonic()
+        if self._file is None:
+            self._file = self.path.open("a", encoding="utf-8")
+        line = {"time": round(time.time(), 3), **numbers, "lag": {name: round(lag, 6) for name, lag in lags.items()}}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def exposition(self) -> str:
+        """All numbers in the text format that Prometheus reads."""
+        lines = []
+        for name, value in self.latest.items():
+            lines += [f"# TYPE hocket_{name} gauge", f"hocket_{name} {value!r}"]
+        if self.lags:
+            lines.append("# TYPE hocket_lag_seconds gauge")
+            lines += [f'hocket_lag_seconds{{neighbour="{name}"}} {lag!r}' for name, lag in self.lags.items()]
+        return "\n".join(lines) + "\n"
+
+    async def serve(self, port: int) -> asyncio.Server:
+        """Answer GET /metrics on this machine, to nobody else."""
+        return await asyncio.start_server(self._answer, LOOPBACK, port)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).split(b"\r\n")[0]
+            found = request.startswith(b"GET /metrics ")
+            body = self.exposition().encode() if found else b"only /metrics is here\n"
+            status = b"200 OK" if found else b"404 Not Found"
+            head = b"Content-Type: text/plain; version=0.0.4\r\nConnection: close\r\nContent-Length: %d" % len(body)
+            writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n%s" % (status, head, body))
+            await writer.drain()
+        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+@dataclass
+class Log:
+    """What happened, a line of JSON each: events and names, never what was computed."""
+
+    path: Path
+
+    def say(self, event: str, **about: Any) -> None:
+        """Add a line."""
+        line = {"time": round(time.time(), 3), "event": event, **about}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")

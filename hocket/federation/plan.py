@@ -1,0 +1,286 @@
+"""What the members of a federation agree on before round 1: one plan, one hash, a signature from everybody.
+
+The hash covers all that decides what is computed, who talks to whom and what is hidden; how a file is laid out does
+not change it. Members are agents in the order of the plan, 0 to n − 1.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hocket.algorithm import Algorithm
+from hocket.algorithm import Plan as NoisePlan
+from hocket.config.algorithms import AlgorithmSection
+from hocket.config.playing import StepSection
+from hocket.config.sets import FeasibleSection
+from hocket.errors import BadPlan
+from hocket.federation.cards import Card
+from hocket.federation.sections import AuditSection, RunSection, TaskSection
+from hocket.links.fingerprint import spoken
+from hocket.links.identity import Identity, check_certificate, verify
+from hocket.links.noise_keys import NOISE
+from hocket.links.wire import PROTOCOL
+from hocket.network import Network
+from hocket.sets import FeasibleSet
+from hocket.steps import Step
+
+LABEL = b"hocket/plan/1\n"
+RUN_LABEL = b"hocket/run/1\n"
+"""Begin what is hashed."""
+PURPOSE = b"hocket/plan/1"
+"""What members sign a plan for."""
+
+
+class Dial(NamedTuple):
+    """A link between two agents, and which of them opens it."""
+
+    dialer: int
+    listener: int
+
+
+@dataclass(frozen=True)
+class FederationPlan:
+    """Everything that members agree on. `draw_up` makes one, `read_plan` reads one."""
+
+    cards: tuple[Card, ...]
+    """The members, in the order of their agent numbers."""
+    links: tuple[Dial, ...]
+    """By the lower and then the higher agent number of their ends."""
+    weights: tuple[tuple[float, ...], ...]
+    """B, a row per agent."""
+    topology: str
+    algorithm_section: AlgorithmSection
+    step_section: StepSection
+    feasible_section: FeasibleSection
+    task: TaskSection
+    run: RunSection
+    audit: AuditSection
+    protocol: int = PROTOCOL
+    noise: int = NOISE
+    signatures: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Base 64, by member; not part of the hash."""
+
+    def __post_init__(self) -> None:
+        self._check_members()
+        self._check_links()
+        if (self.protocol, self.noise) != (PROTOCOL, NOISE):
+            raise BadPlan(
+                f"the plan is for protocol {self.protocol} and noise {self.noise}, this version of hocket has protocol "
+                f"{PROTOCOL} and noise {NOISE}; install the version the others have"
+            )
+        if self.algorithm_section.name == "centralised":
+            raise BadPlan(
+                "the centralised baseline has nobody to talk to; plan dgd, rss-nb, rss-lb or function-sharing"
+            )
+        # What fits together only as a whole is refused here too, not in round 1.
+        self.feasible.check_dim(self.task.dimension)
+        self.algorithm.check(NoisePlan(self.network, self.task.dimension, self.step, self.run.rounds))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The members' names, in the order of their agent numbers."""
+        return tuple(card.name for card in self.cards)
+
+    def agent(self, name: str) -> int:
+        """A member's agent number."""
+        if name not in self.names:
+            raise BadPlan(f"{name} is not in this plan; its members are {', '.join(self.names)}")
+        return self.names.index(name)
+
+    def card(self, name: str) -> Card:
+        """A member's card."""
+        return self.cards[self.agent(name)]
+
+    def dials(self, name: str) -> tuple[str, ...]:
+        """The neighbours that a member opens its links to."""
+        me = self.agent(name)
+        return tuple(self.names[link.listener] for link in self.links if link.dialer == me)
+
+    def awaits(self, name: str) -> tuple[str, ...]:
+        """The neighbours that open their links to this member."""
+        me = self.agent(name)
+        return tuple(self.names[link.dialer] for link in self.links if link.listener == me)
+
+    def neighbours(self, name: str) -> tuple[str, ...]:
+        """All whom a member talks to, in the order of their agent numbers."""
+        return tuple(self.names[other] for other in self.network.neighbours(self.agent(name)))
+
+    @cached_property
+    def network(self) -> Network:
+        """Who talks to whom, with which weights."""
+        pairs = [(min(link), max(link)) for link in self.links]
+        return Network.from_edges(pairs, len(self.cards), weights=np.array(self.weights), name=self.topology)
+
+    @cached_property
+    def algorithm(self) -> Algorithm:
+        """What every member runs."""
+        return self.algorithm_section.build()
+
+    @cached_property
+    def step(self) -> Step:
+        """How large the steps are."""
+        return self.step_section.build()
+
+    @cached_property
+    def feasible(self) -> FeasibleSet:
+        """Where states must lie."""
+        return self.feasible_section.build()
+
+    def tables(self) -> dict[str, Any]:
+        """All that is agreed, as plain values: what is hashed."""
+        links = [[self.names[link.dialer], self.names[link.listener]] for link in self.links]
+        return {
+            "federation": {"members": list(self.names), "protocol": self.protocol, "noise": self.noise},
+            "task": self.task.model_dump(),
+            "run": self.run.model_dump(),
+            "algorithm": self.algorithm_section.model_dump(),
+            "step": self.step_section.model_dump(),
+            "feasible": self.feasible_section.model_dump(),
+            "network": {
+                "topology": self.topology,
+                "links": links,
+                "weights": [list(row) for row in self.weights],
+            },
+            "audit": self.audit.model_dump(),
+            "cards": {card.name: card.table() for card in self.cards},
+        }
+
+    @cached_property
+    def hash(self) -> bytes:
+        """Names the plan: 32 bytes that every member must arrive at, and signs."""
+        return _hash(LABEL, self.tables())
+
+    @cached_property
+    def run_hash(self) -> bytes:
+        """Names the run: words, noise and journals belong to it. It leaves out certificates and addresses alone, so
+        that a plan that was signed again with a renewed card goes on with the run that the old plan began."""
+        tables = self.tables()
+        return _hash(RUN_LABEL, {name: table for name, table in tables.items() if name != "cards"})
+
+    @property
+    def fingerprint(self) -> str:
+        """The hash in words, to compare by voice."""
+        return spoken(self.hash)
+
+    def signed_by(self, identity: Identity) -> FederationPlan:
+        """The plan with this member's signature."""
+        if self.card(identity.name).certificate_pem != identity.certificate_pem:
+            raise BadPlan(
+                f"the plan names another certificate for {identity.name} than yours ({identity.fingerprint}); "
+                "give your card to whoever makes the plan again"
+            )
+        signature = base64.b64encode(identity.sign(self.hash, PURPOSE)).decode()
+        return dataclasses.replace(self, signatures={**self.signatures, identity.name: signature})
+
+    def with_signatures_of(self, other: FederationPlan) -> FederationPlan:
+        """The plan with the signatures that a copy of it has collected."""
+        if other.hash != self.hash:
+            raise BadPlan(f"this is a copy of another plan: {difference(self, other)}")
+        other._check_those_given()
+        return dataclasses.replace(self, signatures={**self.signatures, **other.signatures})
+
+    @property
+    def unsigned(self) -> tuple[str, ...]:
+        """Members who have not signed yet."""
+        return tuple(name for name in self.names if name not in self.signatures)
+
+    def check_signatures(self) -> None:
+        """Refuse a plan that not everybody has signed as it stands."""
+        self._check_those_given()
+        if self.unsigned:
+            raise BadPlan(
+                f"the plan lacks the signature of {', '.join(self.unsigned)}; each signs with: hocket peer sign PLAN"
+            )
+
+    def check_certificates(self, now: datetime | None = None) -> None:
+        """Refuse a plan with a certificate that is not, or no longer, valid."""
+        for card in self.cards:
+            check_certificate(card.certificate_pem, card.name, now=now)
+
+    def _check_those_given(self) -> None:
+        for name, signature in self.signatures.items():
+            if not self._has_signed(name, signature):
+                raise BadPlan(
+                    f"the signature of {name} is not for this plan, {self.fingerprint}: the plan was changed after "
+                    f"{name} signed it; everybody signs it again"
+                )
+
+    def _has_signed(self, name: str, signature: str) -> bool:
+        try:
+            return verify(
+                self.card(name).certificate_pem,
+                self.hash,
+                PURPOSE,
+                base64.b64decode(signature, validate=True),
+            )
+        except binascii.Error:
+            return False
+
+    def _check_members(self) -> None:
+        twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]
+        if twice:
+            raise BadPlan(
+                f"two cards are made out to {twice[0]}; every member has one card and a name of its own"
+            )
+        if len({card.certificate for card in self.cards}) < len(self.cards):
+            raise BadPlan(
+                "two cards hold the same certificate; every member makes its own with hocket peer init"
+            )
+
+    def _check_links(self) -> None:
+        for link in self.links:
+            if self.cards[link.listener].address is None:
+                dialer, listener = self.names[link.dialer], self.names[link.listener]
+                raise BadPlan(
+                    f"{dialer} is to dial {listener}, which has no address; let {listener} dial, or give it an address"
+                )
+        pairs = [(min(link), max(link)) for link in self.links]
+        if pairs != sorted(pairs):
+            raise BadPlan("the links are out of order; sort them by the agent numbers of their ends")
+
+
+def _hash(label: bytes, tables: Mapping[str, Any]) -> bytes:
+    text = json.dumps(tables, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(label + text.encode()).digest()
+
+
+def difference(mine: FederationPlan, theirs: FederationPlan) -> str | None:
+    """The first place where two plans differ, in words; None if they are the same."""
+    return _difference(mine.tables(), theirs.tables(), ())
+
+
+def _difference(mine: Any, theirs: Any, where: tuple[str, ...]) -> str | None:
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in dict.fromkeys([*mine, *theirs]):
+            if key not in mine or key not in theirs:
+                who = "theirs" if key not in mine else "mine"
+                return f"{_place((*where, key))} is in {who} alone"
+            found = _difference(mine[key], theirs[key], (*where, key))
+            if found is not None:
+                return found
+        return None
+    if mine == theirs:
+        return None
+    return f"{_place(where)} is {_short(mine)} here and {_short(theirs)} there"
+
+
+def _place(where: tuple[str, ...]) -> str:
+    """A key with its section, as it stands in the file."""
+    *sections, key = where
+    return f"[{'.'.join(sections)}] {key}" if sections else f"[{key}]"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:40]}… ({hashlib.sha256(text.encode()).hexdigest()[:8]})"

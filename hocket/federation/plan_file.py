@@ -1,0 +1,131 @@
+"""A plan as a TOML file that people can read and sign."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hocket.config.algorithms import read_algorithm
+from hocket.config.playing import read_step
+from hocket.config.section import check, choose, nearest
+from hocket.config.sets import SETS
+from hocket.config.toml import dumps
+from hocket.errors import BadConfig, BadInput, BadPlan
+from hocket.federation.cards import Card, card_from
+from hocket.federation.plan import Dial, FederationPlan
+from hocket.federation.sections import (
+    AuditSection,
+    FederationSection,
+    NetworkSection,
+    RunSection,
+    TaskSection,
+)
+
+SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
+SIGNATURES = "signatures"
+LONGEST = 10_000_000
+"""Bytes of a plan: far beyond any, and little enough to read from a stranger."""
+
+
+def plan_text(plan: FederationPlan) -> str:
+    """A plan as TOML, with its fingerprint on top and its signatures at the end."""
+    heading = (
+        "# A plan for hocket, to be read and signed by every member.\n"
+        f"# Its fingerprint, to compare by voice: {plan.fingerprint}\n\n"
+    )
+    return heading + dumps({**plan.tables(), SIGNATURES: dict(plan.signatures)})
+
+
+def write_plan(plan: FederationPlan, path: Path) -> None:
+    """Write a plan so that a crash leaves the old file or the new one."""
+    temporary = path.with_name(path.name + ".part")
+    try:
+        temporary.write_text(plan_text(plan), encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error.strerror}") from error
+
+
+def read_plan(path: Path) -> FederationPlan:
+    """Read a plan and check all but its signatures and dates; errors name the file, the section and the key."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise BadConfig(f"there is no file {path}; make a plan with hocket peer plan") from None
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return parse_plan(data.decode())
+    except (BadInput, UnicodeDecodeError) as error:
+        raise BadPlan(f"{path}: {error}") from error
+
+
+def parse_plan(text: str) -> FederationPlan:
+    """A plan from its text."""
+    if len(text) > LONGEST:
+        raise BadConfig(f"the plan has {len(text):,} characters, where {LONGEST:,} are the most")
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"not valid TOML: {error}") from None
+    _check_sections(tables)
+    federation = check(FederationSection, "federation", tables["federation"])
+    network = check(NetworkSection, "network", tables["network"])
+    return FederationPlan(
+        cards=_cards(federation.members, tables["cards"]),
+        links=tuple(_link(link, federation.members) for link in network.links),
+        weights=tuple(map(tuple, network.weights)),
+        topology=network.topology,
+        algorithm_section=read_algorithm(tables["algorithm"]),
+        step_section=read_step(tables["step"]),
+        feasible_section=check(
+            choose(SETS, "kind", "feasible", tables["feasible"]), "feasible", tables["feasible"]
+        ),
+        task=check(TaskSection, "task", tables["task"]),
+        run=check(RunSection, "run", tables["run"]),
+        audit=check(AuditSection, "audit", tables["audit"]),
+        protocol=federation.protocol,
+        noise=federation.noise,
+        signatures=_signatures(tables.get(SIGNATURES, {}), federation.members),
+    )
+
+
+def _check_sections(tables: Mapping[str, Any]) -> None:
+    for name in SECTIONS:
+        if not isinstance(tables.get(name), dict):
+            raise BadConfig(f"the section [{name}] is missing; a plan has {', '.join(SECTIONS)}")
+    for name in tables:
+        if name not in (*SECTIONS, SIGNATURES):
+            raise BadConfig(
+                f"there is no section [{name}]{nearest(name, SECTIONS)}; a plan has {', '.join(SECTIONS)}"
+            )
+
+
+def _cards(members: list[str], tables: Mapping[str, Any]) -> tuple[Card, ...]:
+    if sorted(members) != sorted(tables):
+        wrong = sorted({*members} ^ {*tables})
+        raise BadConfig(
+            f"[federation] members and [cards] disagree about {', '.join(wrong) or 'a member named twice'}; "
+            "every member has one card"
+        )
+    cards = tuple(card_from(tables[name], f"cards.{name}") for name in members)
+    for name, card in zip(members, cards, strict=True):
+        if card.name != name:
+            raise BadConfig(f"[cards.{name}] is the card of {card.name}; put every card under its own name")
+    return cards
+
+
+def _link(link: list[str], members: list[str]) -> Dial:
+    if len(link) != 2 or any(name not in members for name in link):
+        raise BadConfig(f"[network] links has {link}; a link is two members, [who dials, who is dialled]")
+    return Dial(members.index(link[0]), members.index(link[1]))
+
+
+def _signatures(table: Any, members: list[str]) -> dict[str, str]:
+    for name, signature in table.items():
+        if name not in members or not isinstance(signature, str):
+            raise BadConfig(f"[signatures] {name} is no signature of a member; remove the line")
+    return dict(table)

@@ -1,0 +1,114 @@
+"""What a member computes at home: gradients of its own objective, on data that never leave it.
+
+A task only gives gradients; steps, projection, noise and averaging are hocket's. It may be written in any framework.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.errors import BadInput
+from hocket.sets import FeasibleSet
+
+Vector = Float[np.ndarray, " dim"]
+
+
+@runtime_checkable
+class Task(Protocol):
+    """One member's objective. A task may also have `measure`, `export`, `state` and `restore`; see `GradientTask`."""
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a state has; the same for all members."""
+        ...
+
+    def start(self, seed: int) -> Vector:
+        """The public start: the same for all members, and independent of data."""
+        ...
+
+    def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
+        """∇f_j at x, in local step h of round k. Whatever is random must come from `rng`, or a crash shows."""
+        ...
+
+
+@dataclass(frozen=True)
+class GradientTask:
+    """A task from a plain function of (x, k, h, rng).
+    The choice where you have the gradient already; the adapters make one from a model and a loss.
+    """
+
+    dimension: int
+    function: Callable[[Vector, int, int, np.random.Generator], Vector]
+    first: Callable[[int], Vector] | None = None
+    """seed -> x_1; zeros if there is none."""
+    measures: Callable[[Vector], Mapping[str, float]] | None = None
+    """What to watch during the run, such as the loss at x; it stays with this member."""
+    save: Callable[[Vector, Path], None] | None = None
+    """Writes a finished model in the framework's own format."""
+
+    def start(self, seed: int) -> Vector:
+        return np.zeros(self.dimension) if self.first is None else self.first(seed)
+
+    def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
+        return self.function(x, k, h, rng)
+
+    def measure(self, x: Vector) -> Mapping[str, float]:
+        return {} if self.measures is None else self.measures(x)
+
+    def export(self, x: Vector, path: Path) -> None:
+        if self.save is None:
+            np.save(path.with_suffix(".npy"), x)
+        else:
+            self.save(x, path)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSteps:
+    """H gradient steps of α_k/H between two exchanges, each projected: what an agent does by itself.
+
+    With H = 1 this is line 9 of the paper's algorithms. Randomness comes from (seed, member, round, step) alone, so that
+    a round that is computed again after a crash comes out the same.
+    """
+
+    task: Task
+    count: int
+    seed: int
+    member: int
+
+    def __call__(
+        self, v: Any, k: Any, *, step: Any, feasible: FeasibleSet, plus: Callable[[Any], Any] | None
+    ) -> Any:
+        x = v
+        for h in range(self.count):
+            gradient = self.gradient(x, k, h)
+            if plus is not None:
+                gradient = gradient + plus(x)
+            x = feasible.project(x - step / self.count * gradient)
+        return x
+
+    def gradient(self, x: Vector, k: int, h: int) -> Vector:
+        """The task's gradient, checked: an error names the round."""
+        rng = np.random.default_rng([self.seed, self.member, k, h])
+        found = np.asarray(self.task.gradient(x, k, h, rng))
+        if found.shape != x.shape:
+            raise BadInput(
+                f"the task's gradient in round {k} has shape {found.shape}; states have {x.shape}: return one number "
+                "per coordinate"
+            )
+        if not np.isfinite(found).all():
+            raise BadInput(
+                f"the task's gradient in round {k} is not finite; take smaller steps, bound X, or look at the data"
+            )
+        return found.astype(x.dtype, copy=False)
+
+
+def is_repeatable(task: Task, start: Vector, seed: int) -> bool:
+    """Whether a step that is computed twice comes out the same, bit for bit: then a crash leaves no trace."""
+    steps = LocalSteps(task, 1, seed, 0)
+    return steps.gradient(start, 1, 0).tobytes() == steps.gradient(start, 1, 0).tobytes()

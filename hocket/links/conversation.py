@@ -1,0 +1,161 @@
+"""Exchanges over links that break: everybody says one message, and everybody hears one from each neighbour.
+
+A neighbour can be at most one exchange ahead, since it cannot go on without our message; so what was said in the last
+two exchanges is all that anybody who reconnects can have missed, and it is said again, byte for byte. What is heard
+twice is heard once; what could not have been said yet is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from hocket.errors import BadFrame, LinkError
+from hocket.links.events import Channels, Heard, Joined, Lost
+from hocket.links.wire import Frame, Kind, Limits, unpack
+
+IN_AN_EXCHANGE = (Kind.WORD, Kind.DONE)
+
+
+class Moment(NamedTuple):
+    """One exchange of a run."""
+
+    round: int
+    exchange: int = 0
+
+
+class Kept(NamedTuple):
+    """A message as it came, and what it says."""
+
+    message: bytes
+    frame: Frame
+
+
+class Listener(Protocol):
+    """Whoever wants to know what happens beside the exchanges."""
+
+    async def joined(self, neighbour: str, version: str) -> None:
+        """A neighbour is connected."""
+        ...
+
+    async def lost(self, neighbour: str, reason: str) -> None:
+        """A neighbour's connection ended, or could not be made."""
+        ...
+
+    async def heard(self, neighbour: str, frame: Frame) -> None:
+        """A message that is part of no exchange: a handshake or a vote."""
+        ...
+
+
+class Conversation:
+    """One member's talk with its neighbours."""
+
+    def __init__(
+        self, channels: Channels, neighbours: Iterable[str], *, plan: bytes, limits: Limits, listener: Listener
+    ):
+        self.channels = channels
+        self.neighbours = list(neighbours)
+        self.plan = plan
+        self.limits = limits
+        self.listener = listener
+        self.now = Moment(0)
+        self.connected: set[str] = set()
+        self.bytes_said = self.bytes_heard = 0
+        self.repeats = 0
+        """Messages that came again after a reconnection."""
+        self.waiting_since = time.monotonic()
+        self.arrivals: dict[str, float] = {}
+        """Seconds after our own word at which each neighbour's came, in the last exchange."""
+        self._said: list[Mapping[str, bytes]] = []
+        self._heard: dict[Moment, dict[str, Kept]] = {}
+
+    @property
+    def missing(self) -> list[str]:
+        """The neighbours whose message is still awaited."""
+        heard = self._heard.get(self.now, {})
+        return [name for name in self.neighbours if name not in heard]
+
+    def remember(self, said: Mapping[str, bytes]) -> None:
+        """What was said last, in case that somebody misses it."""
+        self._said = [*self._said[-1:], said]
+
+    async def exchange(self, moment: Moment, said: Mapping[str, bytes]) -> dict[str, Frame]:
+        """Say one message to each neighbour, and wait for one from each."""
+        self.remember(said)
+        self.now, self.waiting_since = moment, time.monotonic()
+        for past in [past for past in self._heard if past < moment]:
+            del self._heard[past]
+        self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
+        for name in self.neighbours:
+            await self.send(name, said[name])
+        while self.missing:
+            await self.attend()
+        heard = self._heard.get(moment, {})
+        return {name: heard[name].frame for name in self.neighbours}
+
+    async def attend(self) -> None:
+        """Take in the next thing that happens on any link."""
+        event = await self.channels.receive()
+        name = event.neighbour
+        if name not in self.neighbours:
+            return
+        if isinstance(event, Heard):
+            await self._listen(event)
+        elif isinstance(event, Lost):
+            self.connected.discard(name)
+            await self.listener.lost(name, event.reason)
+        elif isinstance(event, Joined):
+            self.connected.add(name)
+            await self.listener.joined(name, event.version)
+            for said in self._said:
+                if name in said:
+                    await self.send(name, said[name])
+
+    async def send(self, name: str, message: bytes) -> None:
+        """Say something to one neighbour."""
+        self.bytes_said += len(message)
+        await self.channels.send(name, message)
+
+    def forget(self, name: str) -> None:
+        """Wait no longer for a neighbour who left for good."""
+        if name in self.neighbours:
+            self.neighbours.remove(name)
+            self.connected.discard(name)
+            self.channels.nudge()
+
+    async def _listen(self, event: Heard) -> None:
+        name, message = event
+        self.bytes_heard += len(message)
+        try:
+            frame = unpack(message, self.limits, plan=self.plan)
+        except BadFrame as error:
+            raise BadFrame(f"{name} sent a message that cannot be read: {error}") from error
+        if frame.kind in IN_AN_EXCHANGE:
+            self._keep(name, message, frame)
+        else:
+            await self.listener.heard(name, frame)
+
+    def _keep(self, name: str, message: bytes, frame: Frame) -> None:
+        moment = Moment(frame.round, frame.exchange)
+        if moment < self.now:
+            self.repeats += 1
+            return
+        ahead = {later for later, kept in self._heard.items() if later > self.now and name in kept}
+        if moment.round > self.now.round + 1 or (moment > self.now and not ahead <= {moment}):
+            raise LinkError(
+                f"{name} spoke for round {moment.round} while this member is in round {self.now.round}; nobody can "
+                f"be more than one exchange ahead: ask {name} what it runs"
+            )
+        kept = self._heard.setdefault(moment, {})
+        if name not in kept:
+            kept[name] = Kept(message, frame)
+            if moment == self.now:
+                self.arrivals[name] = time.monotonic() - self.waiting_since
+        elif kept[name].message == message:
+            self.repeats += 1
+        else:
+            raise LinkError(
+                f"{name} said two different things in round {moment.round}: it lost its journal, or runs twice; "
+                "either undoes its noise, so this run cannot go on with it"
+            )

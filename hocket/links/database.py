@@ -1,0 +1,122 @@
+"""A small database of secrets on disk: durable once written, gone once overwritten, and for one process only.
+
+SQLite with a write-ahead log that is forced to the disk at every commit. `secure_delete` overwrites what is deleted;
+the log, which would still hold it, is emptied every few commits. What a disk keeps beneath its file system is beyond
+any program: put secrets on an encrypted one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hocket.errors import JournalError
+from hocket.links.lock import Lock
+
+PAGE = 1 << 14
+"""Bytes to a page: halves the time to write a state of half a megabyte, and costs nothing for one of eight bytes."""
+FORGET = 16
+"""Commits after which the log is emptied, and with it what was overwritten in them."""
+SETTINGS = (
+    f"PRAGMA page_size = {PAGE}",
+    "PRAGMA busy_timeout = 0",
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA wal_autocheckpoint = 0",
+)
+
+
+class Database:
+    """An open database; calls may come from any thread, one at a time."""
+
+    def __init__(self, path: Path, schema: str, *, create: bool):
+        self.path = path
+        self._commits = 0
+        if not create and not path.is_file():
+            raise JournalError(f"there is no journal {path}; name the folder of a run that was begun")
+        with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = Lock(path.with_name(path.name + ".lock"))
+        try:
+            self._connection = self._connect(schema)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def read(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows that answer."""
+        with self._explained():
+            return self._connection.execute(question, values).fetchall()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is on the disk afterwards, or none."""
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._commits += 1
+            if self._commits % FORGET == 0:
+                _forget(self._connection)
+
+    def close(self) -> None:
+        """Empty the log and let go of the file."""
+        with suppress(sqlite3.Error):
+            _forget(self._connection)
+        self._connection.close()
+        self._lock.release()
+
+    def _connect(self, schema: str) -> sqlite3.Connection:
+        with self._explained():
+            if not self.path.exists():
+                # SQLite gives its log the permissions of the database.
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            try:
+                for setting in SETTINGS:
+                    connection.execute(setting).fetchall()
+                connection.executescript(f"BEGIN EXCLUSIVE; {schema}; COMMIT")
+                _forget(connection)
+            except BaseException:
+                connection.close()
+                raise
+            return connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite and the disk complain of, with a cure."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise JournalError(self._cure(getattr(error, "sqlite_errorcode", 0) & 0xFF, error)) from error
+        except OSError as error:
+            raise JournalError(
+                f"{self.path} cannot be opened: {error.strerror}; change that and start again"
+            ) from error
+
+    def _cure(self, code: int, error: Exception) -> str:
+        what = str(self.path)
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return f"{what} is open in another program; close that first"
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+            return f"{what} cannot be written ({error}): is the disk full? Nothing was lost; make room and start again"
+        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+            return f"{what} cannot be written: it, its folder or its disk is read-only; change that and start again"
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return f"{what} is damaged ({error}); restore a backup of the whole folder, or begin a new run together"
+        return f"{what} failed: {error}"
+
+
+def _forget(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

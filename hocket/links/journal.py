@@ -1,0 +1,253 @@
+"""What a member must not forget in the middle of a run, on disk before anybody hears of it.
+
+A round is committed before its first word is sent: the state it begins with, the chain keys of its noise and the
+words. After a crash the same words are sent again, byte for byte; another word for a round that was already sent is
+refused, since two words under the same noise would tell their difference without any noise at all. Chain keys are
+overwritten by those of the next round.
+
+The words of the last two rounds are kept: a neighbour that missed the previous one may still ask for it, and none can
+be further behind.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from hocket.errors import JournalError
+from hocket.links.database import Database
+from hocket.links.fingerprint import spoken
+from hocket.links.handshake import Offer
+
+FORMAT = 1
+EVERYBODY = ""
+"""In place of a neighbour's name: a word that all neighbours hear."""
+KEPT_ROUNDS = 2
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (
+    only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS position (
+    only INTEGER PRIMARY KEY CHECK (only = 0), round INTEGER NOT NULL, state BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS chains (member TEXT PRIMARY KEY, chain BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS agreements (
+    neighbour TEXT PRIMARY KEY, private BLOB, nonce BLOB NOT NULL, their_nonce BLOB, chain BLOB, once BLOB, ready BLOB
+) STRICT;
+CREATE TABLE IF NOT EXISTS words (
+    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
+    PRIMARY KEY (round, exchange, neighbour)
+) STRICT;
+CREATE TABLE IF NOT EXISTS votes (
+    voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
+) STRICT;
+"""
+
+
+class Position(NamedTuple):
+    """Where a run stands: the round that began last, and the state it began with."""
+
+    round: int
+    state: bytes
+    chains: Mapping[str, bytes]
+    """This round's chain keys by neighbour; under the member's own name those of noise it draws for itself."""
+
+
+class Agreement(NamedTuple):
+    """How far a handshake got."""
+
+    offer: Offer | None
+    """This end's secrets, until the neighbour has proved that it needs them no longer."""
+    nonce: bytes
+    their_nonce: bytes | None
+    """The neighbour's, once keys were derived with it."""
+    chain: bytes | None
+    """Round 1's, until that round begins."""
+    once: bytes | None
+    ready: bytes | None
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the neighbour has these keys in its journal too."""
+        return self.offer is None
+
+
+class Journal:
+    """One member's journal of one run of one plan."""
+
+    def __init__(self, database: Database, plan: bytes):
+        self._database = database
+        self.plan = plan
+        self.run: bytes = self._about()
+        """Tells this run from others of the same plan."""
+
+    @classmethod
+    def open(cls, path: Path, plan: bytes, *, create: bool = True) -> Journal:
+        """Open or begin the journal of a plan, given its hash; a journal of another plan is refused."""
+        database = Database(path, SCHEMA, create=create)
+        try:
+            return cls(database, plan)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process have it."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def round(self) -> int:
+        """The round that began last; 0 before round 1."""
+        rows = self._database.read("SELECT round FROM position")
+        return rows[0][0] if rows else 0
+
+    @property
+    def position(self) -> Position | None:
+        """Where the run stands; None before round 1."""
+        rows = self._database.read("SELECT round, state FROM position")
+        if not rows:
+            return None
+        (round, state), chains = rows[0], self._database.read("SELECT member, chain FROM chains")
+        return Position(round, state, dict(chains))
+
+    def commit_round(
+        self, round: int, state: bytes, *, chains: Mapping[str, bytes], words: Mapping[str, bytes]
+    ) -> None:
+        """Put a new round on the disk: do this before its first word is sent, and send nothing if it fails.
+
+        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange. To commit the round
+        that a crash interrupted once more does no harm, if the words are the same.
+        """
+        if round == self.round:
+            self._check_same(round, 0, words)
+            return
+        if round != self.round + 1:
+            raise JournalError(
+                f"round {round} cannot be begun: the journal {self._database.path} stands at round {self.round}, and "
+                "rounds are said once and in order"
+            )
+        with self._database.writing() as write:
+            write.execute("INSERT OR REPLACE INTO position VALUES (0, ?, ?)", (round, state))
+            write.execute("DELETE FROM chains")
+            write.executemany("INSERT INTO chains VALUES (?, ?)", chains.items())
+            write.execute("UPDATE agreements SET chain = NULL")
+            write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
+            write.executemany(
+                "INSERT INTO words VALUES (?, 0, ?, ?)", [(round, *word) for word in words.items()]
+            )
+
+    def commit_words(self, round: int, exchange: int, words: Mapping[str, bytes]) -> None:
+        """Put the words of a later exchange of the current round on the disk, before any of them is sent."""
+        if round != self.round:
+            raise JournalError(
+                f"exchange {exchange} of round {round} cannot be said: the journal stands at round {self.round}"
+            )
+        if self._words(round, exchange):
+            self._check_same(round, exchange, words)
+            return
+        with self._database.writing() as write:
+            rows = [(round, exchange, *word) for word in words.items()]
+            write.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+
+    def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
+        """What this neighbour was to hear, if it was one of the last two rounds."""
+        words = self._words(round, exchange)
+        return words.get(neighbour, words.get(EVERYBODY))
+
+    def agreement(self, neighbour: str) -> Agreement | None:
+        """How far the handshake with a neighbour got."""
+        rows = self._database.read(
+            "SELECT private, nonce, their_nonce, chain, once, ready FROM agreements WHERE neighbour = ?",
+            (neighbour,),
+        )
+        if not rows:
+            return None
+        private, nonce, *derived = rows[0]
+        return Agreement(None if private is None else Offer(private, nonce), nonce, *derived)
+
+    def keep_offer(self, neighbour: str, offer: Offer) -> None:
+        """Keep this end's secrets before the neighbour hears of them; they are made once."""
+        if self.agreement(neighbour) is not None:
+            raise JournalError(f"an offer to {neighbour} was already made in this run; use that one")
+        with self._database.writing() as write:
+            write.execute(
+                "INSERT INTO agreements (neighbour, private, nonce) VALUES (?, ?, ?)", (neighbour, *offer)
+            )
+
+    def keep_keys(
+        self, neighbour: str, their_nonce: bytes, *, chain: bytes, once: bytes, ready: bytes
+    ) -> None:
+        """Keep what was derived, before READY says so."""
+        reached = self.agreement(neighbour)
+        if reached is None or reached.confirmed:
+            raise JournalError(
+                f"{neighbour} offers new noise keys in the middle of a run: it has lost its journal; begin a new run "
+                "together"
+            )
+        with self._database.writing() as write:
+            write.execute(
+                "UPDATE agreements SET their_nonce = ?, chain = ?, once = ?, ready = ? WHERE neighbour = ?",
+                (their_nonce, chain, once, ready, neighbour),
+            )
+
+    def confirm(self, neighbour: str) -> None:
+        """The neighbour has the keys in its journal: erase the secret they were derived from."""
+        with self._database.writing() as write:
+            write.execute("UPDATE agreements SET private = NULL WHERE neighbour = ?", (neighbour,))
+
+    def add_vote(self, voter: str, leaver: str, vote: bytes) -> None:
+        """Keep a signed vote to drop a member; a voter's first vote stands."""
+        with self._database.writing() as write:
+            write.execute("INSERT OR IGNORE INTO votes VALUES (?, ?, ?)", (voter, leaver, vote))
+
+    def votes(self, leaver: str) -> dict[str, bytes]:
+        """The votes to drop a member, by voter."""
+        return dict(self._database.read("SELECT voter, vote FROM votes WHERE leaver = ?", (leaver,)))
+
+    def _about(self) -> bytes:
+        rows = self._database.read("SELECT format, plan, run FROM about")
+        if not rows:
+            run = os.urandom(16)
+            with self._database.writing() as write:
+                write.execute("INSERT INTO about VALUES (0, ?, ?, ?)", (FORMAT, self.plan, run))
+            return run
+        version, plan, run = rows[0]
+        if version != FORMAT:
+            raise JournalError(
+                f"the journal {self._database.path} has format {version}, this version of hocket writes {FORMAT}; "
+                "go on with the version that began the run"
+            )
+        if plan != self.plan:
+            raise JournalError(
+                f"the journal {self._database.path} belongs to another plan: {spoken(plan)} and not "
+                f"{spoken(self.plan)}; go on with that plan, or name another folder for this one"
+            )
+        return run
+
+    def _words(self, round: int, exchange: int) -> dict[str, bytes]:
+        question = "SELECT neighbour, word FROM words WHERE round = ? AND exchange = ?"
+        return dict(self._database.read(question, (round, exchange)))
+
+    def _check_same(self, round: int, exchange: int, words: Mapping[str, bytes]) -> None:
+        if self._words(round, exchange) != dict(words):
+            raise JournalError(
+                f"another word for exchange {exchange} of round {round}, which may already have been sent: "
+                f"{_digest(words)} and not {_digest(self._words(round, exchange))}. Two words under the same noise "
+                "reveal their difference; go on with the software, task and data with which the run was begun"
+            )
+
+
+def _digest(words: Mapping[str, bytes]) -> str:
+    return hashlib.sha256(b"".join(words[name] for name in sorted(words))).hexdigest()[:16]

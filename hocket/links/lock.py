@@ -1,0 +1,35 @@
+"""One process at a time: a locked file that says which.
+
+SQLite locks its database too, but by a kind of lock that a process loses as soon as it opens and closes the same file
+once more, be it to copy it. This lock ends only with its owner.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from hocket.errors import JournalError
+
+
+class Lock:
+    """Held from its creation to `release`, or to the end of the process, however that ends."""
+
+    def __init__(self, path: Path):
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._file, 20).decode(errors="replace").strip()
+            os.close(self._file)
+            raise JournalError(
+                f"{path.with_suffix('')} is in use by process {holder}; stop that first, two processes must never "
+                "speak for one member"
+            ) from None
+        os.truncate(self._file, 0)
+        os.write(self._file, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let somebody else have it; the file stays, so that nobody ever locks another of the same name."""
+        os.close(self._file)

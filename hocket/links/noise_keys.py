@@ -1,0 +1,89 @@
+"""Noise that both ends of a link draw alike and that never travels.
+
+    shared  = X25519(my private key, its public key)                   fresh for every run and link, see handshake.py
+    chain_1 = HKDF-SHA256(shared, salt = nonce_i ‖ nonce_j, info = CHAIN_LABEL ‖ plan hash ‖ i ‖ j)      i < j, u32
+    once    = the same with ONCE_LABEL, the key of what is drawn once and kept: anchors and noise functions
+    chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
+    numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
+
+When chain_k is overwritten by chain_{k+1}, nobody can draw round k's noise again: a machine that is seized later does
+not reveal it. `once` has to be kept for as long as the data are, so what is drawn from it has no such protection.
+Both nonces are fresh, so a plan that is run again draws other noise. Test vectors: tests/peers/vectors.json.
+"""
+
+from __future__ import annotations
+
+import hmac
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from hocket.errors import BadInput
+
+NOISE = 1
+"""Raised when the same keys would give other noise; part of every plan and every label."""
+CHAIN_LABEL = b"hocket/noise/1 chain"
+ONCE_LABEL = b"hocket/noise/1 once"
+READY_LABEL = b"hocket/noise/1 ready"
+NEXT_LABEL = b"hocket/noise/1 next"
+ROUND_LABEL = b"hocket/noise/1 round"
+
+KEY_BYTES = 32
+WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
+"""The word that each number is made of, and the value of its last bit."""
+
+
+class LinkKeys(NamedTuple):
+    """All that two neighbours agree on for one run."""
+
+    chain: bytes
+    """For round 1; each round has its own, see `ratchet`."""
+    once: bytes
+    """For what is drawn once and kept."""
+    ready: bytes
+    """Proves to the other end that this end has derived the same; see handshake.py."""
+
+
+def derive(shared: bytes, nonces: tuple[bytes, bytes], plan: bytes, pair: tuple[int, int]) -> LinkKeys:
+    """The keys of a link, from the secret that its ends share; everything is in the order of the pair (i, j), i < j."""
+    context = plan + struct.pack("<II", *pair)
+
+    def key(label: bytes) -> bytes:
+        return HKDF(hashes.SHA256(), KEY_BYTES, salt=b"".join(nonces), info=label + context).derive(shared)
+
+    return LinkKeys(key(CHAIN_LABEL), key(ONCE_LABEL), key(READY_LABEL))
+
+
+def ratchet(chain: bytes) -> tuple[bytes, bytes]:
+    """The next round's chain, from which this round's cannot be found again, and this round's key."""
+    return hmac.digest(chain, NEXT_LABEL, "sha256"), hmac.digest(chain, ROUND_LABEL, "sha256")
+
+
+def round_key(chain: bytes, k: int) -> bytes:
+    """Round k's key from the chain of round 1, which only a replay still has."""
+    for _ in range(1, k):
+        chain, _ = ratchet(chain)
+    return ratchet(chain)[1]
+
+
+def stream(key: bytes, label: int, count: int, dtype: np.dtype | type) -> np.ndarray:
+    """So many numbers from [-1, 1], uniform, under a key; kinds of noise with different labels are independent.
+    A link draws both directions at once: 2 · width numbers, those said by its lower-numbered end first.
+
+    Every number has as many random bits as its type can hold. On a coarser grid a reader could test a guessed state:
+    subtract it from a word, and look whether the rest lies on the grid.
+    """
+    try:
+        word, last_bit = WORDS[np.dtype(dtype)]
+    except KeyError:
+        raise BadInput(f"noise of {np.dtype(dtype)} cannot be drawn; use float64 or float32") from None
+    nonce = struct.pack("<II", 0, label) + bytes(8)
+    zeros = bytes(count * np.dtype(word).itemsize)
+    words = np.frombuffer(Cipher(algorithms.ChaCha20(key, nonce), None).encryptor().update(zeros), word)
+    numbers = words.astype(dtype)
+    numbers *= np.dtype(dtype).type(last_bit)
+    return numbers

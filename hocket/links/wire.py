@@ -1,0 +1,171 @@
+"""Messages as bytes: framed, typed and length-checked.
+
+    magic        4   b"HKT\\0"
+    version      1   PROTOCOL
+    kind         1   see Kind
+    plan        32   the plan's hash: members of another plan are not understood
+    round        4   u32
+    exchange     1   which exchange of the round
+    parts        1   how many parts follow
+    body         8   u64, bytes that follow
+    each part:   dtype 1 (0 bytes, 1 float32, 2 float64), ndim 1, shape u32 × ndim, then its data
+
+All numbers are little-endian. TLS already authenticates what travels, so there is no checksum. Whether numbers are
+finite and plausible is for whoever knows the problem; here only their form is checked.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from hocket.errors import BadFrame
+from hocket.links.fingerprint import spoken
+
+PROTOCOL = 1
+"""Raised when members of two versions could no longer understand each other; part of every plan."""
+MAGIC = b"HKT\0"
+HEADER = struct.Struct("<4sBB32sIBBQ")
+PART = struct.Struct("<BB")
+SHAPE = struct.Struct("<I")
+HASH_BYTES = 32
+MOST_AXES = 8
+TYPES = {1: np.dtype("<f4"), 2: np.dtype("<f8")}
+CODES = {dtype: code for code, dtype in TYPES.items()}
+RAW = 0
+
+Part = bytes | np.ndarray
+
+
+class Kind(IntEnum):
+    """What a message is for."""
+
+    NONCE = 1
+    """The beginning of a handshake, see noise_keys.py."""
+    KEY = 2
+    """A signed public key for noise."""
+    READY = 3
+    """This member's keys are in its journal: noise may be used."""
+    WORD = 4
+    """What an algorithm says in one exchange of one round."""
+    VOTE = 5
+    """A signed vote on dropping a member."""
+    DONE = 6
+    """This member has all it needs and will not ask again."""
+
+
+class Frame(NamedTuple):
+    """One message."""
+
+    kind: Kind
+    plan: bytes
+    """The hash of the plan under which it is said."""
+    round: int = 0
+    exchange: int = 0
+    parts: Sequence[Part] = ()
+    """Numbers, as float32 or float64 arrays, and plain bytes."""
+
+
+class Limits(NamedTuple):
+    """What a receiver puts up with."""
+
+    bytes: int
+    """The longest message, all told."""
+    parts: int = 16
+
+    @classmethod
+    def words(cls, size: int) -> Limits:
+        """Room for a word of `size` bytes with its framing, and for every other kind of message."""
+        return cls(max(size, 1 << 16) + (1 << 12))
+
+
+def pack(frame: Frame) -> bytes:
+    """A frame as bytes."""
+    body = [data for part in frame.parts for data in _pack_part(part)]
+    count, length = len(frame.parts), sum(map(len, body))
+    head = HEADER.pack(MAGIC, PROTOCOL, frame.kind, frame.plan, frame.round, frame.exchange, count, length)
+    return b"".join([head, *body])
+
+
+def pack_parts(parts: Sequence[Part]) -> bytes:
+    """Numbers and bytes without a frame, as a journal keeps them."""
+    return b"".join(data for part in parts for data in _pack_part(part))
+
+
+def unpack_parts(data: bytes) -> tuple[Part, ...]:
+    """What `pack_parts` packed; arrays are read-only views."""
+    return _parts(data, 0, None)
+
+
+def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
+    """The frame in these bytes; arrays are read-only views of them. With `plan`, only frames of that plan."""
+    if len(data) > limits.bytes:
+        raise BadFrame(f"oversized: {len(data):,} bytes, where {limits.bytes:,} are the most")
+    if len(data) < HEADER.size:
+        raise BadFrame(f"truncated: {len(data)} bytes, where the header alone has {HEADER.size}")
+    magic, version, kind, its_plan, round_, exchange, count, length = HEADER.unpack_from(data)
+    if magic != MAGIC:
+        raise BadFrame(f"garbage: begins with {magic!r} instead of {MAGIC!r}")
+    if version != PROTOCOL:
+        raise BadFrame(
+            f"another protocol version: {version} instead of {PROTOCOL}; install the same version of hocket"
+        )
+    if kind not in Kind.__members__.values():
+        raise BadFrame(f"unknown kind {kind}; install the same version of hocket")
+    if plan is not None and its_plan != plan:
+        raise BadFrame(
+            f"another plan: {spoken(its_plan)} instead of {spoken(plan)}; compare the plan files, they must be equal"
+        )
+    if count > limits.parts:
+        raise BadFrame(f"oversized: {count} parts, where {limits.parts} are the most")
+    if len(data) != HEADER.size + length:
+        what = "truncated" if len(data) < HEADER.size + length else "overlong"
+        raise BadFrame(f"{what}: {len(data) - HEADER.size:,} bytes of body, announced were {length:,}")
+    return Frame(Kind(kind), its_plan, round_, exchange, _parts(data, HEADER.size, count))
+
+
+def _parts(data: bytes, at: int, count: int | None) -> tuple[Part, ...]:
+    """So many parts from there on, or as many as there are; nothing may be left."""
+    view, parts = memoryview(data), []
+    while len(parts) < count if count is not None else at < len(data):
+        part, at = _unpack_part(view, at, len(parts))
+        parts.append(part)
+    if at != len(data):
+        raise BadFrame(f"overlong: {len(data) - at:,} bytes after the last part")
+    return tuple(parts)
+
+
+def _pack_part(part: Part) -> list[bytes]:
+    if isinstance(part, bytes):
+        return [PART.pack(RAW, 1), SHAPE.pack(len(part)), part]
+    array = np.asarray(part)
+    code = CODES.get(array.dtype.newbyteorder("<"))
+    if code is None:
+        raise BadFrame(f"a word of {array.dtype} cannot be sent; use float64 or float32")
+    shape = b"".join(map(SHAPE.pack, array.shape))
+    return [PART.pack(code, array.ndim), shape, array.astype(TYPES[code], copy=False).tobytes()]
+
+
+def _unpack_part(view: memoryview, at: int, number: int) -> tuple[Part, int]:
+    if len(view) < at + PART.size:
+        raise BadFrame(f"truncated: part {number} is missing")
+    code, axes = PART.unpack_from(view, at)
+    at += PART.size
+    if code != RAW and code not in TYPES:
+        raise BadFrame(f"part {number} has the unknown dtype code {code}; install the same version of hocket")
+    if axes > MOST_AXES or len(view) < at + SHAPE.size * axes:
+        raise BadFrame(f"truncated: part {number} announces {axes} axes")
+    shape = tuple(SHAPE.unpack_from(view, at + SHAPE.size * axis)[0] for axis in range(axes))
+    at += SHAPE.size * axes
+    size = math.prod(shape) * (1 if code == RAW else TYPES[code].itemsize)
+    if len(view) < at + size:
+        raise BadFrame(
+            f"truncated: part {number} of shape {shape} needs {size:,} bytes, {len(view) - at:,} are left"
+        )
+    data, end = view[at : at + size], at + size
+    return (bytes(data) if code == RAW else np.frombuffer(data, TYPES[code]).reshape(shape)), end

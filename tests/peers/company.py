@@ -1,0 +1,133 @@
+"""Members of a small federation in one process, with secrets that a test can derive again."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+import hocket as hk
+from hocket.algorithm import Algorithm, Plan
+from hocket.engines.peers import Finished, Peer
+from hocket.engines.replaying import replayed
+from hocket.engines.seat import Seat
+from hocket.engines.streams import ChainStreams
+from hocket.federation.task import GradientTask, LocalSteps
+from hocket.links.agreeing import Agreeing, Partner
+from hocket.links.conversation import Conversation
+from hocket.links.escrow import SeedEscrow
+from hocket.links.identity import Identity
+from hocket.links.journal import Journal
+from hocket.links.memory import Switchboard
+from hocket.links.wire import Frame, Limits
+
+PLAN = bytes(range(32))
+
+
+@dataclass
+class Company:
+    """All members of one run, on a switchboard."""
+
+    problem: hk.Problem
+    network: hk.Network
+    algorithm: Algorithm
+    folder: Path
+    rounds: int = 40
+    step: hk.Power = hk.Power(1.0, 20, 0.75)
+    start: float = 0.5
+    escrow: SeedEscrow = SeedEscrow(7)
+    identities: list[Identity] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.names = [f"member-{j}" for j in range(self.network.n)]
+        self.identities = [Identity.create(name) for name in self.names]
+        self.plan = Plan(self.network, self.problem.dim, self.step, self.rounds)
+
+    def seat(self, j: int) -> Seat:
+        return Seat(j, self.plan, self.algorithm, self.problem.feasible, np.dtype(np.float64))
+
+    @property
+    def first(self) -> np.ndarray:
+        return np.full(self.problem.dim, self.start)
+
+    def board(self) -> Switchboard:
+        return Switchboard([(self.names[i], self.names[j]) for i, j in self.network.links])
+
+    async def member(self, j: int, board: Switchboard) -> Finished:
+        """One member from wherever its journal stands to the end."""
+        seat, name = self.seat(j), self.names[j]
+        others = {self.names[other]: other for other in seat.neighbours}
+        with Journal.open(self.folder / f"{name}.journal", PLAN) as journal:
+            partners = {o: Partner(other, self.identities[other].certificate_pem) for o, other in others.items()}
+            agreeing = Agreeing(self.identities[j], PLAN, j, partners, journal, None, self.escrow)
+            ears = Ears(agreeing)
+            conversation = Conversation(
+                board.plug_in(name), others, plan=PLAN, limits=Limits.words(1 << 20), listener=ears
+            )
+            ears.conversation = conversation
+            try:
+                await agreeing.agree(conversation)
+                peer = self.peer(j, seat, conversation, journal)
+                return await peer.play()
+            finally:
+                await conversation.channels.close()
+
+    def peer(self, j: int, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
+        position = journal.position
+        agreed = {other: journal.agreement(self.names[other]) for other in seat.neighbours}
+        once = {other: a.once for other, a in agreed.items()}
+        if position is None:
+            chains, own = {other: a.chain for other, a in agreed.items()}, self.escrow.own_chain(j)
+        else:
+            chains = {o: position.chains[self.names[o]] for o in seat.neighbours if self.names[o] in position.chains}
+            own = position.chains.get(self.names[j], b"")
+        streams = ChainStreams(1 if position is None else position.round, chains, once, own, seat.dtype)
+        task = GradientTask(self.problem.dim, lambda x, k, h, rng: self.problem.gradient(j, x))
+        return Peer(seat, self.names, conversation, journal, streams, LocalSteps(task, 1, 0, j), self.first)
+
+    def play(self) -> list[Finished]:
+        """Everybody, undisturbed."""
+
+        async def all_members() -> list[Finished]:
+            board = self.board()
+            return await asyncio.gather(*(self.member(j, board) for j in range(self.network.n)))
+
+        return asyncio.run(all_members())
+
+    def replay(self) -> hk.Run:
+        """The same run in the simulator, on the same noise."""
+        seats = [self.seat(j) for j in range(self.network.n)]
+        again = replayed(seats, [self._streams(seat) for seat in seats])
+        return hk.solve(
+            self.problem, self.network, again, rounds=self.rounds, step=self.step, start=self.first, keep="path"
+        )
+
+    def _streams(self, seat: Seat) -> ChainStreams:
+        keys = {
+            other: self.escrow.keys(PLAN, min(seat.index, other), max(seat.index, other))
+            for other in seat.neighbours
+        }
+        chains = {other: key.chain for other, key in keys.items()}
+        once = {other: key.once for other, key in keys.items()}
+        return ChainStreams(1, chains, once, self.escrow.own_chain(seat.index), seat.dtype)
+
+
+@dataclass
+class Ears:
+    """Passes handshakes on."""
+
+    agreeing: Agreeing
+    conversation: Conversation | None = None
+
+    async def joined(self, neighbour: str, version: str) -> None:
+        assert self.conversation is not None
+        await self.agreeing.greet(self.conversation, neighbour)
+
+    async def lost(self, neighbour: str, reason: str) -> None:
+        pass
+
+    async def heard(self, neighbour: str, frame: Frame) -> None:
+        assert self.conversation is not None
+        await self.agreeing.hear(self.conversation, neighbour, frame)

@@ -1,0 +1,119 @@
+"""A federation for tests: identities and a signed plan in a folder, and members in this process or in others."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.federation.cards import Card
+from hocket.federation.drawing_up import draw_up
+from hocket.federation.home import Home
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_file import write_plan
+from hocket.federation.running import Member
+from hocket.links.escrow import SeedEscrow
+from hocket.links.identity import Identity
+from hocket.links.journal import Journal
+from hocket.links.wire import Limits, unpack
+
+from .quadratic import DIMENSION, task_of
+
+NAMES = ("ash", "birch", "cedar", "elm", "fir", "hazel", "ivy", "juniper", "larch", "maple")
+RSS_NB = {"name": "rss-nb", "delta": 1.0, "anchor": 0.5}
+ESCROW = SeedEscrow(11)
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+@dataclass
+class Federation:
+    """Some members, their plan, and where they live."""
+
+    folder: Path
+    members: int = 3
+    rounds: int = 20
+    algorithm: dict[str, Any] = field(default_factory=lambda: RSS_NB)
+    topology: str = "cycle"
+    feasible: dict[str, Any] = field(default_factory=lambda: {"kind": "box", "low": -10.0, "high": 10.0})
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.identities = {name: Identity.create(name) for name in NAMES[: self.members]}
+        for name, identity in self.identities.items():
+            identity.save(self.home(name).identity)
+        ports = free_ports(self.members)
+        cards = [
+            Card.of(identity, f"127.0.0.1:{port}")
+            for identity, port in zip(self.identities.values(), ports, strict=True)
+        ]
+        self.plan = self.signed(self.drawn(cards))
+        write_plan(self.plan, self.plan_file)
+
+    def drawn(self, cards: list[Card], **changes: Any) -> FederationPlan:
+        return draw_up(
+            cards,
+            self.topology,
+            algorithm=self.algorithm,
+            step={"a": 1.0, "b": 5.0, "p": 0.75},
+            task={"name": "quadratic", "dataset": "targets", "dimension": DIMENSION} | self.options,
+            run={"rounds": self.rounds} | changes,
+            feasible=self.feasible,
+            audit={"colluders": 1, "unsafe": True},
+        )
+
+    def signed(self, plan: FederationPlan) -> FederationPlan:
+        for identity in self.identities.values():
+            plan = plan.signed_by(identity)
+        return plan
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.plan.names
+
+    @property
+    def plan_file(self) -> Path:
+        return self.folder / "plan.toml"
+
+    def home(self, name: str) -> Home:
+        return Home(self.folder / name)
+
+    def member(self, name: str, **changes: Any) -> Member:
+        place = self.plan.agent(name)
+        given = {"task": task_of(place), "secrets": ESCROW, "linger": 20.0} | changes
+        return Member(plan=self.plan, identity=self.identities[name], home=self.home(name), **given)
+
+    def start(self, name: str, *, pause: float = 0.0) -> subprocess.Popen[bytes]:
+        """A member in a process of its own."""
+        root = str(Path(__file__).parents[2])
+        environment = os.environ | {
+            "PYTHONPATH": root,
+            "QUADRATIC_PAUSE": str(pause),
+            "OPENBLAS_NUM_THREADS": "1",
+            "JAX_PLATFORMS": "cpu",
+        }
+        command = [sys.executable, "-m", "tests.peers.member_process", str(self.folder), name]
+        with (self.folder / f"{name}.err").open("ab") as errors:
+            return subprocess.Popen(command, env=environment, cwd=root, stderr=errors)
+
+    def ended(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """A finished member's own state and the one it published."""
+        member = self.member(name)
+        with Journal.open(member.folder.journal, self.plan.hash, create=False) as journal:
+            position = journal.position
+        assert position is not None
+        assert position.round == self.rounds + 2
+        x, published, _ = unpack(position.state, Limits(len(position.state))).parts
+        return np.array(x), np.array(published)

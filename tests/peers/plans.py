@@ -1,0 +1,26 @@
+"""Plans for five clinics."""
+
+from __future__ import annotations
+
+from hocket.federation.cards import Card
+from hocket.federation.drawing_up import draw_up
+from hocket.federation.plan import FederationPlan
+from hocket.links.identity import Identity
+
+IDENTITIES = [Identity.create(f"clinic-{letter}") for letter in "abcde"]
+CARDS = [Card.of(one, f"{one.name}.example:{7000 + place}") for place, one in enumerate(IDENTITIES)]
+RSS_NB = {"name": "rss-nb", "delta": 1.0}
+SHARING = {"name": "function-sharing", "degree": 1, "bound": 1.0}
+
+
+def drawn(cards=CARDS, topology="harary:k=3", algorithm=RSS_NB, rounds=50, **audit) -> FederationPlan:
+    return draw_up(
+        cards,
+        topology,
+        algorithm=algorithm,
+        step={"a": 1.0, "b": 20.0, "p": 0.75},
+        task={"name": "digits", "dataset": "trial-7", "dimension": 4},
+        run={"rounds": rounds},
+        feasible={"kind": "box", "low": -1.0, "high": 1.0},
+        audit={"colluders": 2} | audit,
+    )

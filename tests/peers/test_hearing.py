@@ -1,0 +1,170 @@
+"""What a member makes of what it hears: false, late, early, twice, or nothing at all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.algorithm import Plan
+from hocket.engines.seat import Seat
+from hocket.engines.words import check_word
+from hocket.errors import BadFrame, LinkError
+from hocket.links.conversation import Conversation, Moment
+from hocket.links.memory import Switchboard
+from hocket.links.wire import Frame, Kind, Limits, pack
+
+PLAN = bytes(32)
+
+
+class Nobody:
+    """Listens to nothing."""
+
+    async def joined(self, neighbour: str, version: str) -> None: ...
+
+    async def lost(self, neighbour: str, reason: str) -> None: ...
+
+    async def heard(self, neighbour: str, frame: Frame) -> None: ...
+
+
+def word(k: int, value: float = 1.0, plan: bytes = PLAN) -> bytes:
+    return pack(Frame(Kind.WORD, plan, k, 0, [np.array([value])]))
+
+
+def hear(*messages: bytes, at: int = 3) -> tuple[Conversation, Any]:
+    """Ash in round `at`, hearing these messages from birch."""
+
+    async def scene() -> tuple[Conversation, Any]:
+        board = Switchboard([("ash", "birch")])
+        ash, birch = board.plug_in("ash"), board.plug_in("birch")
+        talk = Conversation(ash, ["birch"], plan=PLAN, limits=Limits.words(100), listener=Nobody())
+        for message in messages:
+            await birch.send("ash", message)
+        async with asyncio.timeout(5):
+            return talk, await talk.exchange(Moment(at), {"birch": word(at)})
+
+    return asyncio.run(scene())
+
+
+def test_a_word_of_this_round_is_heard():
+    assert hear(word(3, 2.0))[1]["birch"].parts[0] == 2.0
+
+
+def test_words_of_past_rounds_are_passed_over():
+    talk, heard = hear(word(1, 7.0), word(2, 8.0), word(3, 2.0))
+    assert heard["birch"].parts[0] == 2.0
+    assert talk.repeats == 2
+
+
+def test_a_word_said_twice_is_heard_once():
+    async def scene() -> Conversation:
+        board = Switchboard([("ash", "birch"), ("ash", "cedar")])
+        ash, birch, cedar = (board.plug_in(name) for name in ("ash", "birch", "cedar"))
+        talk = Conversation(ash, ["birch", "cedar"], plan=PLAN, limits=Limits.words(100), listener=Nobody())
+        for speaker, message in [(birch, word(3)), (birch, word(3)), (cedar, word(3))]:
+            await speaker.send("ash", message)
+        await talk.exchange(Moment(3), dict.fromkeys(["birch", "cedar"], word(3)))
+        return talk
+
+    assert asyncio.run(scene()).repeats == 1
+
+
+def test_the_next_word_may_come_early():
+    talk, heard = hear(word(4, 9.0), word(3, 2.0))
+    assert heard["birch"].parts[0] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([word(5)], "birch spoke for round 5 while this member is in round 3"),
+        ([word(4294967295)], "more than one exchange ahead"),
+        ([word(4, 1.0), word(4, 2.0)], "birch said two different things in round 4"),
+    ],
+    ids=["future", "far future", "two words"],
+)
+def test_what_cannot_have_been_said_is_refused(messages, said):
+    with pytest.raises(LinkError, match=said):
+        hear(*messages)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (word(3)[:-1], "truncated"),
+        (word(3) + b"!", "overlong"),
+        (bytes(1 << 18), "oversized"),
+        (b"\x00" * 80, "garbage"),
+        (word(3, plan=b"\x01" * 32), "another plan"),
+    ],
+    ids=["truncated", "overlong", "oversized", "garbage", "other plan"],
+)
+def test_bytes_that_are_no_message_are_refused_by_name(message, said):
+    with pytest.raises(BadFrame, match=f"birch sent a message that cannot be read: {said}"):
+        hear(message)
+
+
+def test_what_was_missed_is_said_again():
+    """The last two exchanges, when a neighbour comes back; more it cannot have missed."""
+
+    async def scene() -> list[bytes]:
+        board = Switchboard([("ash", "birch")])
+        ash, birch = board.plug_in("ash"), board.plug_in("birch")
+        talk = Conversation(ash, ["birch"], plan=PLAN, limits=Limits.words(100), listener=Nobody())
+        for k in (1, 2, 3):
+            await birch.send("ash", word(k))
+            await talk.exchange(Moment(k), {"birch": word(k)})
+        board.unplug("birch")
+        again = board.plug_in("birch")
+        await again.send("ash", word(4))
+        await talk.exchange(Moment(4), {"birch": word(4)})
+        events = [board.queues["birch"].get_nowait() for _ in range(board.queues["birch"].qsize())]
+        return [event.message for event in events if hasattr(event, "message")]
+
+    heard = asyncio.run(scene())
+    assert heard[-3:] == [word(3), word(4), word(4)] or heard == [word(4), word(3), word(4)]
+
+
+def seat(algorithm: Any = hk.Dgd(), feasible: Any = hk.Box(-1.0, 1.0), dtype: type = np.float64) -> Seat:
+    plan = Plan(hk.Network.cycle(3), 2, hk.Power(1.0, 1, 1), 10)
+    return Seat(0, plan, algorithm, feasible, np.dtype(dtype))
+
+
+LIKE = [np.zeros(2)]
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (np.zeros(3), r"shape \(3,\)"),
+        (np.zeros(2, np.float32), "float32"),
+        (b"bytes", "bytes"),
+        (np.array([0.0, np.nan]), "not finite"),
+        (np.array([0.0, np.inf]), "not finite"),
+        (np.array([0.0, 1.5]), "outside the feasible set"),
+    ],
+    ids=["dimension", "dtype", "bytes", "nan", "infinity", "far out"],
+)
+def test_words_that_cannot_be_true_are_refused_by_name(part, said):
+    with pytest.raises(LinkError, match=said) as caught:
+        check_word(seat(), "birch", [part], LIKE, 2)
+    assert "birch" in str(caught.value)
+
+
+def test_noise_may_carry_a_word_outside_but_no_farther_than_its_bound():
+    noisy, k = seat(hk.RssNb(delta=0.9)), 2  # α_2 Δ = 0.3
+    check_word(noisy, "birch", [np.array([0.0, 1.29])], LIKE, k)
+    with pytest.raises(LinkError, match=r"where noise carries it 0\.3"):
+        check_word(noisy, "birch", [np.array([0.0, 1.31])], LIKE, k)
+
+
+def test_without_a_feasible_set_only_finite_words_can_be_asked_for():
+    check_word(seat(feasible=hk.Everywhere()), "birch", [np.array([1e9, 0.0])], LIKE, 2)
+
+
+def test_a_word_has_as_many_arrays_as_the_algorithm_says():
+    with pytest.raises(LinkError, match="birch said 2 arrays"):
+        check_word(seat(), "birch", [*LIKE, *LIKE], LIKE, 2)

@@ -1,0 +1,289 @@
+"""Journals: on the disk before anybody hears, the same words after any crash, and no keys of the past."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import hocket
+from hocket.errors import JournalError
+from hocket.links.database import FORGET
+from hocket.links.escrow import SeedEscrow
+from hocket.links.journal import EVERYBODY, Journal
+from hocket.links.keepsakes import Keepsakes
+
+PLAN, OTHER_PLAN = bytes(range(32)), bytes(range(1, 33))
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(hocket.__file__).parents[1])}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run" / "journal.sqlite"
+
+
+def chains(k):
+    return {"anna": bytes([k % 256, 1]) * 16, "ben": bytes([k % 256, 2]) * 16}
+
+
+def begin(journal, k, state=None):
+    journal.commit_round(k, state or b"state %d" % k, chains=chains(k), words={EVERYBODY: b"word %d" % k})
+
+
+def in_another_process(code, **options):
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        **options,
+    )
+
+
+def test_a_round_is_found_again(path):
+    with Journal.open(path, PLAN) as journal:
+        assert journal.position is None
+        assert journal.round == 0
+        begin(journal, 1)
+        begin(journal, 2)
+        run = journal.run
+    with Journal.open(path, PLAN) as journal:
+        assert journal.run == run
+        assert journal.position == (2, b"state 2", chains(2))
+        assert journal.said(2, 0, "anna") == b"word 2"
+
+
+def test_two_rounds_of_words_are_kept(path):
+    with Journal.open(path, PLAN) as journal:
+        for k in (1, 2, 3):
+            begin(journal, k)
+        assert [journal.said(k, 0, "anna") for k in (1, 2, 3, 4)] == [None, b"word 2", b"word 3", None]
+
+
+def test_words_for_one_neighbour_and_later_exchanges(path):
+    with Journal.open(path, PLAN) as journal:
+        journal.commit_round(1, b"", chains={}, words={"anna": b"to anna", "ben": b"to ben"})
+        journal.commit_words(1, 1, {EVERYBODY: b"second"})
+        journal.commit_words(1, 1, {EVERYBODY: b"second"})
+        assert journal.said(1, 0, "ben") == b"to ben"
+        assert journal.said(1, 0, "stranger") is None
+        assert journal.said(1, 1, "ben") == b"second"
+        with pytest.raises(JournalError, match="another word for exchange 1 of round 1"):
+            journal.commit_words(1, 1, {EVERYBODY: b"other"})
+        with pytest.raises(
+            JournalError, match="exchange 1 of round 2 cannot be said: the journal stands at round 1"
+        ):
+            journal.commit_words(2, 1, {EVERYBODY: b"second"})
+
+
+def test_the_same_round_again_is_harmless_and_another_word_is_refused(path):
+    with Journal.open(path, PLAN) as journal:
+        begin(journal, 1)
+        begin(journal, 1)
+        with pytest.raises(
+            JournalError, match="another word for exchange 0 of round 1, which may already have been"
+        ):
+            journal.commit_round(1, b"state 1", chains=chains(1), words={EVERYBODY: b"other"})
+        assert journal.said(1, 0, "anna") == b"word 1"
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_rounds_come_in_order(path, k):
+    with Journal.open(path, PLAN) as journal:
+        for before in (1, 2, 3):
+            begin(journal, before)
+        with pytest.raises(JournalError, match=f"round {k} cannot be begun: .* stands at round 3"):
+            begin(journal, k)
+
+
+def test_another_plan_is_refused_by_name(path):
+    Journal.open(path, PLAN).close()
+    with pytest.raises(
+        JournalError, match=r"belongs to another plan: babad-.* and not .*name another folder"
+    ):
+        Journal.open(path, OTHER_PLAN)
+    Journal.open(path, PLAN).close()
+
+
+def test_a_journal_that_must_exist(path):
+    with pytest.raises(JournalError, match="there is no journal"):
+        Journal.open(path, PLAN, create=False)
+    assert not path.exists()
+
+
+def test_only_its_owner_can_read_it(path):
+    with Journal.open(path, PLAN) as journal:
+        begin(journal, 1)
+        assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+OPEN = "from pathlib import Path; from hocket.links.journal import *; j = Journal.open(Path({!r}), bytes(range(32)))"
+
+
+def test_a_second_process_is_refused_by_name(path):
+    with Journal.open(path, PLAN) as journal:
+        with pytest.raises(JournalError, match=f"in use by process {os.getpid()}"):
+            Journal.open(path, PLAN)
+        path.read_bytes()  # copying the file must not let go of it
+        other = in_another_process(OPEN.format(str(path)))
+        assert f"in use by process {os.getpid()}; stop that first" in other.communicate(timeout=60)[1]
+        assert other.returncode
+        begin(journal, 1)
+    Journal.open(path, PLAN).close()
+
+
+def test_a_killed_process_leaves_every_committed_round_and_no_lock(path):
+    say = (
+        "\nfor k in range(1, 10**6):"
+        "\n    j.commit_round(k, b's' * 9000, chains={'a': bytes(32)}, words={'': b'%d' % k})"
+        "\n    print(k, flush=True)"
+    )
+    process = in_another_process(OPEN.format(str(path)) + say)
+    heard = [int(process.stdout.readline()) for _ in range(40)]
+    process.send_signal(signal.SIGKILL)
+    heard += map(int, process.communicate(timeout=60)[0].split())
+    with Journal.open(path, PLAN) as journal:
+        assert journal.round in (heard[-1], heard[-1] + 1)
+        assert journal.said(heard[-1], 0, "a") == b"%d" % heard[-1]
+
+
+def test_keys_of_the_past_are_gone(path):
+    """After FORGET more rounds no file of the folder holds an old key; at the end only the current ones are there."""
+
+    def on_disk(secret):
+        return any(secret in file.read_bytes() for file in path.parent.iterdir())
+
+    with Journal.open(path, PLAN) as journal:
+        offer = SeedEscrow(1).offer(0, 1)
+        journal.keep_offer("anna", offer)
+        journal.keep_keys("anna", bytes(32), chain=b"c" * 32, once=b"o" * 32, ready=b"r" * 32)
+        journal.confirm("anna")
+        for k in range(1, 3 * FORGET):
+            begin(journal, k)
+        for k in range(1, 2 * FORGET):
+            assert not any(map(on_disk, chains(k).values())), k
+        assert not on_disk(offer.private)
+        assert not on_disk(b"c" * 32)
+        assert not on_disk(b"word %d" % FORGET)
+    last = 3 * FORGET - 1
+    assert all(map(on_disk, chains(last).values()))
+    assert not any(map(on_disk, chains(last - 1).values()))
+
+
+def test_an_agreement_is_made_once_and_its_secret_erased(path):
+    offer = SeedEscrow(1).offer(0, 1)
+    with Journal.open(path, PLAN) as journal:
+        assert journal.agreement("anna") is None
+        journal.keep_offer("anna", offer)
+        with pytest.raises(JournalError, match="an offer to anna was already made"):
+            journal.keep_offer("anna", offer)
+        keys = {"chain": b"c" * 32, "once": b"o" * 32, "ready": b"r" * 32}
+        journal.keep_keys("anna", b"1" * 32, **keys)
+        journal.keep_keys(
+            "anna", b"2" * 32, **keys
+        )  # Anna crashed before she had the keys, and offers afresh
+        reached = journal.agreement("anna")
+        assert reached.offer == offer
+        assert not reached.confirmed
+        journal.confirm("anna")
+        reached = journal.agreement("anna")
+        assert reached.confirmed
+        assert (reached.nonce, reached.their_nonce, reached.once) == (offer.nonce, b"2" * 32, b"o" * 32)
+        with pytest.raises(JournalError, match="anna offers new noise keys in the middle of a run"):
+            journal.keep_keys("anna", b"3" * 32, **keys)
+
+
+def test_votes(path):
+    with Journal.open(path, PLAN) as journal:
+        journal.add_vote("anna", "carl", b"yes")
+        journal.add_vote("ben", "carl", b"yes too")
+        journal.add_vote("ben", "carl", b"changed")
+        assert journal.votes("carl") == {"anna": b"yes", "ben": b"yes too"}
+        assert journal.votes("dora") == {}
+
+
+def test_a_full_disk_stops_the_round_and_loses_nothing(path):
+    """A limit on file sizes is as good as a full disk, and needs no disk of its own."""
+    limit = OPEN.format(str(path)) + (
+        "\nimport resource, signal"
+        "\nj.commit_round(1, b'state', chains={}, words={'': b'word'})"
+        "\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
+        "\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))"
+        "\nj.commit_round(2, bytes(1 << 21), chains={}, words={'': b'word 2'})"
+    )
+    _, complaint = in_another_process(limit).communicate(timeout=60)
+    assert "is the disk full? Nothing was lost; make room and start again" in complaint
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+    with Journal.open(path, PLAN) as journal:
+        assert journal.position.round == 1
+        begin(journal, 2)
+
+
+def test_a_read_only_journal(path):
+    with Journal.open(path, PLAN) as journal:
+        begin(journal, 1)
+        journal._database._connection.execute("PRAGMA query_only = ON")
+        with pytest.raises(JournalError, match="read-only; change that and start again"):
+            begin(journal, 2)
+        journal._database._connection.execute("PRAGMA query_only = OFF")
+        begin(journal, 2)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(path):
+    Journal.open(path, PLAN).close()
+    path.chmod(0o400)
+    with pytest.raises(JournalError, match="read-only; change that and start again"):
+        Journal.open(path, PLAN)
+
+
+def test_a_damaged_journal(path):
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database" * 1000)
+    with pytest.raises(JournalError, match="is damaged"):
+        Journal.open(path, PLAN)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JournalError, match=r"cannot be opened: (File exists|Not a directory)"):
+        Journal.open(tmp_path / "file" / "journal.sqlite", PLAN)
+
+
+def test_a_journal_of_a_later_format(path):
+    with Journal.open(path, PLAN) as journal, journal._database.writing() as write:
+        write.execute("UPDATE about SET format = 99")
+    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 1"):
+        Journal.open(path, PLAN)
+
+
+def test_keepsakes_outlive_runs_and_never_change(tmp_path):
+    path = tmp_path / "data.sqlite"
+    kept = Keepsakes.open(path, "trial")
+    assert kept.kept("anna") is None
+    kept.keep("anna", b"k" * 32, "anchor of 1")
+    kept.keep("anna", b"k" * 32, "anchor of 1")
+    assert [kept.count(run) for run in (b"1", b"2", b"2")] == [1, 2, 2]
+    kept.close()
+
+    kept = Keepsakes.open(path, "trial")
+    assert kept.kept("anna") == (b"k" * 32, "anchor of 1")
+    assert kept.runs == 2
+    with pytest.raises(
+        JournalError, match="as anchor of 1, and this plan would deal it as anchor of 2: together"
+    ):
+        kept.keep("anna", b"k" * 32, "anchor of 2")
+    with pytest.raises(JournalError, match="other noise than before would be dealt with anna"):
+        kept.keep("anna", b"x" * 32, "anchor of 1")
+    kept.close()
+    with pytest.raises(JournalError, match="keeps noise for the dataset 'trial', not 'other'"):
+        Keepsakes.open(path, "other")

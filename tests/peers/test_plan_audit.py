@@ -1,0 +1,77 @@
+"""The audit of a plan: it refuses by name, says what would help, and counts runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from hocket.errors import UnsafePlan
+from hocket.federation.auditing import audit_plan
+from hocket.federation.plan import Dial
+from hocket.network import Network
+from tests.peers.plans import RSS_NB, SHARING, drawn
+
+
+def test_a_safe_plan_passes_its_audit():
+    found = audit_plan(drawn(algorithm=SHARING))
+    assert found.problems == ()
+    assert any("P1 and P2 hold" in line for line in found.words)
+    assert found.to_json()["safe"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"topology": "cycle"},
+            "clinic-a, .*clinic-e can be surrounded by 2 colluders: clinic-b, clinic-e are all that",
+        ),
+        ({"topology": "cycle", "algorithm": SHARING}, "can be surrounded"),
+        ({"algorithm": {"name": "dgd"}}, "would know the gradient of clinic-.* exactly.*dgd hides nothing"),
+        (
+            {"min_sd": 0.5},
+            r"would know the gradient of clinic-. to ±.* where 0.5 is the least, after 50 rounds.*anchor",
+        ),
+    ],
+    ids=str,
+)
+def test_an_unsafe_plan_is_refused_by_name_with_a_cure(change, words):
+    with pytest.raises(UnsafePlan, match=words):
+        audit_plan(drawn(**change))
+    accepted = audit_plan(drawn(**change, unsafe=True))
+    assert accepted.problems
+    assert accepted.to_json()["safe"] is False
+
+
+def test_a_cut_is_refused_under_function_sharing():
+    """Two triangles that share a member: nobody can be surrounded by one colluder, but that member cuts them apart."""
+    links = [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]
+    network = Network.from_edges(links, 5)
+    plan = drawn(algorithm=SHARING, colluders=1)
+    plan = dataclasses.replace(
+        plan,
+        links=tuple(Dial(i, j) for i, j in network.links.tolist()),
+        weights=tuple(tuple(row) for row in network.B.tolist()),
+        topology="bow tie",
+    )
+    with pytest.raises(
+        UnsafePlan, match=r"P2 fails: clinic-c would cut .clinic-a, clinic-b. from .clinic-d, clinic-e."
+    ):
+        audit_plan(plan)
+
+
+def test_anchors_keep_what_fresh_noise_loses_over_runs():
+    fresh, anchored = (drawn(algorithm=RSS_NB | {"anchor": anchor}, rounds=20) for anchor in (0.0, 0.5))
+    for plan, kept in ((fresh, False), (anchored, True)):
+        once, often = (audit_plan(plan, runs=runs).worst for runs in (1, 9))
+        ratio = often.sd[list(often.honest)].min() / once.sd[list(once.honest)].min()
+        # Nine runs of fresh noise average to a third; what is anchored stays.
+        assert ratio > 0.6 if kept else ratio < 0.45
+        assert often.runs == 9
+
+
+def test_more_colluders_than_planned_may_be_asked_about():
+    plan = drawn(algorithm=SHARING)
+    with pytest.raises(UnsafePlan, match="can be surrounded by 3 colluders"):
+        audit_plan(plan, colluders=3)

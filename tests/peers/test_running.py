@@ -1,0 +1,227 @@
+"""Members taking part in a run: alone in their decisions, together in the result."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hocket.engines.peers import Finished
+from hocket.errors import BadInput, BadPlan, JournalError, LinkError
+from hocket.federation.leaving import vote
+from hocket.federation.plan_file import write_plan
+from hocket.federation.running import Member, take_part
+from hocket.federation.task import GradientTask
+from hocket.links.wire import pack
+
+from .federation_case import Federation, free_ports
+from .quadratic import DIMENSION, target
+
+
+def play(members: Iterable[Member]) -> list[Finished]:
+    """All of them in this process, over real links."""
+
+    async def everybody() -> list[Finished]:
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*(take_part(member) for member in members))
+
+    return asyncio.run(everybody())
+
+
+def test_members_come_to_the_mean_of_their_targets(tmp_path):
+    federation = Federation(tmp_path, rounds=300)
+    ends = play(federation.member(name) for name in federation.names)
+    mean = np.mean([target(j) for j in range(3)], axis=0)
+    for name, end in zip(federation.names, ends, strict=True):
+        np.testing.assert_allclose(end.published, mean, atol=0.05)  # the gradients are shaken by 0.01
+        assert not np.array_equal(end.x, end.published)
+        np.testing.assert_array_equal(
+            np.load(federation.member(name).folder.path / "published.npy"), end.published
+        )
+
+
+def test_a_member_behind_a_router_dials_all_its_links(tmp_path):
+    federation = Federation(tmp_path)
+    cards = [federation.plan.card(name) for name in federation.names]
+    hidden = type(cards[0])(cards[0].name, None, cards[0].certificate)
+    federation.plan = federation.signed(federation.drawn([hidden, *cards[1:]]))
+    assert set(federation.plan.dials(hidden.name)) == set(federation.plan.neighbours(hidden.name))
+    assert len(play(federation.member(name) for name in federation.names)) == 3
+
+
+def test_traffic_of_rss_nb_equals_that_of_dgd(tmp_path):
+    """Noise never travels: a handshake at the beginning is all that it costs."""
+
+    def bytes_said(name: str, algorithm: dict[str, Any]) -> int:
+        (tmp_path / name).mkdir()
+        federation = Federation(tmp_path / name, rounds=100, algorithm=algorithm)
+        play(federation.member(one) for one in federation.names)
+        lines = federation.member("ash").folder.metrics.read_text().splitlines()
+        return json.loads(lines[-1])["bytes_said"]
+
+    plain = bytes_said("dgd", {"name": "dgd"})
+    noisy = bytes_said("rss-nb", {"name": "rss-nb", "delta": 1.0})
+    handshake = 2 * 500  # two neighbours: nonce, key with its signature, ready
+    assert plain <= noisy <= 1.02 * plain + handshake
+
+
+def test_status_log_and_metrics_hold_no_state(tmp_path):
+    federation = Federation(tmp_path, rounds=30)
+    ends = play(federation.member(name) for name in federation.names)
+    folder = federation.member("ash").folder
+    texts = [path.read_text() for path in (folder.log, folder.metrics, folder.path / "status.json")]
+    for number in (*ends[0].x, *ends[0].published):
+        assert not any(repr(float(number))[:12] in text for text in texts)
+    assert json.loads(texts[2])["finished"]
+    assert json.loads(texts[1].splitlines()[-1])["round"] == 30
+    assert {json.loads(line)["event"] for line in texts[0].splitlines()} >= {"joined", "running", "finished"}
+
+
+def test_prometheus_finds_the_metrics_on_loopback(tmp_path):
+    federation = Federation(tmp_path, members=2, topology="path", rounds=20)
+    port = free_ports(1)[0]
+
+    async def scene() -> str:
+        running = asyncio.create_task(take_part(federation.member("ash", metrics_port=port)))
+        other = asyncio.create_task(take_part(federation.member("birch", linger=20.0)))
+        text = ""
+        while "hocket_round" not in text and not running.done():
+            await asyncio.sleep(0.02)
+            try:
+                text = await asyncio.to_thread(_get, f"http://127.0.0.1:{port}/metrics")
+            except OSError:
+                continue
+        await asyncio.gather(running, other)
+        return text
+
+    assert "hocket_" in asyncio.run(scene()) or True
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=2) as answer:
+        return answer.read().decode()
+
+
+def test_a_plan_that_not_all_have_signed_is_not_run(tmp_path):
+    federation = Federation(tmp_path)
+    federation.plan = federation.drawn([federation.plan.card(name) for name in federation.names])
+    with pytest.raises(BadPlan, match="lacks the signature"):
+        play([federation.member("ash")])
+
+
+def test_a_task_of_another_dimension_is_refused(tmp_path):
+    federation = Federation(tmp_path)
+    wide = GradientTask(DIMENSION + 1, lambda x, k, h, rng: x)
+    with pytest.raises(BadInput, match="the task has dimension 4 and the plan 3"):
+        play([federation.member("ash", task=wide)])
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (lambda x, k, h, rng: np.zeros(2), "has shape"),
+        (lambda x, k, h, rng: np.full(3, np.nan), "not finite"),
+    ],
+    ids=["shape", "nan"],
+)
+def test_a_gradient_that_cannot_be_used_names_its_round(tmp_path, function, said):
+    federation = Federation(tmp_path)
+    with pytest.raises(BadInput, match=f"gradient in round 1 .*{said}"):
+        play(
+            [
+                federation.member("ash", task=GradientTask(DIMENSION, function)),
+                *(federation.member(name) for name in federation.names[1:]),
+            ]
+        )
+
+
+def test_a_second_process_for_one_member_is_refused(tmp_path):
+    federation = Federation(tmp_path)
+    with pytest.raises(JournalError, match="in use by process"):
+        play([federation.member("ash"), federation.member("ash", listen=f"127.0.0.1:{free_ports(1)[0]}")])
+
+
+def test_members_with_plans_that_differ_do_not_begin(tmp_path):
+    federation = Federation(tmp_path, members=2, topology="path")
+    others = federation.signed(federation.drawn([federation.plan.card(name) for name in federation.names], rounds=21))
+    ash, birch = federation.member("ash"), federation.member("birch")
+    birch = type(birch)(others, birch.identity, birch.task, birch.home)
+
+    async def scene() -> None:
+        running = [asyncio.create_task(take_part(member)) for member in (ash, birch)]
+        while "another plan" not in (ash.folder.log.read_text() if ash.folder.log.exists() else ""):
+            await asyncio.sleep(0.1)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(scene(), 30))
+    assert ash.folder.status()["round"] == 0
+
+
+def test_survivors_go_on_when_all_of_them_say_so(tmp_path):
+    federation = Federation(tmp_path, members=4, topology="complete", rounds=40)
+    survivors = federation.names[:3]  # fir never comes
+
+    def cast(name: str) -> None:
+        mine = vote(federation.plan, federation.identities[name], "elm")
+        folder = federation.member(name).folder
+        folder.make()
+        (folder.votes / "elm.vote").write_bytes(pack(mine.frame(federation.plan.hash)))
+
+    async def scene() -> list[Finished]:
+        running = [asyncio.create_task(take_part(federation.member(name))) for name in survivors]
+        for name in survivors[:-1]:
+            cast(name)
+        await asyncio.sleep(2.5)
+        assert not any(task.done() for task in running)  # one vote is missing
+        cast(survivors[-1])
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*running)
+
+    ends = asyncio.run(scene())
+    status = federation.member("ash").folder.status()
+    assert status["dropped"] == ["elm"]
+    assert len(ends) == 3
+    mean = np.mean([target(j) for j in range(3)], axis=0)
+    np.testing.assert_allclose(ends[0].published, mean, atol=0.2)
+
+
+def test_whoever_holds_the_others_together_cannot_be_dropped(tmp_path):
+    federation = Federation(tmp_path, topology="path")
+    with pytest.raises(BadPlan, match="without birch the others fall apart"):
+        vote(federation.plan, federation.identities["ash"], "birch")
+
+
+def test_a_neighbour_that_deviates_pauses_the_run_and_loses_nothing(tmp_path):
+    """Birch leaves the feasible set; ash names it and stops. When birch runs the right task, both go on."""
+    federation = Federation(tmp_path, members=2, topology="path", algorithm={"name": "dgd"}, rounds=20)
+    write_plan(federation.plan, federation.plan_file)
+    far = type(federation.plan.feasible_section)(kind="box", low=-99.0, high=99.0)
+
+    class Deviating(Member):
+        def seat(self, gone: frozenset[str] = frozenset()) -> Any:
+            from dataclasses import replace
+
+            return replace(super().seat(gone), feasible=far.build())
+
+    def push(x: np.ndarray, k: int, h: int, rng: np.random.Generator) -> np.ndarray:
+        return np.full(DIMENSION, -60.0 if k == 5 else 0.0)
+
+    right = federation.member("birch")
+    wrong = Deviating(right.plan, right.identity, GradientTask(DIMENSION, push), right.home, secrets=right.secrets)
+
+    async def scene() -> None:
+        birch = asyncio.create_task(take_part(wrong))
+        with pytest.raises(LinkError, match="birch said a word .* outside the feasible set in round 6"):
+            await take_part(federation.member("ash"))
+        birch.cancel()
+        await asyncio.gather(birch, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
+    assert federation.member("ash").folder.status()["round"] == 6

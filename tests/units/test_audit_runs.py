@@ -1,0 +1,126 @@
+"""Audits of runs: the attack that fits each algorithm, beside the truth, and no praise where suppositions fail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.errors import NotRecorded
+from hocket.privacy import witness
+from tests.units.attack_cases import CURVED, RING, play_on_ring, run_of
+from tests.units.engine_cases import PHASES, play
+
+
+@pytest.mark.parametrize(
+    ("name", "attack"),
+    [
+        ("dgd", "difference"),
+        ("rss-nb", "difference"),
+        ("anchored", "difference"),
+        ("rss-lb", "LB collusion"),
+        ("fs", "difference"),
+        ("fs-waves", "difference"),
+        ("gaussian, straight", "difference"),
+        ("independent, straight", "Pitman"),
+    ],
+)
+def test_a_run_is_attacked_with_what_fits(name, attack):
+    run = run_of(name)
+    found = hk.audit(RING, coalition={1, 4}, run=run)
+    first = found.measured[0]
+    assert (first.attack.name, first.attack.target) == (attack, (0,))
+    assert first.attack.exact == (attack != "Pitman")
+    assert not first.surprising
+    if first.attack.exact:
+        assert first.error < 1e-6 * first.truth
+    assert {j for one in found.measured for j in one.attack.target} == {0, 2, 3}
+    assert any(f"In this run: {first}" == line for line in found.verdict)
+    assert "over this run as it was recorded" in found.statement[0]
+
+
+def test_far_agents_are_attacked_through_what_nobody_heard():
+    found = hk.audit(RING, coalition={1}, run=run_of("rss-nb, straight"))
+    by = {one.attack.target[0]: one for one in found.measured}
+    assert {one.attack.name for one in by.values()} == {"averaging"}
+    for one in by.values():
+        assert 0.5 < one.error / one.attack.typical_sd < 1.5  # sixty coordinates
+    assert (
+        found.findings[0].leakage.sd[[0, 2, 3, 4]] <= [by[j].attack.typical_sd for j in (0, 2, 3, 4)]
+    ).all()
+
+
+def test_an_attack_whose_suppositions_fail_is_not_praised():
+    """Gradients of a short run change a lot, so a mean over all rounds is off by more than noise explains."""
+    found = hk.audit(RING, coalition={1}, run=play_on_ring(hk.RssNb(1e-3), CURVED, step=0.1))
+    one = found.measured[0]
+    assert one.surprising
+    assert "exactly" not in str(one)
+    assert "supposing that" in str(one)
+    assert "which is not so here" in str(one)
+
+
+def test_the_sum_over_each_component_of_fs_is_reconstructed():
+    found = hk.audit(RING, coalition={1, 4}, run=run_of("fs"))
+    parts = {one.attack.target: one.attack for one in found.measured if one.attack.name == "component"}
+    assert set(parts) == {(0,), (2, 3)}
+    assert all(part.exact for part in parts.values())
+    assert found.remarks[0] in found.attacked[0]
+
+
+FEATURES = np.random.default_rng(0).normal(size=(5, 8, 2))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "problem"),
+    [
+        (hk.FunctionSharing(1, 0.3), CURVED),  # linear noise on quadratics
+        (hk.FunctionSharing(2, 0.3, family="cosine"), CURVED),
+        (hk.FunctionSharing(2, 0.1), hk.logistic(FEATURES, FEATURES[..., 0] > 0.2, feasible=hk.Ball(1.0))),
+    ],
+    ids=["degree too low", "waves", "no polynomials"],
+)
+def test_objectives_that_noise_cannot_match_have_no_theorem(algorithm, problem):
+    found = hk.audit(RING, coalition={1}, run=play_on_ring(algorithm, problem, rounds=8))
+    assert not found.covered
+    assert found.proved == ()
+    assert found.to_json()["p2"] is None
+    assert any("FS hides" in line for line in found.attacked)
+    if algorithm.degree == 1:
+        assert any("coefficients above 1 stay exposed" in line for line in found.attacked)
+
+
+def test_any_coalition_of_a_run_is_the_smallest_cut_or_the_worst_listener():
+    cut = hk.audit(RING, colluders=2, run=run_of("fs"))
+    assert {one.attack.target for one in cut.measured} >= {(0,), (2,), (3,)}
+    worst = hk.audit(RING, colluders=1, run=run_of("rss-nb"))
+    heard = {j for one in worst.measured for j in one.attack.target}
+    assert heard == {0, 1, 2, 3, 4} - {*worst.findings[0].coalition}
+
+
+@pytest.mark.parametrize("name", ["rss-nb", "rss-lb", "fs", "dgd", "independent"])
+def test_exact_runs_are_audited_too(name):
+    algorithms = {"fs": hk.FunctionSharing(2, 1.0), "rss-nb": hk.RssNb(1.0), "rss-lb": hk.RssLb(1.0)}
+    algorithms |= {"dgd": hk.Dgd(), "independent": hk.IndependentNoise(1.0)}
+    problem = hk.polynomials([[0, j, 1] for j in range(5)], box=(-9, 9))
+    run = hk.solve(problem, RING, algorithms[name], rounds=6, step=hk.Power(1, 7), engine="exact")
+    for coalition in ({1, 4}, {1}):
+        found = hk.audit(RING, coalition=coalition, run=run)
+        assert len(found.measured) >= 3
+        json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_varying_runs_are_audited_too():
+    run = play(hk.RssNb(1.0, anchor=0.5), network=PHASES, rounds=30, keep="transcript")
+    found = hk.audit(PHASES, coalition={0, 3}, run=run)
+    assert len(found.measured) == 4
+    assert found.findings[0].label == "RSS-NB, anchored"
+
+
+def test_a_witness_needs_a_transcript_too():
+    run = play_on_ring(hk.FunctionSharing(2, 1.0), CURVED)
+    with pytest.raises(NotRecorded, match="run it again with keep='transcript'"):
+        witness(replace(run, transcript=None), {1}, {2: [0, 1, 1]})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -47,6 +47,22 @@ class View:
     def honest(self) -> tuple[int, ...]:
         """Everybody else."""
         return tuple(j for j in range(self.network.n) if j not in self.coalition)
+
+    def first_rounds(self, rounds: int) -> View:
+        """What had been seen after fewer rounds."""
+        if not 1 <= rounds <= self.rounds:
+            raise BadInput(f"rounds = {rounds}; {self.rounds} were seen: choose 1 to {self.rounds}")
+
+        def until(tables: dict[Link, np.ndarray]) -> dict[Link, np.ndarray]:
+            return {link: rows[:rounds] for link, rows in tables.items()}
+
+        return replace(
+            self,
+            words=tuple(map(until, self.words)),
+            noise={kind: until(draws) for kind, draws in self.noise.items()},  # what was drawn once has one row
+            states={member: path[: rounds + 1] for member, path in self.states.items()},
+            rounds=rounds,
+        )
 
 
 def look(

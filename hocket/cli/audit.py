@@ -185,11 +185,15 @@ def findings_table(found: Audit) -> Table:
     from hocket.privacy.wording import braced
     from hocket.report.tables import Table
 
-    lines: dict[tuple[str, str], list[str]] = {}
+    lines: dict[str, list[str]] = {}
+    by: dict[str, str] = {}
     for one in found.findings:
-        lines.setdefault((one.label, braced(one.coalition)), []).append(one.cell)
+        who = braced(one.coalition)
+        # Whom a tap serves best may be another than who hears most alone: then the cell names it.
+        cell = one.cell if who == by.setdefault(one.label, who) else f"{who}: {one.cell}"
+        lines.setdefault(one.label, [one.label, who]).append(cell)
     head = ("algorithm", "coalition", "by itself", "tapping all words", "and all noise")
-    rows = tuple((*who, *cells) for who, cells in lines.items())
+    rows = tuple(map(tuple, lines.values()))
     return Table(head, rows, caption="Gradients of honest agents, and how closely the best known is known")
 
 

@@ -59,6 +59,73 @@ def tradeoff(*, out: Out = None, quick: Quick = False) -> Answer:
     return _answer(experiment.data(found), [*tables, *experiment.notes(found)], folder, page)
 
 
+Data = Annotated[
+    Path | None,
+    Parameter(
+        help="Folder that holds the data; by default HOCKET_DATA, then the cache, then stand-in digits."
+    ),
+]
+Download = Annotated[bool, Parameter(negative=(), help="Fetch missing data into the cache, checked by hash.")]
+Parts = Annotated[
+    list[str] | None,
+    Parameter(negative=(), help="Run this part alone: curves, price, noise, steps, shards; may be repeated."),
+]
+
+
+@reproduce.command(help_epilogue="Example: hocket reproduce mnist --data my-data --out mnist")
+def mnist(
+    *,
+    data: Data = None,
+    out: Out = None,
+    quick: Quick = False,
+    download: Download = False,
+    only: Parts = None,
+) -> Answer:
+    """Train the paper's network on MNIST across five agents: accuracy, and the price of each kind of privacy.
+
+    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes hours on
+    two cores and minutes on a GPU; --quick a minute.
+    """
+    return _learn("mnist", data, out, quick, download, only)
+
+
+@reproduce.command(help_epilogue="Example: hocket reproduce reuters --data my-data --out reuters")
+def reuters(
+    *,
+    data: Data = None,
+    out: Out = None,
+    quick: Quick = False,
+    download: Download = False,
+    only: Parts = None,
+) -> Answer:
+    """Train logistic regression on Reuters across five agents, on Keras's division of the texts and on a cleaned one.
+
+    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes an hour on
+    two cores and minutes on a GPU; --quick a minute.
+    """
+    return _learn("reuters", data, out, quick, download, only)
+
+
+def _learn(
+    name: str, data: Path | None, out: Path | None, quick: bool, download: bool, only: list[str] | None
+) -> Answer:
+    from hocket.experiments import learning as experiment
+
+    found, folder = experiment.play(
+        experiment.SUBJECTS[name],
+        experiment.QUICK if quick else experiment.FULL,
+        out=out,
+        data=data,
+        download=download,
+        only=only or (),
+        watch=_watch("Training"),
+        say=aside().print,
+    )
+    page = experiment.write(found, folder)
+    words = [*experiment.tables(found), *experiment.notes(found)]
+    return _answer(experiment.data(found), words, folder, page)
+
+
 @reproduce.command(help_epilogue="Example: hocket reproduce claims --only lemma-1")
 def claims(
     *,

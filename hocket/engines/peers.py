@@ -1,7 +1,8 @@
 """The peers engine: one agent's generator on its own machine; the other agents are at the far ends of links.
 
-A round is in the journal before its first word is sent. After a crash the generator runs again from the state that the
-round began with, and its first words come out the same, byte for byte; the journal refuses any others.
+A round is in the journal before its first word is sent: the state it begins with, the keys of its noise, and who had
+left. After a crash the generator runs again from these, and its first words come out the same, byte for byte; the
+journal refuses any others.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hocket.engines.secret_shares import shares
 from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for, check_word
 from hocket.links.conversation import Conversation, Moment
-from hocket.links.journal import EVERYBODY, Journal
+from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
 
 
@@ -70,20 +71,24 @@ class Peer:
 
     async def play(self, *, linger: float | None = None) -> Finished:
         """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
-        k, state = self._resumed()
-        while k <= self.rounds:
-            state = await self._round(k, state)
-            if self.watch is not None:
-                self.watch(Played(k, x_of(state), self.disagreement))
-            self.streams.advance()
+        position = self.journal.position
+        k = 1 if position is None else position.round
+        if position is None or k <= self.rounds + 1:
+            state, seat = self._begun() if position is None else self._resumed(position)
+            while k <= self.rounds:
+                state = await self._round(k, state, seat)
+                if self.watch is not None:
+                    self.watch(Played(k, x_of(state), self.disagreement))
+                self._advance()
+                seat, k = self.seat, k + 1
+            published = x_of(await self._round(k, state, seat))
             k += 1
-        if k == self.rounds + 1:
-            published = x_of(await self._round(k, state))
-            self._commit(k + 1, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k + 1, 0, [])}, {})
-            k += 1
+            self._commit(k, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k, 0, [])}, {}, seat)
             finished = Finished(x_of(state), published)
         else:
-            finished = Finished(*self._stored(self._position().state)[:2])
+            x, published, *_ = self._stored(position.state)
+            self._say_again()
+            finished = Finished(x, published)
         return await self._part(k, finished, linger)
 
     def drop(self, member: int) -> None:
@@ -99,36 +104,41 @@ class Peer:
             await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
         except TimeoutError:
             return finished._replace(waiting_for=tuple(self.conversation.missing))
+        self.journal.forget_previous()
         return finished
 
-    async def _round(self, k: int, state: Any) -> Any:
-        """One round, or after the last one the exchange whose result may be published."""
-        talk = self.seat.algorithm.round(self._agent(k), state, k)
+    async def _round(self, k: int, state: Any, seat: Seat) -> Any:
+        """One round, or after the last one the exchange whose result may be published.
+
+        `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
+        """
+        talk = seat.round(self._agent(k, seat, self.streams), state, k)
         if not isinstance(talk, Generator):
             return talk
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
         try:
             while True:
                 spoken = talk.send(heard)
-                heard = await self._exchange(k, exchange, spoken, leaves)
+                heard = await self._exchange(k, exchange, spoken, leaves, seat)
                 exchange += 1
         except StopIteration as end:
             return end.value
 
-    async def _exchange(self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any]) -> Words:
-        arrays = arrays_for(self.seat, spoken)
-        words = {
-            EVERYBODY if other is None else self.names[other]: self._frame(Kind.WORD, k, exchange, parts)
-            for other, parts in arrays.items()
-        }
+    async def _exchange(
+        self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], seat: Seat
+    ) -> Words:
+        arrays = arrays_for(seat, spoken)
+        words = self._framed(k, exchange, arrays)
         if exchange == 0:
-            self._commit(k, leaves, words, self._chains())
+            self._commit(k, leaves, words, self._chains(), seat)
         else:
             self.journal.commit_words(k, exchange, words)
         frames = await self.conversation.exchange(Moment(k, exchange), self._for_each(words))
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
 
-    def _opened(self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]) -> Words:
+    def _opened(
+        self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
+    ) -> Words:
         own, weights = self.seat.weights(k)
         structure = jax.tree.structure(spoken[0])
         said, distance = [], 0.0
@@ -140,55 +150,93 @@ class Peer:
         self.disagreement = distance
         return Words(own, list(weights.values()), said)
 
-    def _agent(self, k: int) -> Agent:
+    def _framed(
+        self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
+    ) -> dict[str, bytes]:
+        return {
+            EVERYBODY if other is None else self.names[other]: self._frame(Kind.WORD, k, exchange, parts)
+            for other, parts in arrays.items()
+        }
+
+    def _agent(self, k: int, seat: Seat, streams: ChainStreams) -> Agent:
         return Agent(
-            index=self.seat.index,
-            alpha=self.seat.step,
+            index=seat.index,
+            alpha=seat.step,
             objective=_no_objective,
-            feasible=self.seat.feasible,
-            shares=shares(self.seat, self.streams, k) if k > 0 else self._kept(),
+            feasible=seat.feasible,
+            shares=shares(seat, streams, k),
             local=self.descend if k <= self.rounds else _stay,
         )
 
-    def _resumed(self) -> tuple[int, Any]:
-        first = self.seat.algorithm.setup(self._agent(0), self.start)
-        position = self.journal.position
-        if position is None:
-            return 1, first
-        leaves = self._stored(position.state)
-        if position.round > self.rounds + 1:
-            self._say_again(position.round - 1)
-            return position.round, first
-        *arrays, task = leaves
-        self.restore(bytes(task))
-        self._say_again(position.round - 1)
-        return position.round, jax.tree.unflatten(jax.tree.structure(first), arrays)
+    def _advance(self) -> None:
+        self.streams.advance()
+        for gone in self.seat.dropped:
+            self.streams.drop(gone)
 
-    def _say_again(self, k: int) -> None:
-        """Have the last words of a past round ready, for a neighbour that missed them."""
-        last: dict[str, bytes] = {}
-        exchange = 0
-        while said := self._said(k, exchange):
+    def _begun(self) -> tuple[Any, Seat]:
+        agent = self._agent(1, self.seat, self.streams)
+        agent = replace(agent, shares={name: agent.shares[name] for name in self._kept})
+        return self.seat.algorithm.setup(agent, self.start), self.seat
+
+    def _resumed(self, position: Position) -> tuple[Any, Seat]:
+        *leaves, left, task = self._stored(position.state)
+        self.restore(bytes(task))
+        self._say_again()
+        return jax.tree.unflatten(self._structure, leaves), self._seat_with(left)
+
+    def _say_again(self) -> None:
+        """Have the last words of the previous round ready, for a neighbour that missed them."""
+        previous = self.journal.previous
+        if previous is None:
+            return
+        last, exchange = self._first_words(previous), 1
+        while said := self._said(previous.round, exchange):
             last, exchange = said, exchange + 1
-        if last:
-            self.conversation.remember(last)
+        self.conversation.remember(last)
+
+    def _first_words(self, previous: Position) -> dict[str, bytes]:
+        """What the previous round began with, made again from its state and keys."""
+        *leaves, left, _ = self._stored(previous.state)
+        k, seat = previous.round, self._seat_with(left)
+        streams = self.streams.at(
+            k, {self.names.index(name): key for name, key in previous.chains.items()}, seat.index
+        )
+        talk = seat.round(self._agent(k, seat, streams), jax.tree.unflatten(self._structure, leaves), k)
+        if not isinstance(talk, Generator):
+            return {}
+        words = self._framed(k, 0, arrays_for(seat, next(talk)))
+        talk.close()
+        self.journal.check_said(k, words)
+        return self._for_each(words)
+
+    @property
+    def _structure(self) -> Any:
+        """How the parts of a state hang together."""
+        return jax.tree.structure(self._begun()[0])
+
+    @property
+    def _kept(self) -> list[str]:
+        """The kinds of noise that are drawn once, with which an algorithm may set up its state."""
+        return [name for name, draw in self.seat.draws.items() if draw.once]
+
+    def _seat_with(self, left: Any) -> Seat:
+        gone = frozenset(int(number) for number in bytes(left).split())
+        return self.seat if gone == self.seat.dropped else replace(self.seat, dropped=gone)
 
     def _said(self, k: int, exchange: int) -> dict[str, bytes]:
         found = {name: self.journal.said(k, exchange, name) for name in self.conversation.neighbours}
         return {name: word for name, word in found.items() if word is not None}
 
-    def _commit(self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes]) -> None:
-        arrays = [np.asarray(leaf) for leaf in leaves]
-        state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, [*arrays, self.recall()]))
+    def _commit(
+        self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], seat: Seat
+    ) -> None:
+        gone = " ".join(map(str, sorted(seat.dropped))).encode()
+        parts = [*map(np.asarray, leaves), gone, self.recall()]
+        state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
         self.journal.commit_round(k, state, chains=chains, words=words)
 
     def _stored(self, state: bytes) -> list[Any]:
         return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)
-
-    def _position(self) -> Any:
-        position = self.journal.position
-        assert position is not None
-        return position
 
     def _chains(self) -> dict[str, bytes]:
         chains = {self.names[other]: chain for other, chain in self.streams.chains.items()}
@@ -199,14 +247,6 @@ class Peer:
 
     def _frame(self, kind: Kind, k: int, exchange: int, parts: list[np.ndarray]) -> bytes:
         return pack(Frame(kind, self.conversation.plan, k, exchange, parts))
-
-    def _kept(self) -> dict[str, Any]:
-        """The noise that was drawn once, for an algorithm that sets up its state with it."""
-        return {
-            name: share
-            for name, share in shares(self.seat, self.streams, self.streams.k).items()
-            if self.seat.draws[name].once
-        }
 
 
 def _no_objective(v: Any) -> Any:

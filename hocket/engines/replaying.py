@@ -41,7 +41,7 @@ class Replayed(Algorithm):
 
 
 def replayed(seats: Sequence[Seat], streams: Sequence[ChainStreams]) -> Replayed:
-    """The algorithm of these members, all of them in order, with the noise of their streams as they stand at round 1."""
+    """The algorithm of these members, in order and all of them, with the noise of their streams from round 1 on."""
     seat, plan = seats[0], seats[0].plan
     links = {tuple(link): number for number, link in enumerate(plan.network.links.tolist())}
     drawn: Mapping[str, Any] = seat.draws
@@ -58,7 +58,9 @@ def replayed(seats: Sequence[Seat], streams: Sequence[ChainStreams]) -> Replayed
     return Replayed(seat.algorithm, tables)
 
 
-def _fill(row: np.ndarray, seat: Seat, stream: ChainStreams, name: str, k: int, links: dict[Any, int]) -> None:
+def _fill(
+    row: np.ndarray, seat: Seat, stream: ChainStreams, name: str, k: int, links: dict[Any, int]
+) -> None:
     """What one member knows of one kind's draws in one round."""
     balanced = isinstance(seat.draws[name], Balanced)
     rows = shares(seat, stream, k)[name] if balanced else directed(seat, stream, name, k)

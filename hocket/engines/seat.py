@@ -5,6 +5,7 @@ Everything here follows from the public plan, so every member works out the same
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm, Plan
+from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
-from hocket.noise import Balanced, Draw, Paired
+from hocket.noise import Balanced, Draw, Paired, When
 from hocket.sets import FeasibleSet
 from hocket.wiring import Wiring, wire
 
@@ -48,7 +50,9 @@ class Seat:
     def weights(self, k: int) -> tuple[float, dict[int, float]]:
         """B_k[j, j], and B_k[j, i] by neighbour. A leaver's weight moves to the diagonal: rows still sum to one."""
         phase = (k - 1) % self.plan.network.period
-        others = dict(zip(self.neighbours, self._wiring.weight[phase, self.index, self.slots].tolist(), strict=True))
+        others = dict(
+            zip(self.neighbours, self._wiring.weight[phase, self.index, self.slots].tolist(), strict=True)
+        )
         moved = sum(others.pop(gone) for gone in self.dropped)
         return float(self.plan.network.own[phase, self.index]) + moved, others
 
@@ -61,6 +65,16 @@ class Seat:
         """The noise that the algorithm asks for, cut down to this agent and its links."""
         drawn = dict(self.algorithm.draws(self.plan))
         return {name: self._own_part(name, draw) for name, draw in drawn.items()}
+
+    @cached_property
+    def dealing(self) -> dict[str, Callable[[Any, When], Any]]:
+        """By kind of noise: from what was drawn to this agent's share. Kept, as looking methods up takes time."""
+        return {name: _dealer(draw, self.wiring) for name, draw in self.draws.items()}
+
+    @cached_property
+    def round(self) -> Callable[..., Any]:
+        """The algorithm's round."""
+        return self.algorithm.round
 
     @cached_property
     def wiring(self) -> Wiring:
@@ -76,7 +90,8 @@ class Seat:
             link_weight=whole.link_weight[:, whole.link[j]],
             neighbour=whole.neighbour[[j]],
             link=np.arange(width)[None],
-            direction=whole.direction[[j]],
+            # In the run's own type: signs made of whole numbers would turn float32 noise into float64.
+            direction=whole.direction[[j]].astype(self.dtype),  # type: ignore[arg-type]
             back=whole.back[[j]],
             filled=whole.filled[[j]] & ~np.isin(whole.neighbour[[j]], list(self.dropped)),
             weight=whole.weight[:, [j]],
@@ -97,13 +112,17 @@ class Seat:
             active = None if draw.active is None else draw.active[:, mine]
             return replace(draw, scale=draw.scale[:, mine], active=active)
         if isinstance(draw, Balanced):
-            towards = draw.towards[:, [self.index]]
-            if self.dropped:
-                towards = np.where(self.wiring.filled, towards, 0.0)
-            return replace(draw, gamma=draw.gamma[:, [self.index]], towards=towards)
+            gamma, towards = draw.gamma[:, [self.index]], draw.towards[:, [self.index]]
+            if self.dropped:  # balance over those who remain, within the same bound
+                before, towards = amplitude(towards), np.where(self.wiring.filled, towards, 0.0)
+                gamma = gamma * amplitude(towards) / np.where(before > 0, before, 1.0)
+            return replace(draw, gamma=gamma, towards=towards)
         raise BadAlgorithm(
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
             "draws; use Dgd, RssNb, RssLb or FunctionSharing"
         )
 
 
+def _dealer(draw: Draw, wiring: Wiring) -> Callable[[Any, When], Any]:
+    condense, deal = draw.condense, draw.deal
+    return lambda raw, when: deal(condense(raw), when, wiring)[0, 0]

@@ -31,7 +31,7 @@ class Streams(Protocol):
 
 def shares(seat: Seat, streams: Streams, k: int) -> dict[str, Any]:
     """This agent's noise in round k, by kind."""
-    return {name: _share(seat, streams, draw, k) for name, draw in seat.draws.items()}
+    return {name: _share(seat, streams, name, k) for name in seat.draws}
 
 
 def directed(seat: Seat, streams: Streams, name: str, k: int) -> Pair:
@@ -40,14 +40,15 @@ def directed(seat: Seat, streams: Streams, name: str, k: int) -> Pair:
     return _paired(seat, streams, draw, k, _when(seat, draw, k))
 
 
-def _share(seat: Seat, streams: Streams, draw: Draw, k: int) -> Any:
+def _share(seat: Seat, streams: Streams, name: str, k: int) -> Any:
+    draw = seat.draws[name]
     when = _when(seat, draw, k)
     if isinstance(draw, Balanced):
         raw = streams.own(draw.label, seat.wiring.slots, draw.width, k).astype(seat.dtype)[None, None]
         raw = raw * seat.wiring.filled[:, :, None]
     else:
         raw = _paired(seat, streams, draw, k, when)
-    return draw.deal(draw.condense(raw), when, seat.wiring)[0, 0].astype(seat.dtype, copy=False)
+    return seat.dealing[name](raw, when).astype(seat.dtype, copy=False)
 
 
 def _when(seat: Seat, draw: Draw, k: int) -> When:
@@ -56,15 +57,17 @@ def _when(seat: Seat, draw: Draw, k: int) -> When:
 
 
 def _paired(seat: Seat, streams: Streams, draw: Any, k: int, when: When) -> Pair:
-    drawn = np.zeros((2, 1, seat.wiring.slots, draw.width), dtype=seat.dtype)
-    if draw.once or k >= draw.first:
-        scale = draw.scale[when.phases[0] % len(draw.scale)]
-        for slot, neighbour in zip(seat.slots, seat.neighbours, strict=True):
-            if neighbour in seat.dropped:
-                continue
-            if draw.once:
-                uniform = streams.kept(neighbour, draw.label, draw.width)
-            else:
-                uniform = streams.fresh(neighbour, draw.label, draw.width, k)
-            drawn[:, 0, slot] = seat.dtype.type(scale[slot]) * uniform
+    silent = seat.dropped if draw.once or k >= draw.first else frozenset(seat.neighbours)
+    drawn = np.empty((2, 1, seat.wiring.slots, draw.width), dtype=seat.dtype)
+    scale = draw.scale[when.phases[0] % len(draw.scale)]
+    for slot in range(seat.wiring.slots):
+        neighbour = seat.neighbours[slot] if slot < len(seat.neighbours) else None
+        if neighbour is None or neighbour in silent:
+            drawn[:, 0, slot] = 0
+            continue
+        if draw.once:
+            uniform = streams.kept(neighbour, draw.label, draw.width)
+        else:
+            uniform = streams.fresh(neighbour, draw.label, draw.width, k)
+        np.multiply(uniform, seat.dtype.type(scale[slot]), out=drawn[:, 0, slot])
     return Pair(drawn[0], drawn[1])

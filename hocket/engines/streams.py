@@ -41,6 +41,11 @@ class ChainStreams:
         self.chains = {neighbour: ratchet(chain)[0] for neighbour, chain in self.chains.items()}
         self.own_chain = ratchet(self.own_chain)[0]
 
+    def at(self, k: int, chains: Mapping[int, bytes], me: int) -> ChainStreams:
+        """The streams of another round, given its chains; under this member's own number that of its own noise."""
+        others = {other: chain for other, chain in chains.items() if other != me}
+        return ChainStreams(k, others, self.once, chains.get(me, b""), self.dtype)
+
     def drop(self, neighbour: int) -> None:
         """Destroy what was agreed with a neighbour who left for good."""
         self.chains.pop(neighbour, None)

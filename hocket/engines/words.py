@@ -44,7 +44,9 @@ def arrays_for(seat: Seat, spoken: Say | Tell) -> Mapping[int | None, list[np.nd
     }
 
 
-def check_word(seat: Seat, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int) -> list[np.ndarray]:
+def check_word(
+    seat: Seat, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int
+) -> list[np.ndarray]:
     """The arrays of a neighbour's word, if they have the plan's form, are finite and lie where they can lie."""
     if len(parts) != len(like):
         raise LinkError(f"{name} said {len(parts)} arrays in round {k}, and the algorithm says {len(like)}")
@@ -73,9 +75,9 @@ def _check_reach(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
     rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(word)))
     if away > SLACK * allowed + rounding:
         raise LinkError(
-            f"{name} said a word {away:.3g} outside the feasible set in round {k}, where noise carries it {allowed:.3g} "
-            "at most; it deviates, or runs other software. Nothing was lost here: settle it with that member, and "
-            "start this one again"
+            f"{name} said a word {away:.3g} outside the feasible set in round {k}, where noise carries it "
+            f"{allowed:.3g} at most; it deviates, or runs other software. Nothing was lost here: settle it with that "
+            "member, and start this one again"
         )
 
 

@@ -42,7 +42,11 @@ class Metrics:
         self._written = time.monotonic()
         if self._file is None:
             self._file = self.path.open("a", encoding="utf-8")
-        line = {"time": round(time.time(), 3), **numbers, "lag": {name: round(lag, 6) for name, lag in lags.items()}}
+        line = {
+            "time": round(time.time(), 3),
+            **numbers,
+            "lag": {name: round(lag, 6) for name, lag in lags.items()},
+        }
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
 
@@ -72,7 +76,10 @@ class Metrics:
             found = request.startswith(b"GET /metrics ")
             body = self.exposition().encode() if found else b"only /metrics is here\n"
             status = b"200 OK" if found else b"404 Not Found"
-            head = b"Content-Type: text/plain; version=0.0.4\r\nConnection: close\r\nContent-Length: %d" % len(body)
+            head = (
+                b"Content-Type: text/plain; version=0.0.4\r\nConnection: close\r\nContent-Length: %d"
+                % len(body)
+            )
             writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n%s" % (status, head, body))
             await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):

@@ -134,7 +134,9 @@ class Presence:
             "finished": self.finished,
             "connected": [] if talk is None else sorted(talk.connected),
             "waiting_for": {name: self.reasons.get(name, "connected, but silent") for name in self.waiting},
-            "waiting_seconds": 0.0 if talk is None or not self.waiting else time.monotonic() - talk.waiting_since,
+            "waiting_seconds": 0.0
+            if talk is None or not self.waiting
+            else time.monotonic() - talk.waiting_since,
             "dropped": sorted(self.gone),
             "verdict": list(self.verdict),
             "measured": self.measured,

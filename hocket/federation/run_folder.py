@@ -1,11 +1,11 @@
 """The folder of one run in a member's home.
 
-    journal.db      where the run stands
-    status.json     what `hocket peer status` shows
-    metrics.jsonl   measurements, a line each
-    log.jsonl       what happened, without any state, gradient or noise
-    votes/          votes of this member's operator, until they are sent
-    published.*     what may be given away at the end
+journal.db      where the run stands
+status.json     what `hocket peer status` shows
+metrics.jsonl   measurements, a line each
+log.jsonl       what happened, without any state, gradient or noise
+votes/          votes of this member's operator, until they are sent
+published.*     what may be given away at the end
 """
 
 from __future__ import annotations

@@ -123,7 +123,10 @@ class Member:
 
 
 async def take_part(
-    member: Member, *, channels: Channels | None = None, watch: Callable[[Played, Presence], None] | None = None
+    member: Member,
+    *,
+    channels: Channels | None = None,
+    watch: Callable[[Played, Presence], None] | None = None,
 ) -> Finished:
     """Run this member's part to the end; `channels` in place of the network are for tests."""
     member.check()
@@ -161,11 +164,11 @@ async def take_part(
             ticking.cancel()
             if server is not None:
                 server.close()
-            folder.write_status(presence.status() | {"pid": None})
             metrics.close()
             await conversation.channels.close()
             if keepsakes is not None:
                 keepsakes.close()
+            folder.write_status(presence.status() | {"pid": None})
 
 
 def needs_keys(seat: Seat) -> bool:
@@ -219,12 +222,20 @@ def _peer(member: Member, seat: Seat, conversation: Conversation, journal: Journ
 
 def _streams(member: Member, seat: Seat, journal: Journal) -> ChainStreams:
     names, position = member.plan.names, journal.position
-    agreed = {other: journal.agreement(names[other]) for other in seat.present}
-    once = {other: found.once for other, found in agreed.items() if found is not None and found.once is not None}
+    agreed = {other: journal.agreement(names[other]) for other in seat.neighbours}
+    once = {
+        other: found.once for other, found in agreed.items() if found is not None and found.once is not None
+    }
     if position is None:
-        chains = {other: found.chain for other, found in agreed.items() if found is not None and found.chain is not None}
+        chains = {
+            other: found.chain
+            for other, found in agreed.items()
+            if found is not None and found.chain is not None
+        }
         return ChainStreams(1, chains, once, member.secrets.own_chain(seat.index), seat.dtype)
-    chains = {other: position.chains[names[other]] for other in seat.present if names[other] in position.chains}
+    chains = {
+        other: position.chains[names[other]] for other in seat.neighbours if names[other] in position.chains
+    }
     return ChainStreams(position.round, chains, once, position.chains.get(member.name, b""), seat.dtype)
 
 

@@ -72,8 +72,8 @@ class GradientTask:
 class LocalSteps:
     """H gradient steps of α_k/H between two exchanges, each projected: what an agent does by itself.
 
-    With H = 1 this is line 9 of the paper's algorithms. Randomness comes from (seed, member, round, step) alone, so that
-    a round that is computed again after a crash comes out the same.
+    With H = 1 this is line 9 of the paper's algorithms. Randomness comes from (seed, member, round, step) alone: a
+    round that is computed again after a crash comes out the same.
     """
 
     task: Task

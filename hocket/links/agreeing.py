@@ -50,7 +50,9 @@ class Agreeing:
                 self.journal.keep_offer(name, self.secrets.offer(self.me, partner.index))
             if name in conversation.connected:
                 await self.greet(conversation, name)
-        while not all(self._reached(name).confirmed for name in self.partners if name in conversation.neighbours):
+        while not all(
+            self._reached(name).confirmed for name in self.partners if name in conversation.neighbours
+        ):
             await conversation.attend()
         self.keep()
 
@@ -91,10 +93,14 @@ class Agreeing:
                 keys = self._handshake(name, reached).agree(nonce, PublicKey(*parts))
                 self.journal.keep_keys(name, nonce, chain=keys.chain, once=keys.once, ready=keys.ready)
                 await self._say_ready(conversation, name, self._reached(name))
-        elif frame.kind is Kind.READY and len(parts) == 1 and reached.ready is not None:
-            if not reached.confirmed:
-                self._handshake(name, reached).check_ready(_keys(reached), parts[0])
-                self.journal.confirm(name)
+        elif (
+            frame.kind is Kind.READY
+            and len(parts) == 1
+            and reached.ready is not None
+            and not reached.confirmed
+        ):
+            self._handshake(name, reached).check_ready(_keys(reached), parts[0])
+            self.journal.confirm(name)
 
     def _handshake(self, name: str, reached: Agreement) -> Handshake:
         partner = self.partners[name]
@@ -109,7 +115,9 @@ class Agreeing:
 
     async def _say_ready(self, conversation: Conversation, name: str, reached: Agreement) -> None:
         if reached.ready is not None:
-            await self._say(conversation, name, Kind.READY, self._handshake(name, reached).ready(_keys(reached)))
+            await self._say(
+                conversation, name, Kind.READY, self._handshake(name, reached).ready(_keys(reached))
+            )
 
     async def _say(self, conversation: Conversation, name: str, kind: Kind, *parts: bytes) -> None:
         await conversation.send(name, pack(Frame(kind, self.plan, parts=parts)))

@@ -12,18 +12,18 @@ import asyncio
 import contextlib
 import random
 import ssl
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hocket import __version__
 from hocket.errors import LinkError
 from hocket.links.events import NOBODY, Event, Heard, Joined, Lost
-from hocket.links.limits import Allowance, LinkLimits
-from hocket.links.tls import answers, dialling_credentials, grpc, listening_credentials
+from hocket.links.limits import FIRST_PAUSE, Allowance, LinkLimits
+from hocket.links.listening import limits_in_grpc, start_listening
+from hocket.links.tls import dialling_credentials, grpc, listening_credentials
 
 METHOD = "/hocket.Link/Talk"
-FIRST_PAUSE = 0.05
 FAREWELL = 2.0
 """Seconds in which a closing link may still deliver what it was given."""
 PENDING = 64
@@ -99,8 +99,8 @@ class GrpcChannels:
     async def dial(self, line: Line, credentials: Any) -> None:
         """Keep a stream to this neighbour, for as long as we run."""
         neighbour, pause = line.neighbour, FIRST_PAUSE
-        options = [*_options(self.limits), ("grpc.ssl_target_name_override", neighbour.host)]
-        async with grpc.aio.secure_channel(neighbour.address, credentials, options=options) as channel:
+        options = [*limits_in_grpc(self.limits), ("grpc.ssl_target_name_override", neighbour.host)]
+        async with grpc.aio.secure_channel(str(neighbour.address), credentials, options=options) as channel:
             while not self.closing:
                 try:
                     call = channel.stream_stream(METHOD)(metadata=self._introduction(neighbour))
@@ -109,7 +109,9 @@ class GrpcChannels:
                     reason = self._complaint(neighbour, theirs) if theirs else await call.details()
                     if reason is None:
                         pause = FIRST_PAUSE
-                        reason = await self._talk(line, theirs, _messages(call), call.write, call.done_writing)
+                        reason = await self._talk(
+                            line, theirs, _messages(call), call.write, call.done_writing
+                        )
                     call.cancel()
                 except grpc.aio.AioRpcError as error:
                     reason = error.details() or error.code().name.lower()
@@ -134,7 +136,9 @@ class GrpcChannels:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, complaint)
             return
         await context.send_initial_metadata(self._introduction(line.neighbour))
-        reason = "the stream broke off"  # when gRPC ends it, be it for a message over the limit, we are cancelled
+        reason = (
+            "the stream broke off"  # when gRPC ends it, be it for a message over the limit, we are cancelled
+        )
         try:
             reason = await self._talk(line, theirs, requests, context.write)
         finally:
@@ -208,7 +212,9 @@ class GrpcChannels:
         if claimed != neighbour.name:
             return f"the certificate of {neighbour.name} came with the name {claimed}; one of them is not its own"
         if meant != self.name:
-            return f"{neighbour.name} wanted to speak with {meant}, and this is {self.name}; check its addresses"
+            return (
+                f"{neighbour.name} wanted to speak with {meant}, and this is {self.name}; check its addresses"
+            )
         if theirs.get("hocket-plan") != self.plan:
             return (
                 f"{neighbour.name} has another plan ({theirs.get('hocket-plan', 'none')[:16]}…, here "
@@ -233,8 +239,13 @@ async def open_channels(
     dialers = [other.certificate for other in neighbours if other.address is None]
     if dialers:
         if listen is None:
-            raise LinkError(f"{name} has no address, but {len(dialers)} neighbours dial it; plan links that it dials")
-        channels.server = await _listen(channels, listen, listening_credentials(key, certificate, dialers))
+            raise LinkError(
+                f"{name} has no address, but {len(dialers)} neighbours dial it; plan links that it dials"
+            )
+        credentials = listening_credentials(key, certificate, dialers)
+        channels.server = await start_listening(
+            channels.answer, METHOD, listen, credentials, limits=limits, streams=4 * len(dialers) + 4
+        )
     for line in channels.lines.values():
         if line.neighbour.address is not None:
             credentials = dialling_credentials(key, certificate, line.neighbour.certificate)
@@ -242,63 +253,8 @@ async def open_channels(
     return channels
 
 
-async def _listen(channels: GrpcChannels, address: str, credentials: Any) -> Any:
-    class Door(grpc.GenericRpcHandler):
-        def service(self, handler_call_details: Any) -> Any:
-            if handler_call_details.method != METHOD:
-                return None
-            return grpc.stream_stream_rpc_method_handler(channels.answer)
-
-    server = grpc.aio.server(
-        handlers=[Door()],
-        options=[*_options(channels.limits), ("grpc.so_reuseport", 0)],
-        maximum_concurrent_rpcs=4 * len(channels.lines) + 4,
-    )
-    try:
-        server.add_secure_port(address, credentials)
-    except RuntimeError as error:
-        raise LinkError(
-            f"{channels.name} cannot listen at {address}; is another process there, or is it no address of this "
-            "machine?"
-        ) from error
-    await server.start()
-    if await asyncio.to_thread(answers, _reachable(address), ssl.TLSVersion.TLSv1_2):
-        await server.stop(None)
-        raise LinkError(
-            "gRPC here accepts TLS 1.2: it was used in this process before hocket could forbid that; import "
-            "hocket.links first, or run `hocket peer run` in a process of its own"
-        )
-    return server
-
-
-def _reachable(address: str) -> str:
-    """Where a listener on all interfaces can be reached from its own machine."""
-    host, _, port = address.rpartition(":")
-    return f"{({'0.0.0.0': '127.0.0.1', '[::]': '[::1]'}).get(host, host)}:{port}"
-
-
-def _options(limits: LinkLimits) -> list[tuple[str, int]]:
-    silence = int(1000 * limits.silence)
-    return [
-        ("grpc.max_receive_message_length", limits.message),
-        ("grpc.max_send_message_length", limits.message),
-        ("grpc.keepalive_time_ms", silence // 2),
-        ("grpc.keepalive_timeout_ms", silence // 2),
-        ("grpc.keepalive_permit_without_calls", 1),
-        ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_ping_interval_without_data_ms", silence // 4),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", silence // 4),
-        ("grpc.server_handshake_timeout_ms", 10_000),
-        ("grpc.initial_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
-        ("grpc.min_reconnect_backoff_ms", 1000),
-        ("grpc.max_reconnect_backoff_ms", int(1000 * limits.longest_pause)),
-        ("grpc.enable_retries", 0),
-        ("grpc.max_concurrent_streams", 4),
-    ]
-
-
-async def _messages(call: Any) -> Any:
-    while (message := await call.read()) is not grpc.aio.EOF:
+async def _messages(call: Any) -> AsyncIterator[bytes]:
+    while isinstance(message := await call.read(), bytes):
         yield message
 
 

@@ -52,7 +52,13 @@ class Conversation:
     """One member's talk with its neighbours."""
 
     def __init__(
-        self, channels: Channels, neighbours: Iterable[str], *, plan: bytes, limits: Limits, listener: Listener
+        self,
+        channels: Channels,
+        neighbours: Iterable[str],
+        *,
+        plan: bytes,
+        limits: Limits,
+        listener: Listener,
     ):
         self.channels = channels
         self.neighbours = list(neighbours)

@@ -19,7 +19,7 @@ from hocket.links.lock import Lock
 
 PAGE = 1 << 14
 """Bytes to a page: halves the time to write a state of half a megabyte, and costs nothing for one of eight bytes."""
-FORGET = 16
+FORGET = 64
 """Commits after which the log is emptied, and with it what was overwritten in them."""
 SETTINGS = (
     f"PRAGMA page_size = {PAGE}",

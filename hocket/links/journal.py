@@ -1,12 +1,13 @@
 """What a member must not forget in the middle of a run, on disk before anybody hears of it.
 
-A round is committed before its first word is sent: the state it begins with, the chain keys of its noise and the
-words. After a crash the same words are sent again, byte for byte; another word for a round that was already sent is
-refused, since two words under the same noise would tell their difference without any noise at all. Chain keys are
-overwritten by those of the next round.
+A round is committed before its first word is sent: the state it begins with, the chain keys of its noise, and a digest
+of its words. After a crash the same words are made again from these, byte for byte; other words for a round that was
+already said are refused, since two words under the same noise would tell their difference without any noise at all.
+Words are not written themselves, except those of later exchanges, which depend on what was heard: it would double what
+goes to the disk.
 
-The words of the last two rounds are kept: a neighbour that missed the previous one may still ask for it, and none can
-be further behind.
+The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
+further behind. A round's keys are overwritten when the second round after it begins.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (
     only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL
 ) STRICT;
-CREATE TABLE IF NOT EXISTS position (
-    only INTEGER PRIMARY KEY CHECK (only = 0), round INTEGER NOT NULL, state BLOB NOT NULL
+CREATE TABLE IF NOT EXISTS positions (
+    place INTEGER PRIMARY KEY, round INTEGER NOT NULL, state BLOB NOT NULL, digest BLOB NOT NULL
 ) STRICT;
-CREATE TABLE IF NOT EXISTS chains (member TEXT PRIMARY KEY, chain BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS chains (
+    place INTEGER NOT NULL, member TEXT NOT NULL, chain BLOB NOT NULL, PRIMARY KEY (place, member)
+) STRICT;
 CREATE TABLE IF NOT EXISTS agreements (
     neighbour TEXT PRIMARY KEY, private BLOB, nonce BLOB NOT NULL, their_nonce BLOB, chain BLOB, once BLOB, ready BLOB
 ) STRICT;
@@ -110,17 +113,23 @@ class Journal:
     @property
     def round(self) -> int:
         """The round that began last; 0 before round 1."""
-        rows = self._database.read("SELECT round FROM position")
-        return rows[0][0] if rows else 0
+        return self._database.read("SELECT coalesce(max(round), 0) FROM positions")[0][0]
 
     @property
     def position(self) -> Position | None:
         """Where the run stands; None before round 1."""
-        rows = self._database.read("SELECT round, state FROM position")
-        if not rows:
-            return None
-        (round, state), chains = rows[0], self._database.read("SELECT member, chain FROM chains")
-        return Position(round, state, dict(chains))
+        return self._position(self.round)
+
+    @property
+    def previous(self) -> Position | None:
+        """The round before, whose words a neighbour may have missed; None if it is not needed any more."""
+        return self._position(self.round - 1)
+
+    def forget_previous(self) -> None:
+        """Nobody can ask for the previous round's words any more: overwrite what they are made of."""
+        with self._database.writing() as write:
+            write.execute("DELETE FROM chains WHERE place = ?", ((self.round - 1) % KEPT_ROUNDS,))
+            write.execute("DELETE FROM positions WHERE round < ?", (self.round,))
 
     def commit_round(
         self, round: int, state: bytes, *, chains: Mapping[str, bytes], words: Mapping[str, bytes]
@@ -131,7 +140,7 @@ class Journal:
         that a crash interrupted once more does no harm, if the words are the same.
         """
         if round == self.round:
-            self._check_same(round, 0, words)
+            self.check_said(round, words)
             return
         if round != self.round + 1:
             raise JournalError(
@@ -139,14 +148,21 @@ class Journal:
                 "rounds are said once and in order"
             )
         with self._database.writing() as write:
-            write.execute("INSERT OR REPLACE INTO position VALUES (0, ?, ?)", (round, state))
-            write.execute("DELETE FROM chains")
-            write.executemany("INSERT INTO chains VALUES (?, ?)", chains.items())
-            write.execute("UPDATE agreements SET chain = NULL")
-            write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
+            place = round % KEPT_ROUNDS
+            row = (place, round, state, _digest(words))
+            write.execute("INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)", row)
+            write.execute("DELETE FROM chains WHERE place = ?", (place,))
             write.executemany(
-                "INSERT INTO words VALUES (?, 0, ?, ?)", [(round, *word) for word in words.items()]
+                "INSERT INTO chains VALUES (?, ?, ?)", [(place, *one) for one in chains.items()]
             )
+            write.execute("UPDATE agreements SET chain = NULL WHERE chain IS NOT NULL")
+            write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
+
+    def check_said(self, round: int, words: Mapping[str, bytes]) -> None:
+        """Refuse other words than those with which one of the last two rounds began."""
+        rows = self._database.read("SELECT digest FROM positions WHERE round = ?", (round,))
+        if not rows or rows[0][0] != _digest(words):
+            raise JournalError(_another_word(round, 0))
 
     def commit_words(self, round: int, exchange: int, words: Mapping[str, bytes]) -> None:
         """Put the words of a later exchange of the current round on the disk, before any of them is sent."""
@@ -154,15 +170,17 @@ class Journal:
             raise JournalError(
                 f"exchange {exchange} of round {round} cannot be said: the journal stands at round {self.round}"
             )
-        if self._words(round, exchange):
-            self._check_same(round, exchange, words)
+        before = self._words(round, exchange)
+        if before and before != dict(words):
+            raise JournalError(_another_word(round, exchange))
+        if before:
             return
         with self._database.writing() as write:
             rows = [(round, exchange, *word) for word in words.items()]
             write.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
 
     def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
-        """What this neighbour was to hear, if it was one of the last two rounds."""
+        """What this neighbour was to hear in a later exchange of one of the last two rounds."""
         words = self._words(round, exchange)
         return words.get(neighbour, words.get(EVERYBODY))
 
@@ -240,14 +258,25 @@ class Journal:
         question = "SELECT neighbour, word FROM words WHERE round = ? AND exchange = ?"
         return dict(self._database.read(question, (round, exchange)))
 
-    def _check_same(self, round: int, exchange: int, words: Mapping[str, bytes]) -> None:
-        if self._words(round, exchange) != dict(words):
-            raise JournalError(
-                f"another word for exchange {exchange} of round {round}, which may already have been sent: "
-                f"{_digest(words)} and not {_digest(self._words(round, exchange))}. Two words under the same noise "
-                "reveal their difference; go on with the software, task and data with which the run was begun"
-            )
+    def _position(self, round: int) -> Position | None:
+        rows = self._database.read("SELECT state, place FROM positions WHERE round = ?", (round,))
+        if not rows:
+            return None
+        state, place = rows[0]
+        chains = self._database.read("SELECT member, chain FROM chains WHERE place = ?", (place,))
+        return Position(round, state, dict(chains))
 
 
-def _digest(words: Mapping[str, bytes]) -> str:
-    return hashlib.sha256(b"".join(words[name] for name in sorted(words))).hexdigest()[:16]
+def _digest(words: Mapping[str, bytes]) -> bytes:
+    found = hashlib.sha256()
+    for name in sorted(words):
+        found.update(f"{name}\n{len(words[name])}\n".encode())
+        found.update(words[name])
+    return found.digest()
+
+
+def _another_word(round: int, exchange: int) -> str:
+    return (
+        f"another word for exchange {exchange} of round {round}, which may already have been sent. Two words under the "
+        "same noise reveal their difference; go on with the software, task and data with which the run was begun"
+    )

@@ -6,6 +6,9 @@ import asyncio
 import time
 from dataclasses import dataclass
 
+FIRST_PAUSE = 0.05
+"""Seconds before the second attempt to connect; each pause is twice the one before."""
+
 
 @dataclass(frozen=True)
 class LinkLimits:

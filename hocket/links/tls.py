@@ -7,6 +7,7 @@ no cipher and one in 1.3 is not affected. gRPC reads the name once, so this modu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import ssl
@@ -48,10 +49,8 @@ def answers(address: str, version: ssl.TLSVersion) -> bool:
     context.set_alpn_protocols(["h2"])
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     hello = context.wrap_bio(incoming, outgoing)
-    try:
+    with contextlib.suppress(ssl.SSLWantReadError):
         hello.do_handshake()
-    except ssl.SSLWantReadError:
-        pass
     host, _, port = address.rpartition(":")
     with socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_SECONDS) as connection:
         connection.sendall(outgoing.read())

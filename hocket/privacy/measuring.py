@@ -16,6 +16,7 @@ from hocket.privacy.attacks import (
     lb_collusion_attack,
     strongest_average,
 )
+from hocket.privacy.attacks.hearing import mixed
 from hocket.privacy.honest import honest_components
 from hocket.privacy.wording import named
 from hocket.view import View
@@ -75,7 +76,8 @@ def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
         # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
         farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
         best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
-    found = [Measurement(attack, *_beside_the_truth(run, attack)) for attack in best.values()]
+    everything = run.view(threat="states")
+    found = [Measurement(attack, *_beside_the_truth(run, attack, everything)) for attack in best.values()]
     if isinstance(run.algorithm, FunctionSharing):
         parts = honest_components(run.network, coalition)
         found += [Measurement(component_attack(view, part), None, None) for part in parts]
@@ -89,12 +91,12 @@ def _nearby(run: Run, view: View, target: int) -> list[Attack]:
     return [difference_attack(view, target), strongest_average(view, target)]
 
 
-def _beside_the_truth(run: Run, attack: Attack) -> tuple[float | None, float | None]:
-    """The size of the truth and of the error: at the run's end for averages, where it was taken for single rounds."""
+def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:
+    """The size of the truth and of the error: where the last gradient was taken, or the one that was attacked."""
     if run.problem is None or attack.estimate is None:
         return None, None
     (target,) = attack.target
-    at = run.x[target] if attack.at is None else attack.at[-1]
+    at = mixed(everything, target)[-1] if attack.at is None else attack.at[-1]
     truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
     return _rms(truth), _rms(attack.estimate[-1] - truth)
 

@@ -76,9 +76,12 @@ def worst_leakage(
 
 
 def _badness(found: Leakage) -> tuple[float, float]:
-    """Whoever knows one gradient best is worst; among equals, whoever knows all of them best."""
+    """Whoever knows one gradient best is worst; among equals, whoever knows all of them best.
+
+    Rounded, so that of coalitions that are alike the first is taken, and not the one with the luckiest rounding.
+    """
     sd = found.sd[list(found.honest)]
-    return round(float(sd.min()), 9), float(np.mean(sd))
+    return round(float(sd.min()), 6), round(float(np.mean(sd)), 6)
 
 
 def suspects(network: Network, f: int, seed: int) -> Iterator[Coalition]:

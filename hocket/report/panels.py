@@ -67,7 +67,7 @@ class Note:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One pair of logarithmic axes."""
+    """One pair of axes, logarithmic unless said otherwise."""
 
     title: str
     across: str
@@ -77,6 +77,8 @@ class Panel:
     notes: Sequence[Note] = ()
     lowest: float | None = None
     """Where the axis ends below; what lies deeper leaves the panel."""
+    linear: Literal["", "up", "both"] = ""
+    """Axes that are not logarithmic: for shares, and for time that is counted evenly."""
     legend: Literal["upper left", "lower left"] | None = None
     """Where the panel's own legend stands; None for one legend below all panels."""
 
@@ -138,7 +140,7 @@ def _common_legend(figure: Figure, common: dict[int, dict[str, Any]], title: str
 def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, loc="left", fontweight="bold", fontsize=10.5)
     axes.set_xlabel(panel.across)
-    axes.set(xscale="log", yscale="log")
+    axes.set(xscale="linear" if panel.linear == "both" else "log", yscale="linear" if panel.linear else "log")
     axes.spines[["top", "right"]].set_visible(False)
     for place, line in enumerate(panel.lines):
         _draw_line(axes, line, offset=place / len(panel.lines))

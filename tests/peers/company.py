@@ -35,12 +35,11 @@ class Company:
     algorithm: Algorithm
     folder: Path
     rounds: int = 40
-    step: hk.Power = hk.Power(1.0, 20, 0.75)
     start: float = 0.5
-    escrow: SeedEscrow = SeedEscrow(7)
     identities: list[Identity] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.step, self.escrow = hk.Power(1.0, 20, 0.75), SeedEscrow(7)
         self.names = [f"member-{j}" for j in range(self.network.n)]
         self.identities = [Identity.create(name) for name in self.names]
         self.plan = Plan(self.network, self.problem.dim, self.step, self.rounds)
@@ -60,7 +59,9 @@ class Company:
         seat, name = self.seat(j), self.names[j]
         others = {self.names[other]: other for other in seat.neighbours}
         with Journal.open(self.folder / f"{name}.journal", PLAN) as journal:
-            partners = {o: Partner(other, self.identities[other].certificate_pem) for o, other in others.items()}
+            partners = {
+                o: Partner(other, self.identities[other].certificate_pem) for o, other in others.items()
+            }
             agreeing = Agreeing(self.identities[j], PLAN, j, partners, journal, None, self.escrow)
             ears = Ears(agreeing)
             conversation = Conversation(
@@ -77,11 +78,14 @@ class Company:
     def peer(self, j: int, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
         position = journal.position
         agreed = {other: journal.agreement(self.names[other]) for other in seat.neighbours}
-        once = {other: a.once for other, a in agreed.items()}
+        once = {other: found.once or b"" for other, found in agreed.items() if found}
         if position is None:
-            chains, own = {other: a.chain for other, a in agreed.items()}, self.escrow.own_chain(j)
+            chains = {other: found.chain or b"" for other, found in agreed.items() if found}
+            own = self.escrow.own_chain(j)
         else:
-            chains = {o: position.chains[self.names[o]] for o in seat.neighbours if self.names[o] in position.chains}
+            chains = {
+                o: position.chains[self.names[o]] for o in seat.neighbours if self.names[o] in position.chains
+            }
             own = position.chains.get(self.names[j], b"")
         streams = ChainStreams(1 if position is None else position.round, chains, once, own, seat.dtype)
         task = GradientTask(self.problem.dim, lambda x, k, h, rng: self.problem.gradient(j, x))
@@ -101,7 +105,13 @@ class Company:
         seats = [self.seat(j) for j in range(self.network.n)]
         again = replayed(seats, [self._streams(seat) for seat in seats])
         return hk.solve(
-            self.problem, self.network, again, rounds=self.rounds, step=self.step, start=self.first, keep="path"
+            self.problem,
+            self.network,
+            again,
+            rounds=self.rounds,
+            step=self.step,
+            start=self.first,
+            keep="path",
         )
 
     def _streams(self, seat: Seat) -> ChainStreams:

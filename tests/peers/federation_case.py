@@ -115,5 +115,5 @@ class Federation:
             position = journal.position
         assert position is not None
         assert position.round == self.rounds + 2
-        x, published, _ = unpack(position.state, Limits(len(position.state))).parts
+        x, published, *_ = unpack(position.state, Limits(len(position.state))).parts
         return np.array(x), np.array(published)

@@ -20,7 +20,12 @@ if __name__ == "__main__":
     asyncio.run(
         take_part(
             Member(
-                plan, Identity.load(home.identity), task_of(plan.agent(name)), home, linger=120.0, secrets=ESCROW
+                plan,
+                Identity.load(home.identity),
+                task_of(plan.agent(name)),
+                home,
+                linger=120.0,
+                secrets=ESCROW,
             )
         )
     )

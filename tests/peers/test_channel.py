@@ -50,6 +50,11 @@ async def first_of(channels: GrpcChannels, kind: type) -> Any:
         return event
 
 
+async def say(call: Any, message: bytes) -> None:
+    await call.write(message)
+    await call.read()
+
+
 def play(scene: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(scene())  # type: ignore[arg-type]
 
@@ -144,9 +149,7 @@ def test_strangers_get_nothing(address, shown):
         async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
             call = channel.stream_stream(METHOD)()
             with pytest.raises(grpc.aio.AioRpcError):
-                async with asyncio.timeout(SHORT):
-                    await call.write(b"let me in")
-                    await call.read()
+                await asyncio.wait_for(say(call, b"let me in"), SHORT)
         assert ash.events.empty()
         await ash.close()
 
@@ -179,9 +182,7 @@ def test_a_certificate_that_a_neighbour_issued_is_not_the_neighbours(address):
         async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
             call = channel.stream_stream(METHOD)()
             with pytest.raises(grpc.aio.AioRpcError):
-                async with asyncio.timeout(SHORT):
-                    await call.write(b"I am birch")
-                    await call.read()
+                await asyncio.wait_for(say(call, b"I am birch"), SHORT)
         assert ash.events.empty()
         await ash.close()
 

@@ -58,14 +58,23 @@ def test_a_round_is_found_again(path):
     with Journal.open(path, PLAN) as journal:
         assert journal.run == run
         assert journal.position == (2, b"state 2", chains(2))
-        assert journal.said(2, 0, "anna") == b"word 2"
+        assert journal.previous == (1, b"state 1", chains(1))
 
 
-def test_two_rounds_of_words_are_kept(path):
+def test_two_rounds_are_kept(path):
     with Journal.open(path, PLAN) as journal:
         for k in (1, 2, 3):
             begin(journal, k)
-        assert [journal.said(k, 0, "anna") for k in (1, 2, 3, 4)] == [None, b"word 2", b"word 3", None]
+        assert journal.previous == (2, b"state 2", chains(2))
+        for k in (2, 3):
+            journal.check_said(k, {EVERYBODY: b"word %d" % k})
+        with pytest.raises(JournalError, match="another word for exchange 0 of round 2"):
+            journal.check_said(2, {EVERYBODY: b"word 3"})
+        with pytest.raises(JournalError, match="another word for exchange 0 of round 1"):
+            journal.check_said(1, {EVERYBODY: b"word 1"})
+        journal.forget_previous()
+        assert journal.previous is None
+        assert journal.position == (3, b"state 3", chains(3))
 
 
 def test_words_for_one_neighbour_and_later_exchanges(path):
@@ -73,8 +82,7 @@ def test_words_for_one_neighbour_and_later_exchanges(path):
         journal.commit_round(1, b"", chains={}, words={"anna": b"to anna", "ben": b"to ben"})
         journal.commit_words(1, 1, {EVERYBODY: b"second"})
         journal.commit_words(1, 1, {EVERYBODY: b"second"})
-        assert journal.said(1, 0, "ben") == b"to ben"
-        assert journal.said(1, 0, "stranger") is None
+        assert journal.said(1, 0, "ben") is None  # made again from the state, not kept
         assert journal.said(1, 1, "ben") == b"second"
         with pytest.raises(JournalError, match="another word for exchange 1 of round 1"):
             journal.commit_words(1, 1, {EVERYBODY: b"other"})
@@ -92,7 +100,7 @@ def test_the_same_round_again_is_harmless_and_another_word_is_refused(path):
             JournalError, match="another word for exchange 0 of round 1, which may already have been"
         ):
             journal.commit_round(1, b"state 1", chains=chains(1), words={EVERYBODY: b"other"})
-        assert journal.said(1, 0, "anna") == b"word 1"
+        journal.check_said(1, {EVERYBODY: b"word 1"})
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
@@ -153,7 +161,7 @@ def test_a_killed_process_leaves_every_committed_round_and_no_lock(path):
     heard += map(int, process.communicate(timeout=60)[0].split())
     with Journal.open(path, PLAN) as journal:
         assert journal.round in (heard[-1], heard[-1] + 1)
-        assert journal.said(heard[-1], 0, "a") == b"%d" % heard[-1]
+        journal.check_said(heard[-1], {"": b"%d" % heard[-1]})
 
 
 def test_keys_of_the_past_are_gone(path):
@@ -176,7 +184,7 @@ def test_keys_of_the_past_are_gone(path):
         assert not on_disk(b"word %d" % FORGET)
     last = 3 * FORGET - 1
     assert all(map(on_disk, chains(last).values()))
-    assert not any(map(on_disk, chains(last - 1).values()))
+    assert not any(map(on_disk, chains(last - 2).values()))  # the previous round is still needed
 
 
 def test_an_agreement_is_made_once_and_its_secret_erased(path):

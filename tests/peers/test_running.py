@@ -6,6 +6,7 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ import pytest
 from hocket.engines.peers import Finished
 from hocket.errors import BadInput, BadPlan, JournalError, LinkError
 from hocket.federation.leaving import vote
+from hocket.federation.metrics import Metrics
 from hocket.federation.plan_file import write_plan
 from hocket.federation.running import Member, take_part
 from hocket.federation.task import GradientTask
 from hocket.links.wire import pack
+from hocket.sets import Box
 
 from .federation_case import Federation, free_ports
 from .quadratic import DIMENSION, target
@@ -83,23 +86,18 @@ def test_status_log_and_metrics_hold_no_state(tmp_path):
 
 
 def test_prometheus_finds_the_metrics_on_loopback(tmp_path):
-    federation = Federation(tmp_path, members=2, topology="path", rounds=20)
-    port = free_ports(1)[0]
-
     async def scene() -> str:
-        running = asyncio.create_task(take_part(federation.member("ash", metrics_port=port)))
-        other = asyncio.create_task(take_part(federation.member("birch", linger=20.0)))
-        text = ""
-        while "hocket_round" not in text and not running.done():
-            await asyncio.sleep(0.02)
-            try:
-                text = await asyncio.to_thread(_get, f"http://127.0.0.1:{port}/metrics")
-            except OSError:
-                continue
-        await asyncio.gather(running, other)
+        metrics, port = Metrics(tmp_path / "metrics.jsonl"), free_ports(1)[0]
+        metrics.record({"round": 7, "loss": 0.25}, {"birch": 0.5})
+        server = await metrics.serve(port)
+        text = await asyncio.to_thread(_get, f"http://127.0.0.1:{port}/metrics")
+        server.close()
+        metrics.close()
         return text
 
-    assert "hocket_" in asyncio.run(scene()) or True
+    lines = asyncio.run(scene()).splitlines()
+    assert "hocket_round 7" in lines
+    assert 'hocket_lag_seconds{neighbour="birch"} 0.5' in lines
 
 
 def _get(url: str) -> str:
@@ -148,7 +146,9 @@ def test_a_second_process_for_one_member_is_refused(tmp_path):
 
 def test_members_with_plans_that_differ_do_not_begin(tmp_path):
     federation = Federation(tmp_path, members=2, topology="path")
-    others = federation.signed(federation.drawn([federation.plan.card(name) for name in federation.names], rounds=21))
+    others = federation.signed(
+        federation.drawn([federation.plan.card(name) for name in federation.names], rounds=21)
+    )
     ash, birch = federation.member("ash"), federation.member("birch")
     birch = type(birch)(others, birch.identity, birch.task, birch.home)
 
@@ -166,7 +166,7 @@ def test_members_with_plans_that_differ_do_not_begin(tmp_path):
 
 def test_survivors_go_on_when_all_of_them_say_so(tmp_path):
     federation = Federation(tmp_path, members=4, topology="complete", rounds=40)
-    survivors = federation.names[:3]  # fir never comes
+    survivors = federation.names[:3]  # elm never comes
 
     def cast(name: str) -> None:
         mine = vote(federation.plan, federation.identities[name], "elm")
@@ -202,26 +202,57 @@ def test_a_neighbour_that_deviates_pauses_the_run_and_loses_nothing(tmp_path):
     """Birch leaves the feasible set; ash names it and stops. When birch runs the right task, both go on."""
     federation = Federation(tmp_path, members=2, topology="path", algorithm={"name": "dgd"}, rounds=20)
     write_plan(federation.plan, federation.plan_file)
-    far = type(federation.plan.feasible_section)(kind="box", low=-99.0, high=99.0)
+    far = Box(-99.0, 99.0)
 
     class Deviating(Member):
         def seat(self, gone: frozenset[str] = frozenset()) -> Any:
-            from dataclasses import replace
-
-            return replace(super().seat(gone), feasible=far.build())
+            return replace(super().seat(gone), feasible=far)
 
     def push(x: np.ndarray, k: int, h: int, rng: np.random.Generator) -> np.ndarray:
         return np.full(DIMENSION, -60.0 if k == 5 else 0.0)
 
     right = federation.member("birch")
-    wrong = Deviating(right.plan, right.identity, GradientTask(DIMENSION, push), right.home, secrets=right.secrets)
+    wrong = Deviating(
+        right.plan, right.identity, GradientTask(DIMENSION, push), right.home, secrets=right.secrets
+    )
 
     async def scene() -> None:
         birch = asyncio.create_task(take_part(wrong))
-        with pytest.raises(LinkError, match="birch said a word .* outside the feasible set in round 6"):
+        with pytest.raises(LinkError, match=r"birch said a word .* outside the feasible set in round 6"):
             await take_part(federation.member("ash"))
         birch.cancel()
         await asyncio.gather(birch, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(scene(), 60))
     assert federation.member("ash").folder.status()["round"] == 6
+
+
+@pytest.mark.parametrize(
+    "algorithm", [{"name": "rss-nb", "delta": 1.0, "anchor": 0.5}, {"name": "rss-lb", "delta": 1.0}], ids=["nb", "lb"]
+)
+def test_a_crash_after_somebody_left_says_the_same_words(tmp_path, algorithm):
+    """Elm leaves in the middle; ash stops in the round in which it drops elm, and comes back."""
+    federation = Federation(tmp_path, members=4, topology="complete", rounds=60, algorithm=algorithm)
+    survivors = federation.names[:3]
+
+    async def scene() -> list[Finished]:
+        running = {name: asyncio.create_task(take_part(federation.member(name))) for name in federation.names}
+        status = federation.member("ash").folder
+        while not (status.path / "status.json").exists() or status.status()["round"] < 5:
+            await asyncio.sleep(0.02)
+        running["elm"].cancel()
+        await asyncio.gather(running["elm"], return_exceptions=True)
+        for name in survivors:
+            mine = vote(federation.plan, federation.identities[name], "elm")
+            (federation.member(name).folder.votes / "elm.vote").write_bytes(pack(mine.frame(federation.plan.hash)))
+        while '"dropped"' not in status.log.read_text():
+            await asyncio.sleep(0.001)
+        running["ash"].cancel()
+        await asyncio.gather(running["ash"], return_exceptions=True)
+        running["ash"] = asyncio.create_task(take_part(federation.member("ash")))
+        async with asyncio.timeout(60):
+            return await asyncio.gather(*(running[name] for name in survivors))
+
+    ends = asyncio.run(scene())
+    assert federation.member("ash").folder.status()["dropped"] == ["elm"]
+    assert max(float(np.abs(end.published - ends[0].published).max()) for end in ends) < 1.0

@@ -241,6 +241,16 @@ def test_a_divergence_is_between_two_honest_agents():
         found.divergence(0, 1, 1.0)
 
 
+def test_three_listeners_among_a_hundred_know_no_more_than_a_tap_on_everybody():
+    """Far states show in words as differences below rounding, which must not be taken for news."""
+    network, plan = hk.Network.random_regular(4, 100, seed=0), {"rounds": 30, "step": hk.Power(1, 20, 0.75)}
+    alone, tapped = (
+        hk.leakage(network, "function-sharing", coalition={6, 13, 90}, threat=threat, **plan).sd
+        for threat in ("coalition", "states")
+    )
+    assert (tapped <= alone * (1 + 1e-6)).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_agents_and_a_thousand_rounds_take_seconds(name):

@@ -21,7 +21,9 @@ def check(
     /,
     *,
     task: TaskOption,
-    wait: Annotated[float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")] = 30.0,
+    wait: Annotated[
+        float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")
+    ] = 30.0,
     listen: Annotated[
         str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
     ] = None,

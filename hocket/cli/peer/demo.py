@@ -62,7 +62,7 @@ def demo(
         f"Five processes played {rounds} rounds of {algorithm} over TLS 1.3 in {shown.seconds:.1f} s, start included.",
         f"Their final states differ from the simulator's, on the same noise, by {shown.deviation:.2g} at most"
         + (": equal up to rounding." if equal else f", which is more than {EQUAL:g}."),
-        f"What they publish reads {min(shown.accuracies):.1%} to {max(shown.accuracies):.1%} of held-out digits rightly.",
+        f"What they publish reads {min(shown.accuracies):.1%} to {max(shown.accuracies):.1%} of held-out digits right.",
         f"Plan, identities, journals and logs: {folder}",
     ]
     return Answer(data, words)

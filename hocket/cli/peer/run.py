@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hocket.engines.peers import Finished
     from hocket.federation.running import Member
 
-TaskOption = Annotated[str, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")]
+TaskOption = Annotated[
+    str, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")
+]
 
 
 def run(
@@ -67,7 +69,11 @@ async def _until_stopped(member: Member) -> Finished:
         measured = {name: presence.measured[name] for name in ("loss",) if name in presence.measured}
         lag = max(presence.conversation.arrivals.values(), default=0.0)
         bar.update(
-            played.k, **measured, disagreement=played.disagreement, lag=lag, MB=presence.conversation.bytes_said / 1e6
+            played.k,
+            **measured,
+            disagreement=played.disagreement,
+            lag=lag,
+            MB=presence.conversation.bytes_said / 1e6,
         )
 
     try:

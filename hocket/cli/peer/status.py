@@ -46,7 +46,7 @@ def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
         raise BadConfig(f"{found['member']} is not running; there is nothing to stop")
     os.kill(found["pid"], signal.SIGTERM)
     deadline = time.monotonic() + PATIENCE
-    while _alive(found["pid"]):
+    while folder.status()["pid"] is not None and _alive(found["pid"]):
         if time.monotonic() > deadline:
             raise LinkError(
                 f"process {found['pid']} has not stopped within {PATIENCE:g} s; a long gradient may keep it, wait on"

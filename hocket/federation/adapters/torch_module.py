@@ -32,7 +32,7 @@ class TorchTask:
 
     def start(self, seed: int) -> Vector:
         """Freshly initialised parameters, by the layers' own rules, under the public seed."""
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -42,7 +42,7 @@ class TorchTask:
         return self._vector().detach().numpy().astype(np.float64)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         self._fill(x)
         size = len(self.loader.dataset)
@@ -56,18 +56,18 @@ class TorchTask:
         return torch.cat([part.reshape(-1) for part in found]).numpy().astype(x.dtype)
 
     def export(self, x: Vector, path: Path) -> None:
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         self._fill(x)
         torch.save(self.module.state_dict(), path.with_suffix(".pt"))
 
     def _vector(self) -> Any:
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         return torch.cat([parameter.reshape(-1) for parameter in self.module.parameters()])
 
     def _fill(self, x: Vector) -> None:
-        import torch
+        import torch  # type: ignore[import-not-found]
 
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(

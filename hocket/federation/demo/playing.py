@@ -65,7 +65,10 @@ def prepare(folder: Path, *, algorithm: str = "rss-nb-anchored", rounds: int = 2
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
         identity.save(Home(folder / identity.name).identity)
-    cards = [Card.of(identity, f"{LOCALHOST}:{port}") for identity, port in zip(identities, _free_ports(), strict=True)]
+    cards = [
+        Card.of(identity, f"{LOCALHOST}:{port}")
+        for identity, port in zip(identities, _free_ports(), strict=True)
+    ]
     plan = draw_up(
         cards,
         "cycle",
@@ -140,7 +143,7 @@ def final_states(one: Member) -> tuple[np.ndarray, np.ndarray]:
         position = journal.position
         if position is None or position.round != one.plan.run.rounds + 2:
             raise RunStopped(f"{one.name} has not finished", round=0 if position is None else position.round)
-        x, published, _ = unpack(position.state, Limits(len(position.state)), plan=one.plan.hash).parts
+        x, published, *_ = unpack(position.state, Limits(len(position.state)), plan=one.plan.hash).parts
         return np.asarray(x), np.asarray(published)
 
 
@@ -150,7 +153,8 @@ def replay(members: list[Member]) -> Run:
     streams = []
     for seat in seats:
         keys = {
-            other: ESCROW.keys(plan.hash, min(seat.index, other), max(seat.index, other)) for other in seat.neighbours
+            other: ESCROW.keys(plan.hash, min(seat.index, other), max(seat.index, other))
+            for other in seat.neighbours
         }
         chains = {other: key.chain for other, key in keys.items()}
         once = {other: key.once for other, key in keys.items()}

@@ -1,0 +1,105 @@
+"""A ring of processes over gRPC with mutual TLS that does nothing but what any such ring must.
+
+Each round every process writes its state durably to SQLite, sends it to both neighbours and averages what it hears. No
+plan, no noise, no checks, no way back after a crash: the floor that benchmarks/peers.py compares with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.links.identity import Identity
+from hocket.links.tls import grpc
+
+METHOD = "/bare.Ring/Talk"
+
+
+class Stream:
+    """Both directions of one link."""
+
+    def __init__(self) -> None:
+        self.incoming: asyncio.Queue[bytes] = asyncio.Queue()
+        self.write: Any = None
+        self.open = asyncio.Event()
+        self.reading: asyncio.Task[None] | None = None
+
+
+async def run_bare(
+    me: int,
+    names: list[str],
+    identities: dict[str, Identity],
+    ports: list[int],
+    folder: Path,
+    state: np.ndarray,
+    rounds: int,
+) -> float:
+    """Seconds per round of process `me`, measured over the last nine tenths."""
+    n, identity = len(names), identities[names[me]]
+    left, right = (me - 1) % n, (me + 1) % n
+    streams = {left: Stream(), right: Stream()}
+    server = await _listen(identity, identities[names[left]], ports[me], streams[left])
+    channel = await _dial(identity, identities[names[right]], ports[right], streams[right])
+    for stream in streams.values():
+        await stream.open.wait()
+    database = sqlite3.connect(folder / "state.db", isolation_level=None)
+    for setting in ("page_size = 16384", "journal_mode = WAL", "synchronous = FULL"):
+        database.execute(f"PRAGMA {setting}").fetchall()
+    database.execute("CREATE TABLE state (only INTEGER PRIMARY KEY, round INTEGER, x BLOB)")
+    began = time.perf_counter()
+    for k in range(rounds):
+        if k == rounds // 10:
+            began = time.perf_counter()
+        word = state.tobytes()
+        database.execute("INSERT OR REPLACE INTO state VALUES (0, ?, ?)", (k, word))
+        for stream in streams.values():
+            await stream.write(word)
+        heard = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
+        state = state * np.asarray(0.5, state.dtype) + sum(heard) * np.asarray(0.25, state.dtype)
+    seconds = (time.perf_counter() - began) / (rounds - rounds // 10)
+    await asyncio.sleep(1)
+    await channel.close()
+    await server.stop(0)
+    return seconds
+
+
+async def _listen(me: Identity, other: Identity, port: int, stream: Stream) -> Any:
+    async def talk(requests: AsyncIterator[bytes], context: Any) -> None:
+        stream.write = context.write
+        stream.open.set()
+        async for message in requests:
+            stream.incoming.put_nowait(message)
+
+    class Door(grpc.GenericRpcHandler):
+        def service(self, handler_call_details: Any) -> Any:
+            return grpc.stream_stream_rpc_method_handler(talk)
+
+    server = grpc.aio.server(handlers=[Door()])
+    credentials = grpc.ssl_server_credentials(
+        [(me.private_key_pem, me.certificate_pem)], other.certificate_pem, require_client_auth=True
+    )
+    server.add_secure_port(f"127.0.0.1:{port}", credentials)
+    await server.start()
+    return server
+
+
+async def _dial(me: Identity, other: Identity, port: int, stream: Stream) -> Any:
+    credentials = grpc.ssl_channel_credentials(other.certificate_pem, me.private_key_pem, me.certificate_pem)
+    options = [("grpc.ssl_target_name_override", other.name)]
+    channel = grpc.aio.secure_channel(f"127.0.0.1:{port}", credentials, options=options)
+    call = channel.stream_stream(METHOD)(wait_for_ready=True)
+
+    async def read() -> None:
+        while isinstance(message := await call.read(), bytes):
+            stream.incoming.put_nowait(message)
+
+    stream.reading = asyncio.create_task(read())
+    stream.write = call.write
+    stream.open.set()
+    return channel

@@ -1,0 +1,175 @@
+"""Which runs are made: every case of the experiment, the most telling first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hocket.errors import BadInput
+from hocket.experiments.learning.methods import (
+    ALONE,
+    CANCELLING,
+    DGD,
+    DP_SGD,
+    INDEPENDENT,
+    LB,
+    METHODS,
+    NB,
+    SGD_C,
+)
+
+RING, COMPLETE = "C5", "K5"
+EQUAL, DIRICHLET, LABELS = "equal", "Dirichlet", "labels"
+USUAL_STEPS = 40
+"""Local steps between exchanges in the paper."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run, but for the data."""
+
+    split: str
+    shards: str
+    network: str
+    """Empty where nobody speaks."""
+    method: str
+    level: float
+    """Noise over the rms of a gradient, ε, or 0."""
+    local_steps: int
+    seed: int
+
+    @property
+    def slug(self) -> str:
+        """A file name."""
+        words = (
+            self.split,
+            self.shards,
+            self.network or "apart",
+            self.method,
+            f"{self.level:.3g}",
+            f"H{self.local_steps}",
+            f"seed{self.seed}",
+        )
+        return "_".join(words).replace(" ", "-").replace("'", "").replace(",", "")
+
+    def __str__(self) -> str:
+        where = f" on {self.network}" if self.network else ""
+        return (
+            f"{METHODS[self.method].at(self.level)}{where}, {self.split}, {self.shards} shards, "
+            f"H = {self.local_steps}, seed {self.seed}"
+        )
+
+    def data(self) -> dict[str, Any]:
+        """The case for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to run."""
+
+    seeds: int = 3
+    networks: tuple[str, ...] = (RING, COMPLETE)
+    levels: tuple[float, float] = (0.5, 5.0)
+    """Noise over the rms of a gradient, per coordinate and local step: a low and a high one, for curves."""
+    sweep: tuple[float, ...] = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+    local_steps: tuple[int, ...] = (1, 10, 40, 160)
+    skewed: tuple[str, ...] = (DIRICHLET, LABELS)
+    epsilons: tuple[float, ...] = (1.0, 8.0)
+    epochs: float = 1.0
+    """As a part of the subject's."""
+    samples: int | None = None
+    """How many to learn from at most; None for all."""
+
+
+FULL = Size()
+QUICK = Size(
+    seeds=1,
+    networks=(RING,),
+    sweep=(0.5, 5.0, 20.0),
+    local_steps=(10, 40),
+    skewed=(),
+    epsilons=(8.0,),
+    epochs=0.2,
+    samples=10_000,
+)
+
+CURVES, NOISE, STEPS, SHARDS, PRICE = "curves", "noise", "steps", "shards", "price"
+PARTS = {
+    CURVES: "accuracy against epochs on both networks, at two noise levels",
+    PRICE: "one row for each kind of privacy",
+    NOISE: "the noise at which accuracy starts to fall",
+    STEPS: "what exchanging rarely costs and saves",
+    SHARDS: "agents that hold different labels",
+}
+
+
+def cases(splits: Iterable[str], size: Size, only: Iterable[str] = ()) -> list[Case]:
+    """All cases in order of importance, or those of some parts only."""
+    wanted = list(only) or list(PARTS)
+    for part in wanted:
+        if part not in PARTS:
+            raise BadInput(f"the experiment has no part called {part!r}; its parts are {', '.join(PARTS)}")
+    splits = list(splits)
+    return list(dict.fromkeys(case for part in PARTS if part in wanted for case in _part(part, splits, size)))
+
+
+def _part(part: str, splits: list[str], size: Size) -> Iterator[Case]:
+    first, low = splits[0], size.levels[0]
+    for seed in range(size.seeds):
+        match part:
+            case "curves":
+                for split in splits:
+                    for network in size.networks:
+                        yield from _compared(size.levels, split=split, network=network, seed=seed)
+            case "price":
+                yield one(ALONE, split=first, seed=seed)
+                yield one(INDEPENDENT, low, split=first, seed=seed)
+                for epsilon in size.epsilons:
+                    yield one(DP_SGD, epsilon, split=first, seed=seed)
+            case "noise":
+                for level in size.sweep:
+                    for method in (*CANCELLING, INDEPENDENT):
+                        yield one(method, level, split=first, seed=seed)
+            case "steps":
+                for local_steps in size.local_steps:
+                    for method in (DGD, NB, LB):
+                        yield one(method, low, split=first, local_steps=local_steps, seed=seed)
+            case "shards":
+                for shards in size.skewed:
+                    for network in size.networks:
+                        yield from _compared((low,), split=first, shards=shards, network=network, seed=seed)
+                    yield one(ALONE, split=first, shards=shards, seed=seed)
+
+
+def _compared(levels: Iterable[float], **about: Any) -> Iterator[Case]:
+    """The paper's algorithms beside their yardsticks."""
+    yield one(SGD_C, **about)
+    yield one(DGD, **about)
+    for level in levels:
+        for method in CANCELLING:
+            yield one(method, level, **about)
+
+
+def one(
+    method: str,
+    level: float = 0.0,
+    *,
+    split: str,
+    seed: int,
+    shards: str = EQUAL,
+    network: str = RING,
+    local_steps: int = USUAL_STEPS,
+) -> Case:
+    """A case without what its method does not know."""
+    kind = METHODS[method]
+    return Case(
+        split,
+        shards,
+        network if kind.connected else "",
+        method,
+        level if kind.level != "none" else 0.0,
+        local_steps,
+        seed,
+    )

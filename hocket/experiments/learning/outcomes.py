@@ -1,0 +1,142 @@
+"""What a run came to, and what all of them came to together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.experiments.learning.cases import EQUAL, USUAL_STEPS, Case, Size, one
+from hocket.experiments.learning.methods import METHODS
+from hocket.experiments.learning.subjects import Subject
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One finished run, in numbers that JSON can hold."""
+
+    case: Case
+    epochs: list[float]
+    accuracy: list[list[float]]
+    """By time and agent, from 0 to 1."""
+    mean_accuracy: list[float]
+    """Of the mean of all agents' parameters."""
+    disagreement: float
+    noise: float
+    """As realised: rms of one coordinate, in units of a gradient."""
+    gradient: float
+    """Rms of one coordinate of a batch's gradient at the first exchange."""
+    exchanges: int
+    parameters: int
+    ending: str
+    """Empty, or how the run ended before its time."""
+    remarks: list[str]
+    seconds: float
+    device: str
+
+    @property
+    def reached(self) -> float:
+        """Accuracy at the end, on average over agents, in per cent."""
+        return 100 * float(np.mean(self.accuracy[-1]))
+
+    @property
+    def curve(self) -> Float[np.ndarray, " epochs"]:
+        """Accuracy on average over agents, in per cent."""
+        return 100 * np.mean(self.accuracy, axis=1)
+
+    def data(self) -> dict[str, Any]:
+        """The outcome for JSON."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"case": self.case.data()}
+
+    @staticmethod
+    def of(data: dict[str, Any]) -> Outcome:
+        """An outcome from what JSON kept of it."""
+        rest = {name: value for name, value in data.items() if name != "case"}
+        return Outcome(case=Case(**data["case"]), **rest)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The same case over all seeds."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def reached(self) -> Float[np.ndarray, " seeds"]:
+        return np.array([outcome.reached for outcome in self.outcomes])
+
+    @property
+    def mean(self) -> float:
+        return float(self.reached.mean())
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over seeds."""
+        return float(self.reached.std(ddof=1)) if len(self.outcomes) > 1 else 0.0
+
+    @property
+    def of_the_mean(self) -> float:
+        """What the mean of all agents' parameters reaches, in per cent, on average over seeds."""
+        return 100 * float(np.mean([outcome.mean_accuracy[-1] for outcome in self.outcomes]))
+
+    @property
+    def noise(self) -> float:
+        """Over the rms of a gradient."""
+        return float(np.mean([outcome.noise / outcome.gradient for outcome in self.outcomes]))
+
+    @property
+    def curves(self) -> Float[np.ndarray, "seeds epochs"]:
+        return np.stack([outcome.curve for outcome in self.outcomes])
+
+    def __str__(self) -> str:
+        if any(outcome.ending for outcome in self.outcomes):
+            return f"{self.mean:.2f}, diverged"
+        return f"{self.mean:.2f} ± {self.spread:.2f}" if len(self.outcomes) > 1 else f"{self.mean:.2f}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything the experiment found."""
+
+    subject: Subject
+    size: Size
+    splits: Sequence[str]
+    remarks: Sequence[str]
+    """About the data."""
+    outcomes: dict[Case, Outcome]
+    seconds: float
+    """That all runs took together, also those that were there before."""
+
+    def of(self, method: str, level: float = 0.0, **about: Any) -> Summary | None:
+        """A case over all seeds; None where it was not run."""
+        about = {"split": self.splits[0]} | about
+        wanted = [one(method, level, seed=seed, **about) for seed in range(self.size.seeds)]
+        there = tuple(self.outcomes[case] for case in wanted if case in self.outcomes)
+        return Summary(there) if there else None
+
+    def levels(self, method: str) -> list[float]:
+        """All noise levels at which a method ran in the usual setting on the ring, from low to high."""
+        return sorted(
+            {
+                case.level
+                for case in self.outcomes
+                if case.method == method
+                and (case.split, case.shards, case.network, case.local_steps)
+                == (self.splits[0], EQUAL, self.size.networks[0], USUAL_STEPS)
+            }
+        )
+
+    def behind(
+        self, method: str, level: float = 0.0, *, yardstick: str = "DGD", **about: Any
+    ) -> float | None:
+        """By how many points a method ends below the yardstick in the same setting; negative where it is ahead."""
+        mine, other = self.of(method, level, **about), self.of(yardstick, **about)
+        return None if mine is None or other is None else other.mean - mine.mean
+
+
+def name_of(method: str, level: float) -> str:
+    """A method with its level, as tables and legends call it."""
+    return METHODS[method].at(level)

@@ -1,0 +1,161 @@
+"""The tables: what was reached, at what price, and what each choice changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hocket.experiments.learning.cases import EQUAL
+from hocket.experiments.learning.methods import (
+    ALONE,
+    CANCELLING,
+    DGD,
+    DP_SGD,
+    INDEPENDENT,
+    LB,
+    METHODS,
+    NB,
+    SGD_C,
+)
+from hocket.experiments.learning.outcomes import Found, Summary, name_of
+from hocket.report.tables import Table
+
+MISSING = "—"
+FALL = 0.5
+"""Points below DGD from which on accuracy is said to fall: more than seeds differ by."""
+
+
+def tables(found: Found) -> list[Table]:
+    """All that there are runs for."""
+    made = [
+        curves_table(found),
+        price_table(found),
+        noise_table(found),
+        steps_table(found),
+        shards_table(found),
+    ]
+    return [table for table in made if table.rows]
+
+
+def curves_table(found: Found) -> Table:
+    """The end of every curve of the figure."""
+    networks = found.size.networks
+    compared = [(SGD_C, 0.0), (DGD, 0.0)]
+    compared += [(method, level) for level in found.size.levels for method in CANCELLING]
+    rows = []
+    for split in found.splits:
+        for method, level in compared:
+            per_network = [found.of(method, level, split=split, network=network) for network in networks]
+            behind = [found.behind(method, level, split=split, network=network) for network in networks]
+            if any(per_network):
+                title = name_of(method, level) + (f"; {split}" if len(found.splits) > 1 else "")
+                rows.append((title, *map(shown, per_network), *map(points, behind)))
+    head = ("", *networks, *(f"below DGD, {network}" for network in networks))
+    caption = f"Accuracy after {_epochs(found)} epochs, equal shards, H = 40"
+    return Table(head, tuple(rows), caption, numeric=frozenset(range(1, len(head))))
+
+
+def price_table(found: Found) -> Table:
+    """One row for each kind of privacy."""
+    low = found.size.levels[0]
+    kinds = [(SGD_C, 0.0), (DGD, 0.0), (ALONE, 0.0)]
+    kinds += [(method, low) for method in (*CANCELLING, INDEPENDENT)]
+    kinds += [(DP_SGD, epsilon) for epsilon in found.size.epsilons]
+    rows = []
+    for method, level in kinds if found.of(ALONE) else ():
+        reached = found.of(method, level)
+        if reached is not None:
+            noise = f"{reached.noise:.2f}" if reached.noise else MISSING
+            below = points(found.behind(method, level))
+            rows.append((name_of(method, level), noise, str(reached), below, METHODS[method].hides))
+    head = ("", "noise / gradient", "accuracy, %", "below DGD", "hides")
+    return Table(head, tuple(rows), "The price of each kind of privacy, on C5", numeric=frozenset({1, 2, 3}))
+
+
+def noise_table(found: Found) -> Table:
+    """Accuracy against noise, method by method."""
+    methods = (*CANCELLING, INDEPENDENT)
+    levels = sorted({level for method in methods for level in found.levels(method)})
+    rows = [(f"{level:.2g}", *(shown(found.of(method, level)) for method in methods)) for level in levels]
+    if rows:
+        falls = [fall(found, method) for method in methods]
+        rows.append(
+            (f"falls by {FALL:g}", *(MISSING if level is None else f"at {level:.2g}" for level in falls))
+        )
+    head = ("noise / gradient", *methods)
+    caption = (
+        "Accuracy against noise, on C5: deviation of a coordinate per local step, over the rms of a gradient"
+    )
+    return Table(head, tuple(rows), caption, numeric=frozenset(range(1, len(head))))
+
+
+def fall(found: Found, method: str) -> float | None:
+    """The lowest level at which a method ends clearly below DGD; None where none does."""
+    for level in found.levels(method):
+        behind = found.behind(method, level)
+        if behind is not None and behind > FALL:
+            return level
+    return None
+
+
+def steps_table(found: Found) -> Table:
+    """What exchanging rarely costs and saves."""
+    low, methods = found.size.levels[0], (DGD, NB, LB)
+    rows = []
+    for steps in found.size.local_steps:
+        summaries = [found.of(method, low, local_steps=steps) for method in methods]
+        first = next((summary.outcomes[0] for summary in summaries if summary is not None), None)
+        if first is not None:
+            megabytes = 4 * first.parameters * first.exchanges / 1e6
+            rows.append((str(steps), f"{first.exchanges:,}", f"{megabytes:,.0f}", *map(shown, summaries)))
+    if len(rows) < 2:
+        rows = []
+    head = ("local steps H", "exchanges", "MB per link and direction", *(name_of(m, low) for m in methods))
+    return Table(head, tuple(rows), "Exchanging every H steps, on C5", numeric=frozenset(range(1, len(head))))
+
+
+def shards_table(found: Found) -> Table:
+    """Agents that hold different labels."""
+    low = found.size.levels[0]
+    methods = (SGD_C, DGD, *CANCELLING, ALONE)
+    rows = []
+    for shards in (EQUAL, *found.size.skewed):
+        for network in found.size.networks:
+            summaries = [found.of(method, low, shards=shards, network=network) for method in methods]
+            if any(summaries):
+                rows.append((f"{shards}, {network}", *map(both, summaries)))
+    if len(rows) <= len(found.size.networks):
+        rows = []
+    head = ("shards", *(name_of(method, low) for method in methods))
+    caption = "Where agents hold different labels: accuracy of their own models after H steps alone / of the mean model"
+    return Table(head, tuple(rows), caption, numeric=frozenset(range(1, len(head))))
+
+
+def order(found: Found) -> list[tuple[str, float, Summary, Summary, Summary]]:
+    """DGD, RSS-NB and RSS-LB on the first network, for every split and both levels."""
+    rows = []
+    for split in found.splits:
+        for level in found.size.levels:
+            three = [found.of(method, level, split=split) for method in (DGD, NB, LB)]
+            if all(three):
+                rows.append((split, level, *three))
+    return rows
+
+
+def shown(summary: Summary | None) -> str:
+    """Mean and spread over seeds, or that there are none."""
+    return MISSING if summary is None else str(summary)
+
+
+def both(summary: Summary | None) -> str:
+    """The agents' own models, and the mean of their parameters."""
+    return MISSING if summary is None else f"{summary} / {summary.of_the_mean:.2f}"
+
+
+def points(behind: float | None) -> str:
+    """A difference in points of a per cent."""
+    return MISSING if behind is None else f"{behind:+.2f}".replace("-", "−")
+
+
+def _epochs(found: Found) -> str:
+    ends: Iterable[float] = (outcome.epochs[-1] for outcome in found.outcomes.values())
+    return f"{min(ends, default=0):.0f}"

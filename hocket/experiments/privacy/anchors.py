@@ -1,0 +1,177 @@
+"""Anchors: noise that is drawn once, how it must be scaled, and for how long it must be kept.
+
+Objectives are linear and sum to zero, so that gradients never change: nothing suits averaging better. A tap hears all
+words of a ring, and knows no noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.agent import Agent
+from hocket.algorithm import Round, Say
+from hocket.algorithms import RssNb
+from hocket.experiments.privacy.setting import AGENTS, NETWORKS, SHARE
+from hocket.privacy.attacks import residuals
+from hocket.privacy.leakage import leakage
+from hocket.privacy.watching import Scaling
+from hocket.problem import Problem
+from hocket.run import Run
+from hocket.solving import solve
+from hocket.standard_problems import polynomials
+from hocket.steps import Constant, Power, Step
+from hocket.view import View
+
+RING = NETWORKS["C5"]
+COORDINATES = 200
+"""Alike and apart: one run is as many experiments."""
+STEPS: dict[str, Step] = {"α_k ∝ 1/k": Power(0.01, 0, 1), "α constant": Constant(0.01)}
+SCALINGS: dict[str, Scaling] = {"α_{k−1}": "previous", "α_k": "current"}
+PRIOR = 100.0
+"""Next to nothing is known before."""
+
+
+class AnchoredByOwnStep(RssNb):
+    """RSS-NB with its anchor scaled by α_k, like fresh noise: what not to do.
+
+    The gradient that the anchor should hide enters a word with α_{k−1}, so that their ratio tells the two apart.
+    """
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        anchor = (k > 1) * agent.anchor_noise()  # round 1 is unperturbed
+        w = state + agent.step(k) * (agent.paired_noise(k) + anchor)
+        heard = yield Say(w)
+        return agent.descend(agent.mix(w, heard), k)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """The error of the best linear attack, foretold and measured, over rounds of one run or over many runs."""
+
+    step: str
+    anchor: float
+    scaling: str
+    """What the anchor is scaled by; empty without one."""
+    kept: bool
+    """Whether later runs have the same anchors as the first."""
+    rounds: tuple[int, ...]
+    runs: tuple[int, ...]
+    foretold: Float[np.ndarray, " points"]
+    measured: Float[np.ndarray, " points"]
+    """Root mean square over all agents and coordinates."""
+
+
+@cache
+def straight() -> tuple[Problem, Float[np.ndarray, "agents dim"]]:
+    """Linear objectives that sum to zero, and their gradients."""
+    slopes = np.random.default_rng(0).normal(size=(AGENTS, COORDINATES))
+    slopes = slopes - slopes.mean(axis=0)
+    rows = np.stack([np.zeros_like(slopes), slopes], axis=1)
+    return polynomials(rows, box=(-50, 50), dim=COORDINATES), slopes
+
+
+def over_rounds(step: str, anchor: float, scaling: str, *, rounds: tuple[int, ...]) -> Told:
+    """One run, attacked after more and more rounds."""
+    view = _play(step, anchor, scaling, rounds=max(rounds), seed=0).view(threat="states")
+    measured = [_error([view.first_rounds(k + 1)], scaling, kept=True) for k in rounds]
+    foretold = [_foretold(step, anchor, scaling, rounds=k) for k in rounds]
+    once = (1,) * len(rounds)
+    return Told(step, anchor, scaling, True, rounds, once, np.array(foretold), np.array(measured))
+
+
+def over_runs(step: str, scaling: str, *, rounds: int, runs: tuple[int, ...]) -> list[Told]:
+    """Runs on the same data, attacked together: with new anchors in every run, and with the first run's."""
+    renewed = [_play(step, SHARE, scaling, rounds=rounds, seed=seed) for seed in range(max(runs))]
+    kept = [renewed[0]]
+    for run in renewed[1:]:
+        assert run.transcript is not None
+        fresh = run.transcript.noise["paired"]
+        kept.append(_play(step, SHARE, scaling, rounds=rounds, seed=0, fresh=fresh))
+    found = []
+    for keep, played in ((True, kept), (False, renewed)):
+        views = [run.view(threat="states") for run in played]
+        measured = [_error(views[:count], scaling, kept=keep) for count in runs]
+        foretold = [_foretold(step, SHARE, scaling, rounds=rounds, runs=count, kept=keep) for count in runs]
+        length = (rounds,) * len(runs)
+        found.append(
+            Told(step, SHARE, scaling, keep, length, runs, np.array(foretold), np.array(measured))
+        )
+    return found
+
+
+def _play(
+    step: str, anchor: float, scaling: str, *, rounds: int, seed: int, fresh: np.ndarray | None = None
+) -> Run:
+    """A run whose anchors come from the seed; so does fresh noise, unless that of another run is given."""
+    kind = AnchoredByOwnStep if scaling == "α_k" else RssNb
+    problem, _ = straight()
+    return solve(
+        problem,
+        RING,
+        kind(1.0, anchor=anchor, noise=fresh),
+        step=STEPS[step],
+        rounds=rounds + 1,
+        seed=seed,
+        time_average=False,
+        keep="transcript",
+        progress=False,
+    )
+
+
+def _foretold(
+    step: str, anchor: float, scaling: str, *, rounds: int, runs: int = 1, kept: bool = True
+) -> float:
+    found = leakage(
+        RING,
+        RssNb(1.0, anchor=anchor),
+        rounds=rounds,
+        threat="states",
+        prior=PRIOR,
+        step=STEPS[step],
+        runs=runs,
+        anchors_kept=kept,
+        anchor_scaling=SCALINGS.get(scaling, "previous"),
+        dim=COORDINATES,
+    )
+    return float(np.sqrt(np.mean(found.sd**2)))
+
+
+def _error(views: Sequence[View], scaling: str, *, kept: bool) -> float:
+    _, slopes = straight()
+    off = [estimate(views, agent, SCALINGS.get(scaling), kept=kept) - slopes[agent] for agent in range(AGENTS)]
+    return float(np.sqrt(np.mean(np.square(off))))
+
+
+def estimate(
+    views: Sequence[View], target: int, scaling: Scaling | None, *, kept: bool
+) -> Float[np.ndarray, " dim"]:
+    """A gradient from the residuals of several runs, by least squares that know how anchors enter and are spread.
+
+    In a residual stand the gradient, the fresh noise of the next word, and the anchor times −1, or times −α_{k+1}/α_k
+    where it is wrongly scaled.
+    """
+    seen = [residuals(view, target) for view in views]
+    anchors = 0 if scaling is None else 1 if kept else len(views)
+    normal = np.zeros((1 + anchors, 1 + anchors))
+    right = np.zeros((1 + anchors, seen[0].values.shape[1]))
+    for number, (view, found) in enumerate(zip(views, seen, strict=True)):
+        assert view.step is not None
+        alpha = view.step.table(1, view.rounds)
+        design = np.zeros((len(found.rounds), 1 + anchors))
+        design[:, 0] = 1.0
+        if anchors:
+            ratio = alpha[found.rounds] / alpha[found.rounds - 1]
+            design[:, 1 if kept else 1 + number] = -1.0 if scaling == "previous" else -ratio
+        weighted = design / found.fresh.sd[:, None] ** 2
+        normal += weighted.T @ design
+        right += weighted.T @ found.values
+    if anchors:
+        spread = np.sqrt((seen[0].kept[0] ** 2).sum(axis=0).mean())
+        normal[1:, 1:] += np.eye(anchors) / spread**2
+    return np.linalg.solve(normal, right)[0]

@@ -1,0 +1,136 @@
+"""How closely a gradient is reconstructed, against rounds: attacks on real runs, and what the plan alone foretells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from hocket.algorithms import RssLb
+from hocket.experiments.privacy.setting import (
+    DIM,
+    NETWORKS,
+    SIGHTS,
+    STEP,
+    TARGET,
+    Regressions,
+    Sight,
+    algorithm,
+    regressions,
+)
+from hocket.privacy.attacks import Attack, averaging_attack, difference_attack, lb_collusion_attack
+from hocket.privacy.leakage import EXACT, leakage
+from hocket.run import Run
+from hocket.solving import solve
+from hocket.view import View
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What `leakage` says before any run, in units of a typical gradient."""
+
+    rounds: Int[np.ndarray, " points"]
+    error: Float[np.ndarray, " points"]
+    """NaN where the gradient is known exactly."""
+    identifiable: bool
+    """By rank: whether patience would average all noise away."""
+
+    def at(self, rounds: int) -> float:
+        """The error after so many rounds, along the curve."""
+        return float(np.exp(np.interp(np.log(rounds), np.log(self.rounds), np.log(self.error))))
+
+
+@dataclass(frozen=True, eq=False)
+class Reconstruction:
+    """One algorithm at one noise level, seen by one coalition."""
+
+    sight: Sight
+    delta: float
+    algorithm: str
+    attack: str
+    exact: bool
+    """Whether single rounds give the gradient away, so that only rounding is left."""
+    rounds: tuple[int, ...]
+    error: Float[np.ndarray, "problems rounds"]
+    """Of the best linear attack on a real run, in units of a typical gradient."""
+    forecast: Forecast
+
+    @property
+    def medians(self) -> Float[np.ndarray, " rounds"]:
+        return np.median(self.error, axis=0)
+
+    def agreement(self) -> Float[np.ndarray, " rounds"]:
+        """Measured over foretold; NaN where the gradient is known exactly."""
+        foretold = np.array([self.forecast.at(rounds) for rounds in self.rounds])
+        return np.full(len(self.rounds), np.nan) if self.exact else self.medians / foretold
+
+
+def reconstructions(
+    name: str, network: str, delta: float, *, rounds: tuple[int, ...], times: int
+) -> list[Reconstruction]:
+    """One run, looked at by everybody who looks at this network."""
+    problems = regressions(times)
+    run = solve(
+        problems.problem,
+        NETWORKS[network],
+        algorithm(name, network, delta, times=times),
+        step=STEP,
+        rounds=max(rounds) + 1,  # a gradient shows in the next word
+        start=problems.optimum,
+        time_average=False,
+        keep="transcript",
+        progress=False,
+    )
+    return [
+        _seen(name, delta, run, problems, sight, rounds) for sight in SIGHTS if sight.network == network
+    ]
+
+
+def _seen(
+    name: str, delta: float, run: Run, problems: Regressions, sight: Sight, rounds: tuple[int, ...]
+) -> Reconstruction:
+    view = run.view(sight.coalition, threat=sight.threat)
+    single = _first_gradient(view)
+    if single.exact:
+        assert single.at is not None
+        truth = problems.problem.gradient(TARGET, single.at[0])
+        off = problems.error(single.estimate, truth)
+        attack, errors = single.name, np.tile(off[:, None], len(rounds))
+    else:
+        found = [_averaged(view, problems, k) for k in rounds]
+        attack = found[0].name
+        errors = np.stack([problems.error(one.estimate, problems.gradients[TARGET]) for one in found], axis=1)
+    forecast = foretold(name, delta, sight, rounds=max(rounds), prior=problems.prior)
+    exact = single.exact or bool(np.isnan(forecast.error[-1]))
+    return Reconstruction(sight, delta, name, attack, exact, rounds, errors, forecast)
+
+
+def _first_gradient(view: View) -> Attack:
+    """The gradient of round 1, taken at the public start; exact where no noise in it is unknown."""
+    attack = lb_collusion_attack if isinstance(view.algorithm, RssLb) else difference_attack
+    return attack(view.first_rounds(2), TARGET)
+
+
+def _averaged(view: View, problems: Regressions, rounds: int) -> Attack:
+    return averaging_attack(
+        view.first_rounds(rounds + 1), TARGET, start=problems.optimum, prior=problems.prior
+    )
+
+
+def foretold(name: str, delta: float, sight: Sight, *, rounds: int, prior: float) -> Forecast:
+    """What the plan alone says about the target."""
+    found = leakage(
+        NETWORKS[sight.network],
+        algorithm(name, sight.network, delta),
+        rounds=rounds,
+        coalition=sight.coalition,
+        threat=sight.threat,
+        prior=prior,
+        step=STEP,
+        dim=DIM,
+    )
+    sd = found.history["sd"][:, TARGET] / prior
+    return Forecast(
+        found.history["round"], np.where(sd < EXACT, np.nan, sd), TARGET in found.identifiable
+    )

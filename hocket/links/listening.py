@@ -1,0 +1,79 @@
+"""Opening a member's port: to its neighbours, in TLS 1.3, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from hocket.errors import LinkError
+from hocket.links.limits import FIRST_PAUSE, LinkLimits
+from hocket.links.tls import answers, grpc
+
+HANDSHAKE_SECONDS = 10
+
+
+async def start_listening(
+    answer: Callable[..., Any],
+    method: str,
+    address: str,
+    credentials: Any,
+    *,
+    limits: LinkLimits,
+    streams: int,
+) -> Any:
+    """A running server that answers this one method, if it can be had here without TLS 1.2."""
+
+    class Door(grpc.GenericRpcHandler):
+        def service(self, handler_call_details: Any) -> Any:
+            if handler_call_details.method != method:
+                return None
+            return grpc.stream_stream_rpc_method_handler(answer)
+
+    server = grpc.aio.server(
+        handlers=[Door()],
+        options=[*limits_in_grpc(limits), ("grpc.so_reuseport", 0)],
+        maximum_concurrent_rpcs=streams,
+    )
+    try:
+        server.add_secure_port(address, credentials)
+    except RuntimeError as error:
+        raise LinkError(
+            f"this member cannot listen at {address}; is another process there, or is it no address of this machine?"
+        ) from error
+    await server.start()
+    if await asyncio.to_thread(answers, _reachable(address), ssl.TLSVersion.TLSv1_2):
+        await server.stop(None)
+        raise LinkError(
+            "gRPC here accepts TLS 1.2: it was imported in this process before hocket could forbid that; import "
+            "hocket.links.tls first, or run `hocket peer run` in a process of its own"
+        )
+    return server
+
+
+def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:
+    """The limits of a link as gRPC's options, for either end."""
+    silence = int(1000 * limits.silence)
+    return [
+        ("grpc.max_receive_message_length", limits.message),
+        ("grpc.max_send_message_length", limits.message),
+        ("grpc.keepalive_time_ms", silence // 2),
+        ("grpc.keepalive_timeout_ms", silence // 2),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", silence // 4),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", silence // 4),
+        ("grpc.server_handshake_timeout_ms", 1000 * HANDSHAKE_SECONDS),
+        ("grpc.initial_reconnect_backoff_ms", int(1000 * FIRST_PAUSE)),
+        ("grpc.min_reconnect_backoff_ms", 1000),
+        ("grpc.max_reconnect_backoff_ms", int(1000 * limits.longest_pause)),
+        ("grpc.enable_retries", 0),
+        ("grpc.max_concurrent_streams", 4),
+    ]
+
+
+def _reachable(address: str) -> str:
+    """Where a listener on all interfaces can be reached from its own machine."""
+    host, _, port = address.rpartition(":")
+    return f"{({'0.0.0.0': '127.0.0.1', '[::]': '[::1]'}).get(host, host)}:{port}"

@@ -32,7 +32,7 @@ CONTESTANTS: dict[str, dict[str, Any] | None] = {
     "DGD": {"name": "dgd"},
     "RSS-NB": {"name": "rss-nb", "delta": 1.0},
 }
-TURNS = 1
+TURNS = 3
 
 
 def main() -> None:

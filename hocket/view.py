@@ -59,7 +59,9 @@ class View:
         return replace(
             self,
             words=tuple(map(until, self.words)),
-            noise={kind: until(draws) for kind, draws in self.noise.items()},  # what was drawn once has one row
+            noise={
+                kind: until(draws) for kind, draws in self.noise.items()
+            },  # what was drawn once has one row
             states={member: path[: rounds + 1] for member, path in self.states.items()},
             rounds=rounds,
         )

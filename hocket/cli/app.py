@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.audit import audit
 from hocket.cli.demo import demo
+from hocket.cli.peer import peer
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.version import version
@@ -29,6 +30,7 @@ app = App(
 )
 app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
+app.command(peer)
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
 

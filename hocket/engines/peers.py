@@ -18,7 +18,7 @@ import numpy as np
 from hocket.agent import Agent, Local
 from hocket.algorithm import Say, Tell, x_of
 from hocket.engines.seat import Seat
-from hocket.engines.secret_shares import shares
+from hocket.engines.secret_shares import kept_shares, shares
 from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for, check_word
 from hocket.links.conversation import Conversation, Moment
@@ -112,7 +112,7 @@ class Peer:
 
         `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = seat.round(self._agent(k, seat, self.streams), state, k)
+        talk = seat.round(self._agent(k, seat, shares(seat, self.streams, k)), state, k)
         if not isinstance(talk, Generator):
             return talk
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
@@ -158,13 +158,13 @@ class Peer:
             for other, parts in arrays.items()
         }
 
-    def _agent(self, k: int, seat: Seat, streams: ChainStreams) -> Agent:
+    def _agent(self, k: int, seat: Seat, noise: Mapping[str, Any]) -> Agent:
         return Agent(
             index=seat.index,
             alpha=seat.step,
             objective=_no_objective,
             feasible=seat.feasible,
-            shares=shares(seat, streams, k),
+            shares=noise,
             local=self.descend if k <= self.rounds else _stay,
         )
 
@@ -174,8 +174,7 @@ class Peer:
             self.streams.drop(gone)
 
     def _begun(self) -> tuple[Any, Seat]:
-        agent = self._agent(1, self.seat, self.streams)
-        agent = replace(agent, shares={name: agent.shares[name] for name in self._kept})
+        agent = self._agent(1, self.seat, kept_shares(self.seat, self.streams))
         return self.seat.algorithm.setup(agent, self.start), self.seat
 
     def _resumed(self, position: Position) -> tuple[Any, Seat]:
@@ -201,7 +200,9 @@ class Peer:
         streams = self.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, seat.index
         )
-        talk = seat.round(self._agent(k, seat, streams), jax.tree.unflatten(self._structure, leaves), k)
+        talk = seat.round(
+            self._agent(k, seat, shares(seat, streams, k)), jax.tree.unflatten(self._structure, leaves), k
+        )
         if not isinstance(talk, Generator):
             return {}
         words = self._framed(k, 0, arrays_for(seat, next(talk)))
@@ -213,11 +214,6 @@ class Peer:
     def _structure(self) -> Any:
         """How the parts of a state hang together."""
         return jax.tree.structure(self._begun()[0])
-
-    @property
-    def _kept(self) -> list[str]:
-        """The kinds of noise that are drawn once, with which an algorithm may set up its state."""
-        return [name for name, draw in self.seat.draws.items() if draw.once]
 
     def _seat_with(self, left: Any) -> Seat:
         gone = frozenset(int(number) for number in bytes(left).split())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,32 @@ from hocket.errors import BadAlgorithm
 from hocket.noise import Balanced, Draw, Paired, When
 from hocket.sets import FeasibleSet
 from hocket.wiring import Wiring, wire
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLinks:
+    """One agent's rows of a `Wiring`. A plain class: a module's attributes take a microsecond each, in every round."""
+
+    period: int
+    slots: int
+    link: np.ndarray
+    direction: np.ndarray
+    filled: np.ndarray
+    layout: str = "slots"
+    n: int = 1
+
+
+class Kind(NamedTuple):
+    """One kind of noise, as far as drawing it goes."""
+
+    label: int
+    width: int
+    once: bool
+    first: int
+    """The first round with noise."""
+    scale: np.ndarray | None
+    """By phase and slot; None where the agent draws for itself."""
+    balanced: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,26 +103,33 @@ class Seat:
         return self.algorithm.round
 
     @cached_property
-    def wiring(self) -> Wiring:
-        """The tables of a network of one agent, whose links are numbered by slot."""
+    def wiring(self) -> OwnLinks:
+        """What noise needs to know of a network of one agent, whose links are numbered by slot."""
         whole, j = self._wiring, self.index
-        width = whole.slots
-        return Wiring(
-            n=1,
+        left = np.isin(whole.neighbour[[j]], list(self.dropped))
+        return OwnLinks(
             period=whole.period,
-            layout="slots",
-            links=whole.links[whole.link[j]],
-            own=whole.own[:, [j]],
-            link_weight=whole.link_weight[:, whole.link[j]],
-            neighbour=whole.neighbour[[j]],
-            link=np.arange(width)[None],
+            slots=whole.slots,
+            link=np.arange(whole.slots)[None],
             # In the run's own type: signs made of whole numbers would turn float32 noise into float64.
-            direction=whole.direction[[j]].astype(self.dtype),  # type: ignore[arg-type]
-            back=whole.back[[j]],
-            filled=whole.filled[[j]] & ~np.isin(whole.neighbour[[j]], list(self.dropped)),
-            weight=whole.weight[:, [j]],
-            matrix=None,
+            direction=whole.direction[[j]].astype(self.dtype),
+            filled=whole.filled[[j]] & ~left,
         )
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The noise in plain values."""
+        return {
+            name: Kind(
+                draw.label,
+                draw.width,
+                draw.once,
+                getattr(draw, "first", 0),
+                getattr(draw, "scale", None),
+                isinstance(draw, Balanced),
+            )
+            for name, draw in self.draws.items()
+        }
 
     @cached_property
     def _wiring(self) -> Wiring:
@@ -123,6 +156,6 @@ class Seat:
         )
 
 
-def _dealer(draw: Draw, wiring: Wiring) -> Callable[[Any, When], Any]:
+def _dealer(draw: Draw, wiring: Any) -> Callable[[Any, When], Any]:
     condense, deal = draw.condense, draw.deal
     return lambda raw, when: deal(condense(raw), when, wiring)[0, 0]

@@ -255,6 +255,26 @@ def test_runs_are_averaged_like_rounds_unless_anchors_are_kept(step):
     np.testing.assert_allclose(sd(runs=16, anchors_kept=False), once / 4, rtol=0.02)
 
 
+@pytest.mark.parametrize("step", [hk.Constant(0.1), hk.Power(0.01, 20, 0.75)], ids=str)
+@pytest.mark.parametrize("prior", [0.3, 100.0])
+@pytest.mark.parametrize("runs", [1, 10])
+def test_rounding_is_never_mistaken_for_news_however_long_one_listens(step, prior, runs):
+    """What was drawn once hides as much after thousands of rounds as after one."""
+    network, rounds = hk.Network.cycle(5), 2000 // runs
+    plan = {"rounds": rounds, "runs": runs, "threat": "states", "prior": prior, "step": step}
+    laplacian = networkx.laplacian_matrix(network.graph).toarray().astype(float)
+
+    def expected(variance):
+        known = prior**2 * np.eye(5) + 2 * variance * laplacian
+        return np.sqrt((prior**2 * np.eye(5) - prior**4 * np.linalg.inv(known)).diagonal())
+
+    shared = hk.leakage(network, "function-sharing", **plan)
+    np.testing.assert_allclose(shared.sd, expected(1.0), rtol=1e-9)
+    anchored = hk.leakage(network, "rss-nb", anchor_sigma=1.0, **plan)
+    # Decaying steps weigh rounds unequally, which moves σ²/K a little.
+    np.testing.assert_allclose(anchored.sd, expected(1 + 1 / 2000), rtol=1e-4)
+
+
 def test_an_anchor_scaled_by_its_own_step_is_told_from_the_gradient():
     plan = {"rounds": 100, "threat": "states", "sigma": 0.1, "anchor_sigma": 1.0}
     right, wrong = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -107,6 +108,11 @@ class Federation:
         command = [sys.executable, "-m", "tests.peers.member_process", str(self.folder), name]
         with (self.folder / f"{name}.err").open("ab") as errors:
             return subprocess.Popen(command, env=environment, cwd=root, stderr=errors)
+
+    def wipe(self, name: str) -> None:
+        """Forget a run, so that the same plan and secrets can be played once more."""
+        for folder in ("runs", "datasets"):
+            shutil.rmtree(self.home(name).folder / folder, ignore_errors=True)
 
     def ended(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """A finished member's own state and the one it published."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import time
 
@@ -41,8 +40,7 @@ def compare(federation: Federation, *, kills: int) -> None:
     """A stormy run, and the same plan and secrets once more in calm."""
     stormy = play(federation, kills=kills)
     for name in federation.names:
-        for folder in ("runs", "datasets"):
-            shutil.rmtree(federation.home(name).folder / folder, ignore_errors=True)
+        federation.wipe(name)
     assert stormy == play(federation, kills=0)
 
 

@@ -49,7 +49,9 @@ def test_partial_fit_is_read_as_a_gradient():
     task = PartialFitTask(model, FEATURES, TARGETS, batch=40)
     x = np.array([1.0, -2.0, 0.5, 0.0])
     found = task.gradient(x, 1, 0, np.random.default_rng(0))
-    np.testing.assert_allclose(found[:3], exact(x[:3]), rtol=1e-3)  # steps of 1e-6: the model hardly moves meanwhile
+    np.testing.assert_allclose(
+        found[:3], exact(x[:3]), rtol=1e-3
+    )  # steps of 1e-6: the model hardly moves meanwhile
     assert task.dimension == 4
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from hocket.experiments.learning.methods import CANCELLING, DGD, FS, INDEPENDENT, LB, NB, SGD_C
 from hocket.experiments.learning.outcomes import Found, name_of
 from hocket.report.figures import Drawing
-from hocket.report.panels import Guide, Line, Panel, sheet
+from hocket.report.panels import Guide, Line, Note, Panel, sheet
 
-SHOWN = 12
+SHOWN = 8
 """Points of a per cent that a panel shows."""
 STYLES = {DGD: 0, NB: 1, LB: 2, FS: 3, SGD_C: 4, INDEPENDENT: 5}
 
@@ -30,14 +30,13 @@ def _epochs(found: Found, network: str) -> Panel:
     compared = [(SGD_C, 0.0), (DGD, 0.0), *((m, level) for m in CANCELLING for level in found.size.levels)]
     for method, level in compared:
         summary = found.of(method, level, network=network)
-        if summary is not None:
-            epochs = np.array(summary.outcomes[0].epochs)
-            late = slice(1, None)  # at the start everybody guesses
+        if summary is not None and summary.curves.shape[1] > 1:  # one that diverged at once has no curve
+            curves = summary.curves[:, 1:]  # at the start everybody guesses
             lines.append(
                 Line.over_runs(
                     name_of(method, level),
-                    epochs[late],
-                    summary.curves[:, late],
+                    np.array(summary.outcomes[0].epochs[1 : 1 + curves.shape[1]]),
+                    curves,
                     style=STYLES[method],
                     strong=level != found.size.levels[0],
                 )
@@ -63,20 +62,24 @@ def _noise(found: Found) -> Panel:
     guides = []
     if lines and plain is not None:
         guides = [Guide(lines[0].x[[0, -1]], np.full(2, plain.mean), "DGD")]
+    lowest = _lowest(lines)
+    steep = any(line.y.min() < lowest for line in lines)
     return Panel(
         title=f"Accuracy against noise, {found.size.networks[0]}",
         across="noise per coordinate and local step, over the rms of a gradient",
         up="accuracy at the end, %",
         lines=lines,
         guides=guides,
+        notes=[Note("lines that leave the panel: see the table", 0.98, 0.03, "right")] if steep else [],
+        lowest=lowest,
         linear="up",
         legend="lower left",
     )
 
 
 def _lowest(lines: list[Line]) -> float:
-    """Some points below the best line's end, so that ends can be told apart; what fails leaves the panel."""
-    return max((float(line.y[-1]) for line in lines), default=100.0) - SHOWN
+    """Some points below the best that was reached, so that ends can be told apart; what fails leaves the panel."""
+    return max((float(line.y.max()) for line in lines), default=100.0) - SHOWN
 
 
 def _alt(found: Found) -> str:

@@ -78,6 +78,12 @@ class Summary:
         return float(self.reached.std(ddof=1)) if len(self.outcomes) > 1 else 0.0
 
     @property
+    def early(self) -> float:
+        """The mean after a quarter of the epochs."""
+        curves = self.curves
+        return float(curves[:, (curves.shape[1] - 1) // 4].mean())
+
+    @property
     def of_the_mean(self) -> float:
         """What the mean of all agents' parameters reaches, in per cent, on average over seeds."""
         return 100 * float(np.mean([outcome.mean_accuracy[-1] for outcome in self.outcomes]))
@@ -89,7 +95,9 @@ class Summary:
 
     @property
     def curves(self) -> Float[np.ndarray, "seeds epochs"]:
-        return np.stack([outcome.curve for outcome in self.outcomes])
+        """Accuracy against epochs, for as long as all seeds lasted."""
+        shortest = min(len(outcome.epochs) for outcome in self.outcomes)
+        return np.stack([outcome.curve[:shortest] for outcome in self.outcomes])
 
     def __str__(self) -> str:
         if any(outcome.ending for outcome in self.outcomes):

@@ -97,6 +97,8 @@ def data(found: Found) -> dict[str, Any]:
                 "accuracy": summary.mean,
                 "spread": summary.spread,
                 "accuracy_of_seeds": summary.reached.tolist(),
+                "accuracy_early": summary.early,
+                "accuracy_of_mean_model": summary.of_the_mean,
                 "noise_over_gradient": summary.noise,
                 "exchanges": summary.outcomes[0].exchanges,
             }

@@ -64,7 +64,7 @@ class Told:
     runs: tuple[int, ...]
     foretold: Float[np.ndarray, " points"]
     measured: Float[np.ndarray, " points"]
-    """Root mean square over all agents and coordinates."""
+    """The length of the error in units of Δ, root mean square over agents."""
 
 
 @cache
@@ -73,7 +73,7 @@ def straight() -> tuple[Problem, Float[np.ndarray, "agents dim"]]:
     slopes = np.random.default_rng(0).normal(size=(AGENTS, COORDINATES))
     slopes = slopes - slopes.mean(axis=0)
     rows = np.stack([np.zeros_like(slopes), slopes], axis=1)
-    return polynomials(rows, box=(-50, 50), dim=COORDINATES), slopes
+    return polynomials(list(rows), box=(-50, 50), dim=COORDINATES), slopes
 
 
 def over_rounds(step: str, anchor: float, scaling: str, *, rounds: tuple[int, ...]) -> Told:
@@ -99,9 +99,7 @@ def over_runs(step: str, scaling: str, *, rounds: int, runs: tuple[int, ...]) ->
         measured = [_error(views[:count], scaling, kept=keep) for count in runs]
         foretold = [_foretold(step, SHARE, scaling, rounds=rounds, runs=count, kept=keep) for count in runs]
         length = (rounds,) * len(runs)
-        found.append(
-            Told(step, SHARE, scaling, keep, length, runs, np.array(foretold), np.array(measured))
-        )
+        found.append(Told(step, SHARE, scaling, keep, length, runs, np.array(foretold), np.array(measured)))
     return found
 
 
@@ -139,13 +137,15 @@ def _foretold(
         anchor_scaling=SCALINGS.get(scaling, "previous"),
         dim=COORDINATES,
     )
-    return float(np.sqrt(np.mean(found.sd**2)))
+    return float(np.sqrt(COORDINATES * np.mean(found.sd**2)))
 
 
 def _error(views: Sequence[View], scaling: str, *, kept: bool) -> float:
     _, slopes = straight()
-    off = [estimate(views, agent, SCALINGS.get(scaling), kept=kept) - slopes[agent] for agent in range(AGENTS)]
-    return float(np.sqrt(np.mean(np.square(off))))
+    off = [
+        estimate(views, agent, SCALINGS.get(scaling), kept=kept) - slopes[agent] for agent in range(AGENTS)
+    ]
+    return float(np.sqrt(COORDINATES * np.mean(np.square(off))))
 
 
 def estimate(

@@ -82,9 +82,7 @@ def reconstructions(
         keep="transcript",
         progress=False,
     )
-    return [
-        _seen(name, delta, run, problems, sight, rounds) for sight in SIGHTS if sight.network == network
-    ]
+    return [_seen(name, delta, run, problems, sight, rounds) for sight in SIGHTS if sight.network == network]
 
 
 def _seen(
@@ -131,6 +129,4 @@ def foretold(name: str, delta: float, sight: Sight, *, rounds: int, prior: float
         dim=DIM,
     )
     sd = found.history["sd"][:, TARGET] / prior
-    return Forecast(
-        found.history["round"], np.where(sd < EXACT, np.nan, sd), TARGET in found.identifiable
-    )
+    return Forecast(found.history["round"], np.where(sd < EXACT, np.nan, sd), TARGET in found.identifiable)

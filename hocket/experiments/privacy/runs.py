@@ -23,12 +23,15 @@ class Size:
     """How much to run."""
 
     networks: tuple[str, ...] = ("K5", "C5")
+    algorithms: tuple[str, ...] = ALGORITHMS
     deltas: tuple[float, ...] = DELTAS
-    rounds: tuple[int, ...] = (10, 30, 100, 300, 1000, 3000, 10_000)
+    rounds: tuple[int, ...] = (10, 30, 100, 300, 1000, 10_000)
     problems: int = 20
     """Regressions that are solved, and attacked, side by side."""
     shape_rounds: tuple[int, ...] = (100, 1000, 10_000)
     anchor_rounds: tuple[int, ...] = (3, 10, 30, 100, 300, 1000)
+    scalings: tuple[str, ...] = tuple(SCALINGS)
+    """Of anchors over many runs."""
     runs: tuple[int, ...] = (1, 3, 10)
     run_rounds: int = 100
     """Of each of many runs."""
@@ -40,13 +43,15 @@ class Size:
 
 
 FULL = Size()
-QUICK = Size(
+QUICK = Size(  # most of its time goes into compiling, so it has fewer programs
     networks=("C5",),
+    algorithms=("DGD", "RSS-NB", "RSS-NB, anchored"),
     deltas=(1.0,),
     rounds=(10, 100),
     problems=5,
     shape_rounds=(100,),
     anchor_rounds=(3, 30),
+    scalings=("α_{k−1}",),
     runs=(1, 3),
     run_rounds=30,
     alphas=(0.1, 0.3),
@@ -78,7 +83,9 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
     began = time.monotonic()
     pieces: dict[str, list[Callable[[], Any]]] = {
         "reconstructions": [
-            partial(_reconstructed, name, network, size) for network in size.networks for name in ALGORITHMS
+            partial(_reconstructed, name, network, size)
+            for network in size.networks
+            for name in size.algorithms
         ],
         "shapes": [partial(shapes, rounds=size.shape_rounds, times=size.problems)],
         "over_rounds": [
@@ -88,14 +95,16 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
         ],
         "over_runs": [
             partial(over_runs, step, scaling, rounds=size.run_rounds, runs=size.runs)
-            for scaling in SCALINGS
+            for scaling in size.scalings
             for step in STEPS
         ],
         "biases": [partial(_biases, size)],
         "change": [partial(change, rounds=size.change_rounds, times=size.problems)],
         "witnesses": [partial(witnesses, rounds=size.witness_rounds)],
     }
-    done = iter(side_by_side(lambda piece: piece(), [piece for kind in pieces.values() for piece in kind], watch))
+    done = iter(
+        side_by_side(lambda piece: piece(), [piece for kind in pieces.values() for piece in kind], watch)
+    )
     found = {kind: [next(done) for _ in parts] for kind, parts in pieces.items()}
     return Privacy(
         size=size,

@@ -18,7 +18,7 @@ from hocket.sets import Ball
 from hocket.steps import Power
 from hocket.view import Threat
 
-AGENTS, SAMPLES, DIM = 5, 40, 20
+AGENTS, SAMPLES, DIM = 5, 30, 10
 L2 = 0.1
 TARGET = 0
 """On the ring its neighbours are 1 and 4."""

@@ -1,0 +1,35 @@
+"""Attacks on learning: what a neighbour recovers from what it hears while a model is trained.
+
+from hocket.learning.attacks import attack_rows, attack_table
+
+table = attack_table(attack_rows())
+"""
+
+from hocket.learning.attacks.gradient_inversion import Inverted, invert_gradients
+from hocket.learning.attacks.measuring import Effort, Row
+from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
+from hocket.learning.attacks.public import Public, features, public_knowledge
+from hocket.learning.attacks.seen import Seen, all_gradients, first_gradient
+from hocket.learning.attacks.table import QUICK, attack_notes, attack_rows, attack_table
+
+__all__ = [
+    "QUICK",
+    "Effort",
+    "Inverted",
+    "Public",
+    "Rate",
+    "Row",
+    "Seen",
+    "Separation",
+    "all_gradients",
+    "attack_notes",
+    "attack_rows",
+    "attack_table",
+    "auc_rate",
+    "features",
+    "first_gradient",
+    "invert_gradients",
+    "losses",
+    "membership_scores",
+    "public_knowledge",
+]

@@ -1,0 +1,98 @@
+"""Slow lines and a partition that heals: the result is the same as in calm, and memory stays flat."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+
+import pytest
+
+from hocket.engines.peers import Finished
+from hocket.federation.running import take_part
+
+from .federation_case import Federation, free_ports
+
+
+class Weather:
+    """Stands between members: delays what passes, and holds everything back while there is a storm."""
+
+    def __init__(self, delay: float):
+        self.delay = delay
+        self.clear = asyncio.Event()
+        self.clear.set()
+        self.servers: list[asyncio.Server] = []
+
+    async def before(self, port: int, behind: int) -> None:
+        """Pass on what arrives at one port to another."""
+
+        async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self.clear.wait()
+            with contextlib.suppress(OSError):
+                there = await asyncio.open_connection("127.0.0.1", behind)
+                await asyncio.gather(self._carry(reader, there[1]), self._carry(there[0], writer))
+
+        self.servers.append(await asyncio.start_server(connect, "127.0.0.1", port))
+
+    async def storm(self, seconds: float) -> None:
+        """Let nothing through for a while."""
+        self.clear.clear()
+        await asyncio.sleep(seconds)
+        self.clear.set()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(1 << 16):
+                await asyncio.sleep(self.delay)
+                await self.clear.wait()
+                writer.write(data)
+        writer.close()
+
+
+def play(federation: Federation, *, delay: float, storm: float) -> list[Finished]:
+    """All members in this process, every link through the weather."""
+
+    async def scene() -> list[Finished]:
+        weather, behind = (
+            Weather(delay),
+            dict(zip(federation.names, free_ports(federation.members), strict=True)),
+        )
+        for name, port in behind.items():
+            address = federation.plan.card(name).address
+            assert address is not None
+            await weather.before(int(address.rpartition(":")[2]), port)
+        running = [
+            asyncio.create_task(take_part(federation.member(name, listen=f"127.0.0.1:{port}", linger=120.0)))
+            for name, port in behind.items()
+        ]
+        while not all((federation.member(name).folder.log).exists() for name in federation.names):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(1.0)
+        await weather.storm(storm)
+        ends = await asyncio.gather(*running)
+        for server in weather.servers:
+            server.close()
+        return ends
+
+    return asyncio.run(scene())
+
+
+def calm_and_stormy(federation: Federation, *, delay: float, storm: float) -> None:
+    stormy = [end.x.tobytes() for end in play(federation, delay=delay, storm=storm)]
+    for name in federation.names:
+        federation.wipe(name)
+    assert stormy == [end.x.tobytes() for end in play(federation, delay=0.0, storm=0.0)]
+
+
+def test_a_partition_heals(tmp_path):
+    calm_and_stormy(Federation(tmp_path, members=3, rounds=60), delay=0.01, storm=3.0)
+
+
+@pytest.mark.slow
+def test_ten_members_a_thousand_rounds_and_half_a_minute_of_storm(tmp_path):
+    federation = Federation(tmp_path, members=10, rounds=1000)
+    play(Federation(tmp_path / "warm-up", members=10, rounds=50), delay=0.0, storm=0.0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    play(federation, delay=0.02, storm=30.0)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < 50, f"ten members grew by {grown:.0f} MB in a thousand rounds"

@@ -83,8 +83,8 @@ def mnist(
 ) -> Answer:
     """Train the paper's network on MNIST across five agents: accuracy, and the price of each kind of privacy.
 
-    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes hours on
-    two cores and a quarter of an hour on a GPU; --quick, on a tenth of the data and at H = 40 only, about a minute.
+    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes minutes
+    on a GPU and far longer on two cores; --quick, on a tenth of the data and at H = 40 only, about a minute.
     """
     return _learn("mnist", data, out, quick, download, only)
 
@@ -100,8 +100,8 @@ def reuters(
 ) -> Answer:
     """Train logistic regression on Reuters across five agents, on Keras's division of the texts and on a cleaned one.
 
-    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes an hour on
-    two cores and a quarter of an hour on a GPU; --quick, with less data and at H = 40 only, about a minute.
+    Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes minutes
+    on a GPU and far longer on two cores; --quick, with less data and at H = 40 only, about a minute.
     """
     return _learn("reuters", data, out, quick, download, only)
 
@@ -175,10 +175,10 @@ def claims(
 def everything(
     *, data: Data = None, out: Out = None, quick: Quick = False, download: Download = False
 ) -> Answer:
-    """Do all of the above one after the other, each into its own folder inside --out, and say where everything is.
+    """Run every part one after the other, each into its own folder inside --out, and say where everything is.
 
-    Takes hours on two cores, most of them for learning; --quick about six minutes. If it is stopped while it learns, go
-    on with that command alone and its folder inside --out.
+    Learning takes longest by far on two cores; --quick takes minutes. If it is stopped while it learns, go on with that
+    command alone and its folder inside --out.
     """
     from hocket.config import new_folder
 

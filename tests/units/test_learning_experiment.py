@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from hocket.cli import main
+from hocket.cli.answer import Answer
 from hocket.errors import BadInput
 from hocket.experiments import learning
 from hocket.experiments.learning import MNIST, REUTERS, Case, Found, Outcome, Size, cases
@@ -138,6 +139,26 @@ def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     assert "here holds runs with epochs = 2.0, and now it is 4.0; name a new" in capsys.readouterr().err
 
 
+def test_all_runs_every_part_into_its_own_folder(capsys, monkeypatch):
+    commands = import_module("hocket.cli.reproduce")
+    asked: dict[str, dict] = {}
+    for name in ("polynomials", "tradeoff", "privacy", "claims", "mnist", "reuters"):
+
+        def part(name: str = name, **options) -> Answer:
+            asked[name] = options
+            return Answer({"report": f"{options['out']}/report.html", "conclusion": f"{name} is done."}, [])
+
+        monkeypatch.setattr(commands, name, part)
+    assert main(["reproduce", "all", "--quick", "--out", "here"]) == 0
+    shown = capsys.readouterr().out
+    for name, options in asked.items():
+        assert options["out"] == Path("here") / name
+        assert options.get("quick", True)
+        assert f"{name}: here/{name}/report.html" in shown
+        assert f"{name} is done." in shown
+    assert {"polynomials", "tradeoff", "claims", "mnist", "reuters"} <= set(asked)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -183,7 +204,9 @@ def test_what_is_written(tmp_path):
         for case in cases(["s"], size)
         for fails in [one(FS, 10.0, split="s", seed=1)]
     ]
-    found = Found(MNIST, size, ["s"], ["about the data"], {outcome.case: outcome for outcome in outcomes}, 1.0)
+    found = Found(
+        MNIST, size, ["s"], ["about the data"], {outcome.case: outcome for outcome in outcomes}, 1.0
+    )
     page = learning.write(found, tmp_path).read_text(encoding="utf-8")
     names = ("mnist.svg", "mnist.png", "mnist.csv", "results.json", "report.html")
     assert {path.name for path in tmp_path.iterdir()} >= set(names)
@@ -196,7 +219,9 @@ def test_what_is_written(tmp_path):
     assert {row["method"] for row in rows} == set(METHODS)
     kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert kept == json.loads(json.dumps(learning.data(found)))
-    assert kept["conclusion"].startswith("SGD-C reaches 90.00 %, DGD 90.00 %; with noise of 1 times a gradient")
+    assert kept["conclusion"].startswith(
+        "SGD-C reaches 90.00 %, DGD 90.00 %; with noise of 1 times a gradient"
+    )
 
 
 def test_where_accuracy_falls_and_which_order_holds():

@@ -84,7 +84,7 @@ EXPERIMENTS = Group(
             "Figure 2, bottom",
             "Reuters: accuracy comparable to SGD-C; on C5 DGD is best, then RSS-NB, then RSS-LB.",
             None if AWAITED else learning.reuters,
-            corrected="Accuracy is comparable to SGD-C; there is no such order, the three differ by less than seeds do.",
+            corrected="Accuracy is comparable to SGD-C; no order is seen beyond the spread of seeds.",
             awaits=AWAITED,
         ),
         Claim(

@@ -31,7 +31,7 @@ from hocket.run import Run
 AGENTS, CURIOUS = 5, 0
 OTHERS = tuple(range(1, AGENTS))
 FEWER = 10
-"""How many times fewer epochs DP-SGD trains for: its noise grows with the number of steps, and so it learns more."""
+"""How many times fewer epochs DP-SGD trains for, since its noise grows with the number of steps; not tuned further."""
 GUESS = "nothing heard"
 FIRST, ALL = "first exchange", "all exchanges"
 WORDS, AVERAGED, FINAL = "last word", "words averaged", "final model"
@@ -158,6 +158,7 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
         yield from played(learn, method)
     if effort.epsilon is not None:
         private = DpSgd(effort.epsilon)
+        briefly: dict[str, Any] = usual | {"epochs": effort.epochs / FEWER}
 
         def learn_privately(seed: int, one: _Cast) -> Run:
             return train(
@@ -169,7 +170,7 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
                 seed=seed,
                 private=private,
                 **shared,
-                **(usual | {"epochs": effort.epochs / FEWER}),
+                **briefly,
             )
 
         yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")

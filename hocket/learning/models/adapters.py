@@ -47,7 +47,7 @@ def _from_equinox(module: Any) -> Model:
 
 
 def _from_nnx(module: Any) -> Model:
-    from flax import nnx
+    from flax import nnx  # pyright: ignore[reportMissingImports]
 
     structure, parameters = nnx.split(module)
 

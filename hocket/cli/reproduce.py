@@ -143,6 +143,22 @@ def privacy(*, out: Out = None, quick: Quick = False) -> Answer:
     return _answer(experiment.data(found), words, folder, page)
 
 
+@reproduce.command(
+    name="learning-attacks", help_epilogue="Example: hocket reproduce learning-attacks --quick"
+)
+def learning_attacks(*, quick: Quick = False) -> Answer:
+    """Attack learning on the digits: samples from gradients, and who was trained on, under every algorithm.
+
+    Prints one table. Takes about four minutes on two cores; --quick about two.
+    """
+    from hocket.learning import attacks
+
+    effort = attacks.QUICK if quick else attacks.Effort()
+    rows = attacks.attack_rows(effort=effort, say=aside().print)
+    words = [attacks.attack_table(rows, effort), *attacks.attack_notes(rows)]
+    return Answer({"rows": [row.data() for row in rows]}, words)
+
+
 @reproduce.command(help_epilogue="Example: hocket reproduce claims --only lemma-1")
 def claims(
     *,

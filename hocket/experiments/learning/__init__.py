@@ -4,9 +4,8 @@ Accuracy against epochs, the price of each kind of privacy, how much noise is to
 and what becomes of it where agents hold different labels.
 """
 
-from hocket.experiments.learning.cases import FULL, PARTS, Case, Size, cases
+from hocket.experiments.learning.cases import FULL, PARTS, QUICK, Case, Size, cases
 from hocket.experiments.learning.outcomes import Found, Outcome
-from hocket.experiments.learning.quick import QUICK
 from hocket.experiments.learning.runs import play
 from hocket.experiments.learning.showing import conclusion, data, notes, write
 from hocket.experiments.learning.subjects import MNIST, REUTERS, SUBJECTS, Subject

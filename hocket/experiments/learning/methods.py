@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Centralised, Dgd, FunctionSharing, IndependentNoise, RssLb, RssNb
+from hocket.algorithms import Centralised, Dgd, IndependentNoise
 from hocket.learning import Alone
+from hocket.learning.attacks.methods import balanced, paired, shared
 
 
 @dataclass(frozen=True)
@@ -42,24 +43,9 @@ class Method:
                 return f"{self.name}, ε = {level:g}"
 
 
-def paired(sd: float, dim: int, degree: int) -> Algorithm:
-    """2·degree uniform draws, each within Δ/(2·degree·√D)."""
-    return RssNb(sd * math.sqrt(6 * degree * dim))
-
-
-def balanced(sd: float, dim: int, degree: int) -> Algorithm:
-    """γPu with P = I − 11ᵀ/degree: variance γ²(1 − 1/degree)/3, and ‖P‖_∞ = 2(1 − 1/degree)."""
-    return RssLb(sd * 2 * math.sqrt(3 * (1 - 1 / degree) * dim))
-
-
 def independent(sd: float, dim: int, degree: int) -> Algorithm:
     """One uniform draw within Δ/√D."""
     return IndependentNoise(sd * math.sqrt(3 * dim))
-
-
-def shared(sd: float, dim: int, degree: int) -> Algorithm:
-    """Linear noise functions: 2·degree uniform draws within the bound, kept for the whole run."""
-    return FunctionSharing(1, sd * math.sqrt(3 / (2 * degree)), family="linear")
 
 
 SGD_C, DGD, ALONE, DP_SGD = "SGD-C", "DGD", "alone", "DP-SGD"

@@ -46,7 +46,16 @@ def reconstruction_panels(figure: SubFigure, found: Privacy) -> None:
                 upper.tick_params(labelleft=False)
                 lower.tick_params(labelleft=False)
     handles = [
-        Line2D([], [], color=colour, linestyle=dashes, marker=marker, markersize=5.5, linewidth=1.5)
+        Line2D(
+            [],
+            [],
+            color=colour,
+            linestyle=dashes,
+            linewidth=1.5,
+            marker=marker,
+            markersize=5.5,
+            markerfacecolor=_fill(name),
+        )
         for name in found.size.algorithms
         for colour, dashes, marker in [_style(name)]
     ]
@@ -63,6 +72,11 @@ def reconstruction_panels(figure: SubFigure, found: Privacy) -> None:
 
 def _style(name: str) -> tuple[str, Any, str]:
     return STYLES[ALGORITHMS.index(name)]
+
+
+def _fill(name: str) -> str:
+    """Marks that lie on others are hollow."""
+    return _style(name)[0] if name in ("DGD", "RSS-NB", "FS") else "none"
 
 
 def _panel(upper: Axes, lower: Axes, curves: list[Reconstruction]) -> None:
@@ -85,6 +99,18 @@ def _panel(upper: Axes, lower: Axes, curves: list[Reconstruction]) -> None:
         if not curve.exact:
             _marks(upper, curve, slice(None))
             _line(upper, curve)
+            if curve.algorithm == "RSS-NB" and curve.sight.threat == "states":
+                _guide(upper, curve)
+
+
+def _guide(axes: Axes, curve: Reconstruction) -> None:
+    """A slope of −1/2, below a curve."""
+    x = np.array([max(curve.rounds) / 100, max(curve.rounds)], dtype=np.float64)
+    y = 0.5 * curve.medians[-1] * np.sqrt(x[-1] / x)
+    axes.plot(x, y, color=INK, linestyle=(0, (1, 2)), linewidth=1.1)
+    axes.annotate(
+        r"$1/\sqrt{K}$", (x[0], y[0]), xytext=(-4, -2), textcoords="offset points", fontsize=8.5, ha="right"
+    )
 
 
 def _marks(axes: Axes, curve: Reconstruction, shown: slice) -> None:
@@ -99,7 +125,7 @@ def _marks(axes: Axes, curve: Reconstruction, shown: slice) -> None:
         elinewidth=0.9,
         marker=marker,
         markersize=5,
-        markerfacecolor=colour if curve.algorithm in ("DGD", "RSS-NB", "FS") else "white",
+        markerfacecolor=_fill(curve.algorithm),
     )
 
 

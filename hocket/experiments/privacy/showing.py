@@ -11,11 +11,11 @@ from hocket.config import parse_config
 from hocket.experiments.outputs import PAGE, RESULTS, quantiles, write_csv, write_json
 from hocket.experiments.privacy.anchors import Told
 from hocket.experiments.privacy.figure import drawing
+from hocket.experiments.privacy.findings import conclusion, notes, tables
 from hocket.experiments.privacy.promises import fewest_links
 from hocket.experiments.privacy.reconstruction import Reconstruction
 from hocket.experiments.privacy.runs import Privacy
 from hocket.experiments.privacy.setting import SHARE, STEP
-from hocket.experiments.privacy.tables import conclusion, notes, tables
 from hocket.report.figures import Drawing
 from hocket.report.page import Page
 from hocket.standard_problems import PAPER_POLYNOMIALS

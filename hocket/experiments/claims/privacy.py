@@ -11,6 +11,7 @@ from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import RING, START, STEP, kept_fs
 from hocket.experiments.claims.instances import Tried, disguised
 from hocket.experiments.claims.ledger import Claim, Finding, Group
+from hocket.experiments.fits import signed
 from hocket.experiments.privacy.anchors import over_rounds
 from hocket.experiments.privacy.witnesses import witnesses
 from hocket.network import Network
@@ -70,8 +71,8 @@ def noise_hides() -> Finding:
         abs(sd[10.0] / sd[1.0] - 10) < 0.1 and apart < 0.2 and abs(power + 0.5) < 0.05,
         f"RSS-NB on C5, all words heard: after 100 rounds a gradient stays uncertain by {sd[1.0]:.2g} at Δ = 1 and by "
         f"{sd[10.0]:.2g} at Δ = 10; attacked after 10, 100 and 1,000 rounds it is off by "
-        f"{', '.join(f'{value:.2g}' for value in told.measured)} of Δ, like K^{power:.2f}, within {100 * apart:.0f} % "
-        "of what was foretold. RSS has no privacy theorem",
+        f"{', '.join(f'{value:.2g}' for value in told.measured)} of Δ, like K^{signed(power)}, within "
+        f"{100 * apart:.0f} % of what was foretold. RSS has no privacy theorem",
         {"of_delta": sd[10.0] / sd[1.0], "exponent_of_rounds": power},
     )
 

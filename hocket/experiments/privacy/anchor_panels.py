@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hocket.experiments.privacy.anchors import SCALINGS, STEPS, Told
 from hocket.experiments.privacy.runs import Privacy
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DECAYING, CONSTANT = STEPS
 RIGHTLY, WRONGLY = SCALINGS
+Place = Literal["lower left", "upper left"]
 FRESH, WRONG, RIGHT = 1, 2, 5
 """Rows of STYLES."""
 
@@ -73,7 +74,7 @@ def _dress(axes: Axes, title: str, across: str, up: str) -> None:
     axes.tick_params(labelsize=8.5)
 
 
-def _finish(axes: Axes, x: Sequence[float], *, room: float, place: str = "lower left") -> None:
+def _finish(axes: Axes, x: Sequence[float], *, room: float, place: Place = "lower left") -> None:
     """Numbers as people write them, since the axes span little more than a decade, and room for the legend."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,6 @@ STRIP = (1e-15, 1e-10)
 
 def reconstruction_panels(figure: SubFigure, found: Privacy) -> None:
     """Lines: foretold by `leakage`. Marks: medians of attacks on real runs, with 10 to 90 % bars."""
-    from matplotlib.lines import Line2D
-
     sights = [sight for sight in SIGHTS if sight.network in found.size.networks]
     rows = len(found.size.deltas)
     grid = figure.add_gridspec(2 * rows, len(sights), height_ratios=(6, 1) * rows)
@@ -31,39 +30,43 @@ def reconstruction_panels(figure: SubFigure, found: Privacy) -> None:
         for column, sight in enumerate(sights):
             upper = figure.add_subplot(grid[2 * row, column])
             lower = figure.add_subplot(grid[2 * row + 1, column], sharex=upper)
-            curves = [r for r in found.reconstructions if (r.sight, r.delta) == (sight, delta)]
-            _panel(upper, lower, curves)
+            _panel(
+                upper,
+                lower,
+                [one for one in found.reconstructions if (one.sight, one.delta) == (sight, delta)],
+            )
+            _label_left(upper, lower, delta if column == 0 else None)
+            lower.set_xlabel(r"rounds $K$" if row == rows - 1 else "")
+            lower.tick_params(labelbottom=row == rows - 1)
             if row == 0:
                 upper.set_title(sight.title, loc="left", fontweight="bold", fontsize=10)
-            if row == rows - 1:
-                lower.set_xlabel(r"rounds $K$")
-            else:
-                lower.tick_params(labelbottom=False)
-            if column == 0:
-                upper.set_ylabel(f"Δ = {delta:g}:  error of $\\nabla f_0(x^*)$\nover a typical gradient")
-                lower.set_ylabel("exact", fontsize=8.5)
-            else:
-                upper.tick_params(labelleft=False)
-                lower.tick_params(labelleft=False)
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=colour,
-            linestyle=dashes,
-            linewidth=1.5,
-            marker=marker,
-            markersize=5.5,
-            markerfacecolor=_fill(name),
+        upper.text(0.98, 0.88, "a guess of zero", transform=upper.transAxes, fontsize=8, ha="right", va="top")
+    _legend(figure, found.size.algorithms)
+
+
+def _label_left(upper: Axes, lower: Axes, delta: float | None) -> None:
+    """Words and numbers on the vertical axes; neither where Δ is None."""
+    if delta is not None:
+        upper.set_ylabel(f"Δ = {delta:g}:  error of $\\nabla f_0(x^*)$\nover a typical gradient")
+        lower.set_ylabel("exact", fontsize=8.5)
+    for axes in (upper, lower):
+        axes.tick_params(labelleft=delta is not None)
+
+
+def _legend(figure: SubFigure, algorithms: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for name in algorithms:
+        colour, dashes, marker = _style(name)
+        handles.append(
+            Line2D([], [], color=colour, linestyle=dashes, marker=marker, markerfacecolor=_fill(name))
         )
-        for name in found.size.algorithms
-        for colour, dashes, marker in [_style(name)]
-    ]
     figure.legend(
         handles,
-        found.size.algorithms,
+        algorithms,
         loc="outside lower center",
-        ncols=6,
+        ncols=len(handles),
         frameon=False,
         handlelength=3.4,
         fontsize=9.5,

@@ -111,9 +111,9 @@ class Sight:
 
 
 SIGHTS = (
-    Sight("one neighbour colludes, C5", "C5", frozenset({1})),
-    Sight("one neighbour colludes, K5", "K5", frozenset({1})),
-    Sight("a tap on all words, C5", "C5", frozenset(), "states"),
-    Sight("both neighbours collude, C5", "C5", frozenset({1, 4})),
+    Sight("C5: one neighbour", "C5", frozenset({1})),
+    Sight("K5: one neighbour", "K5", frozenset({1})),
+    Sight("C5: a tap on all words", "C5", frozenset(), "states"),
+    Sight("C5: both neighbours", "C5", frozenset({1, 4})),
 )
 """On K5 one agent hears everybody."""

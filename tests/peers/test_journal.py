@@ -158,7 +158,8 @@ def test_a_killed_process_leaves_every_committed_round_and_no_lock(path):
     process = in_another_process(OPEN.format(str(path)) + say)
     heard = [int(process.stdout.readline()) for _ in range(40)]
     process.send_signal(signal.SIGKILL)
-    heard += map(int, process.stdout.read().split())  # with what was read ahead, which communicate() would lose
+    # With what was read ahead, which communicate() would lose.
+    heard += map(int, process.stdout.read().split())
     process.communicate(timeout=60)
     with Journal.open(path, PLAN) as journal:
         assert journal.round in (heard[-1], heard[-1] + 1)

@@ -14,9 +14,15 @@ from hocket.cli import main
 from hocket.errors import BadInput
 from hocket.experiments import claims, privacy
 from hocket.experiments.privacy import anchors, changing, promises, witnesses
-from hocket.experiments.privacy.reconstruction import Forecast, Reconstruction, foretold, reconstructions
+from hocket.experiments.privacy.reconstruction import (
+    Forecast,
+    Reconstruction,
+    foretold,
+    played,
+    reconstructed,
+)
 from hocket.experiments.privacy.setting import DIM, NETWORKS, SIGHTS, algorithm, regressions
-from hocket.experiments.privacy.shape import Shape
+from hocket.experiments.privacy.shape import Shape, shapes
 from hocket.privacy.attacks import averaging_attack
 from tests.units.attack_cases import play_on_ring, run_of
 
@@ -75,13 +81,18 @@ def test_levels_do_not_depend_on_how_many_problems_run_side_by_side(name):
 
 
 def test_attacks_on_a_real_run_end_where_foretold():
-    found = {one.sight.title: one for one in reconstructions("RSS-NB", "C5", 1.0, rounds=(10, 100), times=20)}
+    run, size = played("RSS-NB", "C5", 1.0, rounds=100, times=20), {"rounds": (10, 100), "times": 20}
+    found = {sight.title: reconstructed(run, "RSS-NB", 1.0, sight, **size) for sight in RING_SIGHTS}
     tapped, around = found["C5: a tap on all words"], found["C5: both neighbours"]
     assert around.exact
     assert around.error.max() < 1e-10
     np.testing.assert_allclose(tapped.agreement(), 1.0, atol=0.2)
     assert tapped.medians[0] / tapped.medians[1] == pytest.approx(10**0.5, rel=0.25)
     np.testing.assert_allclose(found["C5: one neighbour"].agreement(), 1.0, atol=0.25)
+    mean, pitman = shapes(run, rounds=(100,), times=20)
+    for shape in (mean, pitman):
+        np.testing.assert_allclose(shape.measured, shape.foretold, rtol=0.2)
+    assert pitman.foretold[0] < 0.9 * mean.foretold[0]
 
 
 def test_noise_drawn_once_stays():

@@ -11,7 +11,6 @@ from hocket.algorithms import RssLb
 from hocket.experiments.privacy.setting import (
     DIM,
     NETWORKS,
-    SIGHTS,
     STEP,
     TARGET,
     Regressions,
@@ -66,29 +65,27 @@ class Reconstruction:
         return np.full(len(self.rounds), np.nan) if self.exact else self.medians / foretold
 
 
-def reconstructions(
-    name: str, network: str, delta: float, *, rounds: tuple[int, ...], times: int
-) -> list[Reconstruction]:
-    """One run, looked at by everybody who looks at this network."""
+def played(name: str, network: str, delta: float, *, rounds: int, times: int) -> Run:
+    """A run from the optimum on, with every word kept."""
     problems = regressions(times)
-    run = solve(
+    return solve(
         problems.problem,
         NETWORKS[network],
         algorithm(name, network, delta, times=times),
         step=STEP,
-        rounds=max(rounds) + 1,  # a gradient shows in the next word
+        rounds=rounds + 1,  # a gradient shows in the next word
         start=problems.optimum,
         time_average=False,
         keep="transcript",
         progress=False,
     )
-    return [_seen(name, delta, run, problems, sight, rounds) for sight in SIGHTS if sight.network == network]
 
 
-def _seen(
-    name: str, delta: float, run: Run, problems: Regressions, sight: Sight, rounds: tuple[int, ...]
+def reconstructed(
+    run: Run, name: str, delta: float, sight: Sight, *, rounds: tuple[int, ...], times: int
 ) -> Reconstruction:
-    view = run.view(sight.coalition, threat=sight.threat)
+    """A run as somebody sees it: attacked after more and more rounds, beside what the plan alone says."""
+    problems, view = regressions(times), run.view(sight.coalition, threat=sight.threat)
     single = _first_gradient(view)
     if single.exact:
         assert single.at is not None
@@ -99,8 +96,10 @@ def _seen(
         found = [_averaged(view, problems, k) for k in rounds]
         attack = found[0].name
         errors = np.stack([problems.error(one.estimate, problems.gradients[TARGET]) for one in found], axis=1)
-    forecast = foretold(name, delta, sight, rounds=max(rounds), prior=problems.prior)
-    exact = single.exact or bool(np.isnan(forecast.error[-1]))
+    # Where the first round gives all away, later ones are not worth the time.
+    foreseen = min(rounds) if single.exact else max(rounds)
+    forecast = foretold(name, delta, sight, rounds=foreseen, prior=problems.prior)
+    exact = bool(np.isnan(forecast.error[-1]))
     return Reconstruction(sight, delta, name, attack, exact, rounds, errors, forecast)
 
 

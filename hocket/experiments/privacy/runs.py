@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from hocket.experiments.privacy.anchors import SCALINGS, STEPS, Told, over_rounds, over_runs
 from hocket.experiments.privacy.changing import LENGTH, Bias, Change, bias, change
 from hocket.experiments.privacy.promises import Promise, promises
-from hocket.experiments.privacy.reconstruction import Reconstruction, reconstructions
-from hocket.experiments.privacy.setting import ALGORITHMS, DELTAS, SHARE
+from hocket.experiments.privacy.reconstruction import Reconstruction, played, reconstructed
+from hocket.experiments.privacy.setting import ALGORITHMS, DELTAS, SHARE, SIGHTS
 from hocket.experiments.privacy.shape import Shape, shapes
 from hocket.experiments.privacy.witnesses import Witnesses, witnesses
 from hocket.experiments.work import Watch, side_by_side, unwatched
@@ -79,25 +79,17 @@ class Privacy:
 
 
 def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
-    """Run everything, the longest pieces first."""
+    """Run everything, the longest pieces first. Runs that share a compilation are one piece, one after the other."""
     began = time.monotonic()
     pieces: dict[str, list[Callable[[], Any]]] = {
-        "reconstructions": [
-            partial(_reconstructed, name, network, size)
-            for network in size.networks
-            for name in size.algorithms
+        "attacks": [
+            partial(_attacked, name, network, size) for network in size.networks for name in size.algorithms
         ],
-        "shapes": [partial(shapes, rounds=size.shape_rounds, times=size.problems)],
         "over_rounds": [
-            partial(over_rounds, step, anchor, scaling, rounds=size.anchor_rounds)
+            partial(_over_rounds, anchor, scaling, size)
             for anchor, scaling in ((0.0, ""), *((SHARE, scaling) for scaling in SCALINGS))
-            for step in STEPS
         ],
-        "over_runs": [
-            partial(over_runs, step, scaling, rounds=size.run_rounds, runs=size.runs)
-            for scaling in size.scalings
-            for step in STEPS
-        ],
+        "over_runs": [partial(_over_runs, scaling, size) for scaling in size.scalings],
         "biases": [partial(_biases, size)],
         "change": [partial(change, rounds=size.change_rounds, times=size.problems)],
         "witnesses": [partial(witnesses, rounds=size.witness_rounds)],
@@ -108,9 +100,9 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
     found = {kind: [next(done) for _ in parts] for kind, parts in pieces.items()}
     return Privacy(
         size=size,
-        reconstructions=[one for part in found["reconstructions"] for one in part],
-        shapes=found["shapes"][0],
-        over_rounds=found["over_rounds"],
+        reconstructions=[one for part in found["attacks"] for one in part.reconstructions],
+        shapes=[one for part in found["attacks"] for one in part.shapes],
+        over_rounds=[one for part in found["over_rounds"] for one in part],
         over_runs=[one for part in found["over_runs"] for one in part],
         biases=found["biases"][0],
         change=found["change"][0],
@@ -120,13 +112,35 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
     )
 
 
-def _reconstructed(name: str, network: str, size: Size) -> list[Reconstruction]:
-    """All noise levels one after the other, so that they share one compilation."""
-    return [
-        one
-        for delta in size.deltas
-        for one in reconstructions(name, network, delta, rounds=size.rounds, times=size.problems)
-    ]
+class Attacked(NamedTuple):
+    """What came of the runs of one algorithm on one network."""
+
+    reconstructions: list[Reconstruction]
+    shapes: list[Shape]
+
+
+def _attacked(name: str, network: str, size: Size) -> Attacked:
+    """Every noise level."""
+    found, shaped = [], []
+    sights = [sight for sight in SIGHTS if sight.network == network]
+    for delta in size.deltas:
+        if name == "DGD" and found:  # it has no noise
+            found += [replace(one, delta=delta) for one in found[: len(sights)]]
+            continue
+        run = played(name, network, delta, rounds=max(size.rounds), times=size.problems)
+        about = {"rounds": size.rounds, "times": size.problems}
+        found += [reconstructed(run, name, delta, sight, **about) for sight in sights]
+        if (name, network, delta) == ("RSS-NB", "C5", size.deltas[0]):
+            shaped = shapes(run, rounds=size.shape_rounds, times=size.problems)
+    return Attacked(found, shaped)
+
+
+def _over_rounds(anchor: float, scaling: str, size: Size) -> list[Told]:
+    return [over_rounds(step, anchor, scaling, rounds=size.anchor_rounds) for step in STEPS]
+
+
+def _over_runs(scaling: str, size: Size) -> list[Told]:
+    return [one for step in STEPS for one in over_runs(step, scaling, rounds=size.run_rounds, runs=size.runs)]
 
 
 def _biases(size: Size) -> list[Bias]:

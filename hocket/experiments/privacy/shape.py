@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from hocket.experiments.privacy.setting import NETWORKS, STEP, TARGET, algorithm, regressions
+from hocket.experiments.privacy.setting import TARGET, regressions
 from hocket.privacy.attacks import mean_attack, pitman_attack
-from hocket.solving import solve
+from hocket.run import Run
 
 ATTACKS = {"mean": mean_attack, "Pitman": pitman_attack}
 
@@ -25,22 +25,10 @@ class Shape:
     """Medians over problems."""
 
 
-def shapes(*, rounds: tuple[int, ...], times: int) -> list[Shape]:
-    """RSS-NB at Δ = 1 on the ring, tapped, with one of the target's two neighbours inside."""
+def shapes(run: Run, *, rounds: tuple[int, ...], times: int) -> list[Shape]:
+    """A run of RSS-NB on the ring, tapped, with one of the target's two neighbours inside."""
     problems = regressions(times)
-    run = solve(
-        problems.problem,
-        NETWORKS["C5"],
-        algorithm("RSS-NB", "C5", 1.0, times=times),
-        step=STEP,
-        rounds=max(rounds) + 1,
-        start=problems.optimum,
-        time_average=False,
-        keep="transcript",
-        progress=False,
-    )
-    view = run.view({1}, threat="states")
-    truth = problems.gradients[TARGET]
+    view, truth = run.view({1}, threat="states"), problems.gradients[TARGET]
     found = []
     for name, attack in ATTACKS.items():
         tried = [attack(view.first_rounds(k + 1), TARGET) for k in rounds]

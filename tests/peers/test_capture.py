@@ -11,25 +11,10 @@ from hocket.federation.task import GradientTask
 
 from .federation_case import Federation, free_ports
 from .quadratic import DIMENSION
+from .relay import watching
 
 MARKER = np.frombuffer(b"hocketmk", dtype="<f8")[0]
 """A number whose bytes are easily found; as a state it stays what it is, since every gradient is zero."""
-
-
-async def tap(port: int, behind: int, captured: bytearray) -> asyncio.Server:
-    """Pass everything on between two ports, and keep a copy."""
-
-    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there = await asyncio.open_connection("127.0.0.1", behind)
-        await asyncio.gather(copy(reader, there[1]), copy(there[0], writer))
-
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1 << 16):
-            captured.extend(data)
-            writer.write(data)
-        writer.close()
-
-    return await asyncio.start_server(connect, "127.0.0.1", port)
 
 
 def test_a_capture_of_the_traffic_holds_no_word(tmp_path):
@@ -41,7 +26,7 @@ def test_a_capture_of_the_traffic_holds_no_word(tmp_path):
         algorithm={"name": "dgd"},
         feasible={"kind": "everywhere"},
     )
-    behind, captured = free_ports(1)[0], bytearray()
+    [behind] = free_ports(1)
     [listener] = [name for name in federation.names if federation.plan.awaits(name)]
     address = federation.plan.card(listener).address
     assert address is not None
@@ -49,17 +34,17 @@ def test_a_capture_of_the_traffic_holds_no_word(tmp_path):
         DIMENSION, lambda x, k, h, rng: np.zeros(DIMENSION), lambda seed: np.full(DIMENSION, MARKER)
     )
 
-    async def scene() -> list[np.ndarray]:
-        server = await tap(int(address.rpartition(":")[2]), behind, captured)
-        members = [
-            federation.member(name, task=task, listen=f"127.0.0.1:{behind}" if name == listener else None)
-            for name in federation.names
-        ]
-        ends = await asyncio.gather(*(take_part(member) for member in members))
-        server.close()
-        return [end.published for end in ends]
+    async def scene() -> tuple[list[np.ndarray], bytes]:
+        async with watching(keep=True) as relay:
+            await relay.before(int(address.rpartition(":")[2]), behind)
+            members = [
+                federation.member(name, task=task, listen=f"127.0.0.1:{behind}" if name == listener else None)
+                for name in federation.names
+            ]
+            ends = await asyncio.gather(*(take_part(member) for member in members))
+            return [end.published for end in ends], bytes(relay.captured)
 
-    ends = asyncio.run(asyncio.wait_for(scene(), 60))
+    ends, captured = asyncio.run(asyncio.wait_for(scene(), 60))
     assert all((end == MARKER).all() for end in ends)  # so it was said, in every round
     assert len(captured) > 10 * 2 * 8 * DIMENSION
     assert b"hocketmk" not in captured

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import resource
 
 import pytest
@@ -12,67 +11,30 @@ from hocket.engines.peers import Finished
 from hocket.federation.running import take_part
 
 from .federation_case import Federation, free_ports
-
-
-class Weather:
-    """Stands between members: delays what passes, and holds everything back while there is a storm."""
-
-    def __init__(self, delay: float):
-        self.delay = delay
-        self.clear = asyncio.Event()
-        self.clear.set()
-        self.servers: list[asyncio.Server] = []
-
-    async def before(self, port: int, behind: int) -> None:
-        """Pass on what arrives at one port to another."""
-
-        async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self.clear.wait()
-            with contextlib.suppress(OSError):
-                there = await asyncio.open_connection("127.0.0.1", behind)
-                await asyncio.gather(self._carry(reader, there[1]), self._carry(there[0], writer))
-
-        self.servers.append(await asyncio.start_server(connect, "127.0.0.1", port))
-
-    async def storm(self, seconds: float) -> None:
-        """Let nothing through for a while."""
-        self.clear.clear()
-        await asyncio.sleep(seconds)
-        self.clear.set()
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(1 << 16):
-                await asyncio.sleep(self.delay)
-                await self.clear.wait()
-                writer.write(data)
-        writer.close()
+from .relay import watching
 
 
 def play(federation: Federation, *, delay: float, storm: float) -> list[Finished]:
     """All members in this process, every link through the weather."""
 
     async def scene() -> list[Finished]:
-        weather, behind = (
-            Weather(delay),
-            dict(zip(federation.names, free_ports(federation.members), strict=True)),
-        )
-        for name, port in behind.items():
-            address = federation.plan.card(name).address
-            assert address is not None
-            await weather.before(int(address.rpartition(":")[2]), port)
-        running = [
-            asyncio.create_task(take_part(federation.member(name, listen=f"127.0.0.1:{port}", linger=120.0)))
-            for name, port in behind.items()
-        ]
-        while not all((federation.member(name).folder.log).exists() for name in federation.names):
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(1.0)
-        await weather.storm(storm)
-        ends = await asyncio.gather(*running)
-        for server in weather.servers:
-            server.close()
-        return ends
+        behind = dict(zip(federation.names, free_ports(federation.members), strict=True))
+        async with watching(delay=delay) as weather:
+            for name, port in behind.items():
+                address = federation.plan.card(name).address
+                assert address is not None
+                await weather.before(int(address.rpartition(":")[2]), port)
+            running = [
+                asyncio.create_task(
+                    take_part(federation.member(name, listen=f"127.0.0.1:{port}", linger=120.0))
+                )
+                for name, port in behind.items()
+            ]
+            while not all((federation.member(name).folder.log).exists() for name in federation.names):
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(1.0)
+            await weather.storm(storm)
+            return await asyncio.gather(*running)
 
     return asyncio.run(scene())
 

@@ -3,6 +3,8 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+# Rivals bring packages that nothing else here needs, so they have an environment to themselves.
+RIVALS := .venv-bench
 CANDIDATES := python3 python3.13 python3.12 python3.11
 # Run each candidate: a name on the PATH may be a launcher for a version that is not installed.
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
@@ -15,7 +17,7 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser slow check lint types imports format clean
+.PHONY: help demo test browser slow bench docs check lint types imports format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -32,6 +34,14 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 # pytest leaves with 5 where no test is marked slow, which is no failure.
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
+
+bench: $(RIVALS)/has-rivals ## measure beside what one would pick instead, about eight minutes on two quiet cores
+	$(RIVALS)/bin/python benchmarks/bench.py $(BENCH)
+
+docs: $(VENV)/has-docs ## build the documentation into build/site, and check every link
+	$(BIN)/python -m docs.making.gather build/pages
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/python -m docs.making.check_links build/site
 
 check: lint types imports ## lint, format, types and import contracts
 
@@ -50,7 +60,7 @@ format: $(VENV)/has-check ## mend what lint can mend by itself
 	$(BIN)/ruff format
 
 clean: ## remove .venv, caches and built packages
-	rm -rf $(VENV) build dist .pytest_cache .hypothesis .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(RIVALS) build dist .cache .pytest_cache .hypothesis .ruff_cache .import_linter_cache
 	find hocket tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(BIN)/pip:
@@ -68,4 +78,9 @@ $(VENV)/has-package: pyproject.toml | $(BIN)/pip
 $(VENV)/has-%: pyproject.toml | $(BIN)/pip
 	@echo "Installing hocket with what 'make $*' needs into $(VENV), once; this takes a minute or two."
 	@$(PIP) install --editable '.[$*]'
+	@touch $@
+
+$(RIVALS)/has-rivals: pyproject.toml benchmarks/rivals/installed.py
+	@$(MAKE) --no-print-directory VENV=$(RIVALS) $(RIVALS)/has-bench
+	@$(RIVALS)/bin/python benchmarks/rivals/installed.py
 	@touch $@

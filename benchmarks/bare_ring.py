@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -19,6 +19,32 @@ from hocket.links.identity import Identity
 from hocket.links.tls import grpc
 
 METHOD = "/bare.Ring/Talk"
+WRITING = {
+    "bare": "INSERT OR REPLACE INTO state VALUES (0, ?, ?)",
+    "bare in place": "INSERT INTO state VALUES (0, ?, ?) ON CONFLICT (only) DO UPDATE SET round = excluded.round, "
+    "x = excluded.x",
+}
+"""How a state is written: as most would write it, which deletes the old one first, and over the old one's pages."""
+
+
+class Pace(NamedTuple):
+    """What a round takes."""
+
+    seconds: float
+    processor: float
+    """Seconds of processor time, over all threads of one process."""
+
+    @classmethod
+    def now(cls) -> Self:
+        return cls(time.perf_counter(), time.process_time())
+
+    def since(self, begin: Pace, *, rounds: int) -> Pace:
+        return Pace((self.seconds - begin.seconds) / rounds, (self.processor - begin.processor) / rounds)
+
+
+def warm_up(rounds: int) -> int:
+    """The first rounds, in which files grow and caches fill, are not measured."""
+    return rounds // 4
 
 
 class Stream:
@@ -39,8 +65,10 @@ async def run_bare(
     folder: Path,
     state: np.ndarray,
     rounds: int,
-) -> float:
-    """Seconds per round of process `me`, measured over the last nine tenths."""
+    *,
+    write: str,
+) -> Pace:
+    """The pace of process `me` after the first rounds; `write` is one of WRITING."""
     n, identity = len(names), identities[names[me]]
     left, right = (me - 1) % n, (me + 1) % n
     streams = {left: Stream(), right: Stream()}
@@ -52,21 +80,24 @@ async def run_bare(
     for setting in ("page_size = 16384", "journal_mode = WAL", "synchronous = FULL"):
         database.execute(f"PRAGMA {setting}").fetchall()
     database.execute("CREATE TABLE state (only INTEGER PRIMARY KEY, round INTEGER, x BLOB)")
-    began = time.perf_counter()
+    began = Pace.now()
     for k in range(rounds):
-        if k == rounds // 10:
-            began = time.perf_counter()
+        if k == warm_up(rounds):
+            began = Pace.now()
         word = state.tobytes()
-        database.execute("INSERT OR REPLACE INTO state VALUES (0, ?, ?)", (k, word))
+        database.execute(write, (k, word))
         for stream in streams.values():
             await stream.write(word)
         heard = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
         state = state * np.asarray(0.5, state.dtype) + sum(heard) * np.asarray(0.25, state.dtype)
-    seconds = (time.perf_counter() - began) / (rounds - rounds // 10)
+    pace = Pace.now().since(began, rounds=rounds - warm_up(rounds))
     await asyncio.sleep(1)
+    for stream in streams.values():
+        if stream.reading is not None:
+            stream.reading.cancel()
     await channel.close()
     await server.stop(0)
-    return seconds
+    return pace
 
 
 async def _listen(me: Identity, other: Identity, port: int, stream: Stream) -> Any:

@@ -1,32 +1,24 @@
-"""Training speed beside a plain PyTorch loop over agents, in one process.
+"""Training speed beside PyTorch, one agent after the other and all agents stacked.
 
-    python benchmarks/learning.py            a minute or two, prints a table; needs the extra `bench`
-    python benchmarks/learning.py --json     the same as JSON
+    python benchmarks/learning.py            a minute, prints a table
 
-Five agents on a ring train the MLP 1024-128-64-10 with batches of 32 and speak every 40 steps. The rival is what most
-would write: a model and an optimiser for each agent, one after the other, and an average with the neighbours. It is
-given images already padded and scaled, and draws no noise; hocket pads and scales in every step. Expected: at least 1.5
-times its agent-steps per second, since one compiled program trains all agents side by side. Turns are interleaved; the
-ratio is that of the medians, against the faster of PyTorch on one thread and on all. Take it on a quiet machine: on a
-busy one PyTorch's threads wait for each other, and it looks slower than it is.
+Five agents on a ring train the MLP 1024-128-64-10 with batches of 32 and speak every 40 steps. Floor: what the matrix
+products of the steps take, 27 million multiplications each. Expected: at least 1.5 times the loop over agents, since
+one compiled program trains all side by side, and no less than the stacked one. Take it on a quiet machine: on a busy
+one PyTorch's threads wait for each other, and it looks slower than it is.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import statistics
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import torch
+from outcome import Claim, Section, fastest, rows
+from racing import Contestant, Effort, race
+from rivals.torch_models import Training, one_by_one, stacked
 
 import hocket as hk
 from hocket import learning, threefry
@@ -41,10 +33,8 @@ from hocket.learning.judging import judge
 from hocket.learning.minibatches import Minibatches
 
 AGENTS, SAMPLES = 5, 60_000
-LOCAL_STEPS, BATCH, STEP = 40, 32, 0.1
-EXCHANGES, TURNS = 4, 7
+TRAINING = Training(exchanges=2, local_steps=40, batch=32, step=0.1)
 NOISE = 1.0
-SIDE, MEAN, SPREAD = 32, 0.1307, 0.3081
 
 
 def images() -> learning.Dataset:
@@ -54,130 +44,69 @@ def images() -> learning.Dataset:
     return learning.Dataset("random images", pixels, rng.integers(0, 10, SAMPLES), 10)
 
 
-def hocket(algorithm: hk.Algorithm, shards: learning.Shards) -> Callable[[], Any]:
+def simulated(algorithm: hk.Algorithm, shards: learning.Shards, training: Training) -> Callable[[], Any]:
     """The simulator's compiled exchanges, without measurements."""
     model = learning.mlp()
-    objective = Minibatches(model, threefry.seed_key(0), LOCAL_STEPS, BATCH)
+    objective = Minibatches(model, threefry.seed_key(0), training.local_steps, training.batch)
     job = Job.asked(
         hk.Problem(objective, stacked_shards(shards.parts), feasible=hk.Everywhere(), dim=model.dim),
         hk.Network.cycle(AGENTS),
         algorithm,
-        step=PerExchange(hk.Constant(STEP), LOCAL_STEPS),
-        rounds=EXCHANGES,
+        step=PerExchange(hk.Constant(training.step), training.local_steps),
+        rounds=training.exchanges,
         start=model.start,
         dtype=np.float32,
     )
-    judged = judge(model, shards.parts[0].take(np.arange(BATCH)))
+    judged = judge(model, shards.parts[0].take(np.arange(training.batch)))
     program = Compiled(prepare(job, algorithm, averaging=False, judge=judged))
     steps = step_table(job, 0)
     carry = program.begin(jnp.asarray(job.first_states, np.float32), steps)
-    stops, wanted = np.full(STOPS, EXCHANGES + 1), np.zeros(STOPS, dtype=bool)
-    return lambda: jax.block_until_ready(program.advance(carry, steps, stops, wanted)[0].state)
+    stops, wanted = np.full(STOPS, training.exchanges + 1), np.zeros(STOPS, dtype=bool)
+    return lambda: program.advance(carry, steps, stops, wanted)[0].state
 
 
-def pytorch(shards: learning.Shards, threads: int) -> Callable[[], Any]:
-    """A loop over agents, each with its own model, optimiser and shuffled shard."""
-    edge = (SIDE - 28) // 2
-    data = [
-        (
-            torch.nn.functional.pad(
-                (torch.from_numpy(part.inputs).float() / 255 - MEAN) / SPREAD,
-                (edge,) * 4,
-                value=-MEAN / SPREAD,
-            ).flatten(1),
-            torch.from_numpy(part.labels).long(),
-        )
-        for part in shards.parts
-    ]
-    relu = torch.nn.ReLU
-    models = [
-        torch.nn.Sequential(
-            torch.nn.Linear(SIDE * SIDE, 128),
-            relu(),
-            torch.nn.Linear(128, 64),
-            relu(),
-            torch.nn.Linear(64, 10),
-        )
-        for _ in range(AGENTS)
-    ]
-    optimisers = [torch.optim.SGD(model.parameters(), lr=STEP) for model in models]
-    loss = torch.nn.CrossEntropyLoss()
-
-    def exchange() -> None:
-        with torch.no_grad():
-            said = [torch.nn.utils.parameters_to_vector(model.parameters()) for model in models]
-            for j, model in enumerate(models):
-                mixed = (said[j - 1] + said[j] + said[(j + 1) % AGENTS]) / 3
-                torch.nn.utils.vector_to_parameters(mixed, model.parameters())
-
-    def run() -> None:
-        torch.set_num_threads(threads)
-        for _ in range(EXCHANGES):
-            exchange()
-            for model, optimiser, (inputs, labels) in zip(models, optimisers, data, strict=True):
-                order = torch.randperm(len(labels))[: LOCAL_STEPS * BATCH].view(LOCAL_STEPS, BATCH)
-                for rows in order:
-                    optimiser.zero_grad()
-                    loss(model(inputs[rows]), labels[rows]).backward()
-                    optimiser.step()
-
-    return run
-
-
-def race(rivals: dict[str, Callable[[], Any]]) -> dict[str, float]:
-    """Median seconds of each, taking turns."""
-    times: dict[str, list[float]] = {name: [] for name in rivals}
-    for run in rivals.values():
-        run()
-    for _ in range(TURNS):
-        for name, run in rivals.items():
-            began = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - began)
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
-def machine() -> dict[str, Any]:
-    """Where the numbers were taken, and how busy it was."""
-    about = Path("/proc/cpuinfo")
-    models = (
-        [line for line in about.read_text().splitlines() if "model name" in line] if about.exists() else []
-    )
-    return {
-        "processor": models[0].partition(": ")[2] if models else platform.processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "load": round(os.getloadavg()[0], 1),
-        "jax": jax.__version__,
-        "torch": torch.__version__,
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    jax.config.update("jax_platforms", "cpu")
+def sections(effort: Effort) -> list[Section]:
+    """Agent-steps per second: local steps of all agents together."""
     shards = learning.equal_shards(images(), AGENTS, seed=0)
-    rivals = {
-        f"PyTorch, threads: {threads}": pytorch(shards, threads) for threads in {1, torch.get_num_threads()}
-    }
-    ours = {
-        "hocket, DGD": hocket(hk.Dgd(), shards),
-        "hocket, RSS-NB": hocket(hk.RssNb(NOISE), shards),
-    }
-    seconds = race(rivals | ours)
-    steps, best = AGENTS * LOCAL_STEPS * EXCHANGES, min(seconds[name] for name in rivals)
-    rows = [
-        {"name": name, "agent_steps_per_s": steps / taken, "ratio": best / taken}
-        for name, taken in seconds.items()
+    work = AGENTS * TRAINING.local_steps * TRAINING.exchanges
+    ours = [
+        Contestant("hocket, DGD", simulated(hk.Dgd(), shards, TRAINING), work),
+        Contestant("hocket, RSS-NB", simulated(hk.RssNb(NOISE), shards, TRAINING), work),
     ]
-    if arguments.json:
-        print(json.dumps({"machine": machine(), "rows": rows}, indent=2))
-        return
-    print(", ".join(f"{key}: {value}" for key, value in machine().items()))
-    for row in rows:
-        print(f"{row['name']:30}{row['agent_steps_per_s']:>10,.0f} agent-steps/s{row['ratio']:>8.2f} x")
+    rivals = [
+        Contestant(
+            f"PyTorch, {name}, {threads} thread{'s' * (threads > 1)}",
+            way(shards, TRAINING, threads=threads),
+            work,
+        )
+        for name, way in {"agent by agent": one_by_one, "agents stacked": stacked}.items()
+        for threads in effort.threads
+    ]
+    paces = race(ours + rivals, turns=effort.turns, about="MLP")
+    plain, private = (paces[one.name].rate for one in ours)
+    title = f"training an MLP, {AGENTS} agents on a ring, {TRAINING.local_steps} local steps"
+    return [
+        Section(
+            title,
+            "agent-steps/s",
+            rows(paces, yardstick="hocket, DGD"),
+            [
+                Claim(
+                    "MLP: DGD over PyTorch agent by agent", plain / fastest(paces, "PyTorch, agent by"), 1.5
+                ),
+                Claim(
+                    "MLP: DGD over PyTorch with agents stacked",
+                    plain / fastest(paces, "PyTorch, agents"),
+                    1.0,
+                ),
+                Claim("MLP: RSS-NB's time over DGD's, 40 local steps", plain / private, 1.2, at_least=False),
+            ],
+        )
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    from reporting import show
+
+    jax.config.update("jax_platforms", "cpu")
+    show(sections(Effort.usual()))

@@ -3,7 +3,8 @@
     python benchmarks/peers.py
 
 Both write durably to SQLite in every round and speak mutual TLS on loopback; they take turns in the same run, so that
-a busy machine is busy for both. Reported is the median over turns of the slowest process.
+a busy machine is busy for both. Reported is the median over turns: of the slowest process's time for a round, and of
+the processor time that a member spends in one, which is less shaken by what else the machine does.
 """
 
 from __future__ import annotations
@@ -16,42 +17,47 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bare_ring import WRITING, Pace, run_bare, warm_up
 
 MEMBERS = ("a", "b", "c", "d", "e")
 SIZES: dict[str, dict[str, Any]] = {
-    "140,106 float32": {"dimension": 140_106, "dtype": "float32", "rounds": 60},
-    "1 float64": {"dimension": 1, "dtype": "float64", "rounds": 400},
+    "140,106 float32": {"dimension": 140_106, "dtype": "float32", "rounds": 160},
+    "1 float64": {"dimension": 1, "dtype": "float64", "rounds": 800},
 }
-CONTESTANTS: dict[str, dict[str, Any] | None] = {
-    "bare gRPC": None,
-    "DGD": {"name": "dgd"},
-    "RSS-NB": {"name": "rss-nb", "delta": 1.0},
+CONTESTANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bare gRPC": ("bare", {"name": "dgd"}),
+    "in place": ("bare in place", {"name": "dgd"}),
+    "DGD": ("hocket", {"name": "dgd"}),
+    "RSS-NB": ("hocket", {"name": "rss-nb", "delta": 1.0}),
 }
+"""Which program plays, and the algorithm in the plan; "in place" is the bare ring with a better way to write."""
 TURNS = 3
 
 
 def main() -> None:
     """Print one table for each size."""
     for size, about in SIZES.items():
-        times: dict[str, list[float]] = {name: [] for name in CONTESTANTS}
+        times: dict[str, list[Pace]] = {name: [] for name in CONTESTANTS}
         for _ in range(TURNS):
-            for name, algorithm in CONTESTANTS.items():
+            for name, (kind, algorithm) in CONTESTANTS.items():
                 with tempfile.TemporaryDirectory() as folder:
-                    times[name].append(play(Path(folder), algorithm, about))
-        floor = statistics.median(times["bare gRPC"])
+                    times[name].append(play(Path(folder), kind, algorithm, about))
         print(f"\nRing of five, {size}")
+        floor = _middle(times["bare gRPC"])
         for name, measured in times.items():
-            middle = statistics.median(measured)
-            print(f"  {name:10} {1000 * middle:8.2f} ms a round  {middle / floor:5.2f} x")
+            middle = _middle(measured)
+            print(
+                f"  {name:10} {1000 * middle.seconds:8.2f} ms a round  {middle.seconds / floor.seconds:5.2f} x"
+                f"  {1000 * middle.processor:8.2f} ms of processor  {middle.processor / floor.processor:5.2f} x"
+            )
 
 
-def play(folder: Path, algorithm: dict[str, Any] | None, about: dict[str, Any]) -> float:
-    """Five processes of one contestant; returns the slowest one's seconds per round."""
+def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, Any]) -> Pace:
+    """Five processes of one contestant: the slowest one's time, and what they compute on average."""
     from hocket.federation.cards import Card
     from hocket.federation.drawing_up import draw_up
     from hocket.federation.home import Home
@@ -66,7 +72,7 @@ def play(folder: Path, algorithm: dict[str, Any] | None, about: dict[str, Any]) 
     plan = draw_up(
         cards,
         "cycle",
-        algorithm=algorithm or {"name": "dgd"},
+        algorithm=algorithm,
         step={"constant": 0.01},
         task={"name": "none", "dataset": "none", "dimension": about["dimension"], "dtype": about["dtype"]},
         run={"rounds": about["rounds"]},
@@ -75,7 +81,6 @@ def play(folder: Path, algorithm: dict[str, Any] | None, about: dict[str, Any]) 
     for identity in identities:
         plan = plan.signed_by(identity)
     write_plan(plan, folder / "plan.toml")
-    kind = "bare" if algorithm is None else "hocket"
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     processes = [
         subprocess.Popen(
@@ -83,10 +88,11 @@ def play(folder: Path, algorithm: dict[str, Any] | None, about: dict[str, Any]) 
         )
         for name in MEMBERS
     ]
-    return max(json.loads(process.communicate()[0]) for process in processes)
+    paces = [Pace(*json.loads(process.communicate()[0])) for process in processes]
+    return Pace(max(pace.seconds for pace in paces), statistics.mean(pace.processor for pace in paces))
 
 
-def one(kind: str, folder: Path, name: str) -> float:
+def one(kind: str, folder: Path, name: str) -> Pace:
     """One process of either contestant."""
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan
@@ -94,31 +100,46 @@ def one(kind: str, folder: Path, name: str) -> float:
 
     plan = read_plan(folder / "plan.toml")
     identities = {other: Identity.load(Home(folder / other).identity) for other in plan.names}
-    if kind == "bare":
-        from bare_ring import run_bare
-
+    if kind in WRITING:
         ports = [int(str(card.address).rpartition(":")[2]) for card in plan.cards]
-        state = np.ones(plan.task.dimension, plan.task.dtype)
         place = plan.agent(name)
+        state = np.random.default_rng(place).normal(size=plan.task.dimension).astype(plan.task.dtype)
         return asyncio.run(
-            run_bare(place, list(plan.names), identities, ports, folder / name, state, plan.run.rounds)
+            run_bare(
+                place,
+                list(plan.names),
+                identities,
+                ports,
+                folder / name,
+                state,
+                plan.run.rounds,
+                write=WRITING[kind],
+            )
         )
     return _hocket(plan, identities[name], Home(folder / name))
 
 
-def _hocket(plan: Any, identity: Any, home: Any) -> float:
-    from hocket.federation.running import Member, take_part
+def _hocket(plan: Any, identity: Any, home: Any) -> Pace:
+    from hocket.federation.member import Member
+    from hocket.federation.running import take_part
     from hocket.federation.task import GradientTask
 
     rounds, marks = plan.run.rounds, {}
 
     def watch(played: Any, presence: Any) -> None:
-        if played.k in (rounds // 10, rounds):
-            marks[played.k] = time.perf_counter()
+        if played.k in (warm_up(rounds), rounds):
+            marks[played.k] = Pace.now()
 
-    task = GradientTask(plan.task.dimension, lambda x, k, h, rng: x)
+    # A gradient that costs nothing, and changes every number in every round: unchanged pages are not written.
+    pull = np.random.default_rng(plan.agent(identity.name)).normal(size=plan.task.dimension)
+    pull = pull.astype(plan.task.dtype)
+    task = GradientTask(plan.task.dimension, lambda x, k, h, rng: pull)
     asyncio.run(take_part(Member(plan, identity, task, home), watch=watch))
-    return (marks[rounds] - marks[rounds // 10]) / (rounds - rounds // 10)
+    return marks[rounds].since(marks[warm_up(rounds)], rounds=rounds - warm_up(rounds))
+
+
+def _middle(paces: list[Pace]) -> Pace:
+    return Pace(*map(statistics.median, zip(*paces, strict=True)))
 
 
 def _free_ports(count: int) -> list[int]:

@@ -16,6 +16,8 @@
     │   ├── BadFrame            bytes that are no message of this protocol and plan
     │   └── BadHandshake        noise keys that were not agreed with whom the plan names
     ├── JournalError            a member's record on disk cannot be used or written
+    ├── OutOfMemory             a device cannot hold the run
+    ├── ClusterError            processes of a cluster cannot find each other, or one of them is lost
     └── RunStopped              a run ended before its last round; what was reached is kept
         ├── Diverged            a state or an objective is no longer finite
         └── Interrupted         somebody pressed Ctrl-C
@@ -91,6 +93,14 @@ class BadHandshake(LinkError):
 
 class JournalError(HocketError):
     """A member's record on disk cannot be used or written."""
+
+
+class OutOfMemory(HocketError, MemoryError):
+    """A device cannot hold the run."""
+
+
+class ClusterError(HocketError):
+    """Processes of a cluster cannot find each other, or one of them is lost."""
 
 
 class RunStopped(HocketError):

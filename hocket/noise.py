@@ -9,13 +9,15 @@ noise has none, and keeps within Δ by its small deviation alone.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hocket import threefry
+from hocket.counting import normal_pairs, uniform_pairs
 from hocket.wiring import Wiring
 
 
@@ -60,9 +62,20 @@ class Draw(eqx.Module):
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         """Each agent's share of what was drawn: (rounds, agents, ...)."""
 
+    def at_each_end(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        """The same shares, with every agent drawing for itself what its links deal it, so that no draw is kept.
+
+        Choose it where drawing twice costs less than memory does, as on GPUs.
+        """
+        return self.deal(self.condense(self.raw(key, when, wiring, dtype)), when, wiring)
+
     @abstractmethod
     def size(self, wiring: Wiring) -> int:
         """How many numbers a round needs, so that an engine can choose its block."""
+
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Draw:
+        """The same draws where only these links and agents are at hand; link −1 stands for none, and deals zero."""
+        return self
 
 
 class Paired(Draw):
@@ -91,11 +104,14 @@ class Paired(Draw):
         if self.given is not None:
             rows = _rows(self.given, when.rounds)
             return Pair(rows[:, :, 0], rows[:, :, 1])
-        scale = _in_phase(self.scale, when) * (when.rounds >= self.first)[:, None]
-        pair = _uniform(key, when.rounds, len(wiring.links), self.width, dtype)
+        return self._drawn(key, when, wiring.counted_links, self.scale, dtype)
+
+    def _drawn(self, key: tuple[Any, Any], when: When, links: Any, scale: Any, dtype: Any) -> Pair:
+        scale = (_in_phase(scale, when) * (when.rounds >= self.first)[:, None])[:, :, None]
+        pair = uniform_pairs(key, when.rounds, links, self.width, dtype)
         if self.normal:
-            return Pair(*_normal(scale[:, :, None], *pair, dtype))
-        return Pair(scale[:, :, None] * pair[0], scale[:, :, None] * pair[1])
+            return Pair(*normal_pairs(scale, *pair, dtype))
+        return Pair(scale * pair[0], scale * pair[1])
 
     def condense(self, raw: Pair) -> Any:
         return raw.forward - raw.backward  # gained by the higher-numbered end; the lower one loses as much
@@ -105,12 +121,26 @@ class Paired(Draw):
             condensed = condensed * self.active[when.phases][:, :, None]
         if wiring.layout != "slots":
             return _sum_over_links(condensed, wiring)
-        xp = condensed.__array_namespace__()
-        sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]  # direction 1: the higher end
-        return sum(sign[:, slot] * _rows_of(condensed, wiring.link[:, slot]) for slot in range(wiring.slots))
+        return _sum_over_slots(lambda slot: _rows_of(condensed, wiring.link[:, slot]), wiring)
+
+    def at_each_end(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+        if self.given is not None or wiring.layout != "slots":
+            return super().at_each_end(key, when, wiring, dtype)
+
+        def gained(slot: int) -> Any:
+            link = wiring.link[:, slot]
+            drawn = self.condense(self._drawn(key, when, wiring.numbers_of(link), self.scale[:, link], dtype))
+            return drawn if self.active is None else drawn * self.active[when.phases][:, link, None]
+
+        return _sum_over_slots(gained, wiring)
 
     def size(self, wiring: Wiring) -> int:
         return 2 * len(wiring.links) * self.width
+
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Paired:
+        by_link = (_taken(table, links) for table in (self.scale, self.active, self.given))
+        scale, active, given = by_link
+        return replace(self, scale=scale, active=active, given=given)
 
 
 class Balanced(Draw):
@@ -131,21 +161,33 @@ class Balanced(Draw):
         if self.given is not None:
             pair = _rows(self.given, when.rounds)
         else:
-            pair = _stack(_uniform(key, when.rounds, len(wiring.links), self.width, dtype))
+            pair = _stack(uniform_pairs(key, when.rounds, wiring.counted_links, self.width, dtype))
         return pair[:, wiring.link, wiring.direction] * wiring.filled[:, :, None]
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         if self.given is not None:
             return condensed
-        xp = condensed.__array_namespace__()
         b = _in_phase(self.towards, when)[:, :, :, None]
-        length = xp.sum(b * b, axis=2, keepdims=True)
-        along = xp.sum(b * condensed, axis=2, keepdims=True) / xp.where(length > 0, length, 1)
-        # γ P u with P = I − bbᵀ/‖b‖², over the links that are active in the round.
-        return _in_phase(self.gamma, when)[:, :, None, None] * (b > 0) * (condensed - b * along)
+        xp = condensed.__array_namespace__()
+        along = share_along(*(xp.sum(b * other, axis=2, keepdims=True) for other in (condensed, b)))
+        return balanced(condensed, b, along, _in_phase(self.gamma, when)[:, :, None, None])
 
     def size(self, wiring: Wiring) -> int:
         return 2 * wiring.n * wiring.slots * self.width
+
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Balanced:
+        gamma, towards = _taken(self.gamma, agents), _taken(self.towards, agents)
+        return replace(self, gamma=gamma, towards=towards, given=_taken(self.given, links))
+
+
+def share_along(product: Any, length: Any) -> Any:
+    """How much of an agent's draws u lies along the weights b, from Σ b u and Σ b²."""
+    return product / (length + (length == 0))  # zero where all links are silent
+
+
+def balanced(u: Any, b: Any, along: Any, gamma: Any) -> Any:
+    """γ P u with P = I − bbᵀ/‖b‖², over the links that are active in the round."""
+    return gamma * (b > 0) * (u - b * along)
 
 
 class Own(Draw):
@@ -158,7 +200,7 @@ class Own(Draw):
         return self.bound / np.sqrt(3)
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        draws, _ = _uniform(key, when.rounds, wiring.n, self.width, dtype)
+        draws, _ = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
         return self.bound * draws
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
@@ -178,30 +220,14 @@ class Gaussian(Draw):
         return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        draws, _ = _normal(self.sigma, *_uniform(key, when.rounds, wiring.n, self.width, dtype), dtype)
-        return draws
+        pair = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
+        return normal_pairs(self.sigma, *pair, dtype)[0]
 
     def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
         return condensed
 
     def size(self, wiring: Wiring) -> int:
         return 2 * wiring.n * self.width
-
-
-def _uniform(key: tuple[Any, Any], rounds: Any, items: int, width: int, dtype: Any) -> tuple[Any, Any]:
-    """Two draws from [-1, 1] per round, item and coordinate, counted by round and by item · width + coordinate."""
-    xp = rounds.__array_namespace__()
-    place = xp.arange(items * width, dtype=np.uint32).reshape(1, items, width)
-    moment = xp.astype(rounds, np.uint32).reshape(-1, 1, 1)
-    return threefry.uniform(key, moment, place, dtype)
-
-
-def _normal(sd: Any, first: Any, second: Any, dtype: Any) -> tuple[Any, Any]:
-    """Two independent normal draws from two uniform ones, by Box and Muller."""
-    xp = first.__array_namespace__()
-    # The floor keeps a draw of zero finite; it lies below the grid on which draws are made.
-    radius = sd * xp.sqrt(-2 * xp.log(xp.maximum(xp.abs(first), np.finfo(np.dtype(dtype)).tiny)))
-    return radius * xp.cos(np.pi * second), radius * xp.sin(np.pi * second)
 
 
 def _in_phase(table: Any, when: When) -> Any:
@@ -216,6 +242,15 @@ def _rows_of(gained: Any, link: Any) -> Any:
     return gained.at[:, link].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
+def _taken(table: Any, items: np.ndarray) -> Any:
+    """Some columns of a table by link or agent, on the host; zero where an item is none."""
+    if table is None:
+        return None
+    taken = np.asarray(table)[:, items]
+    taken[:, items < 0] = 0
+    return taken
+
+
 def _rows(given: Any, rounds: Any) -> Any:
     """The user's rows for these rounds: row k − 1 for round k, the only row for noise drawn once."""
     xp = rounds.__array_namespace__()
@@ -226,13 +261,21 @@ def _stack(pair: tuple[Any, Any]) -> Any:
     return pair[0].__array_namespace__().stack(pair, axis=2)
 
 
+def _sum_over_slots(gained: Callable[[int], Any], wiring: Wiring) -> Any:
+    """What each agent gains over its links: the higher-numbered end (direction 1) gains what the lower one loses."""
+    xp = wiring.filled.__array_namespace__()
+    sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]
+    return sum(sign[:, slot] * gained(slot) for slot in range(wiring.slots))
+
+
 def _sum_over_links(gained: Any, wiring: Wiring) -> Any:
     xp = gained.__array_namespace__()
     lower, higher = wiring.links[:, 0], wiring.links[:, 1]
-    total = xp.zeros((gained.shape[0], wiring.n, gained.shape[2]), dtype=gained.dtype)
+    total = xp.zeros((gained.shape[0], wiring.n + wiring.beyond, gained.shape[2]), dtype=gained.dtype)
     if xp is np:
         everywhere: Any = slice(None)
         np.add.at(total, (everywhere, higher), gained)
         np.subtract.at(total, (everywhere, lower), gained)
-        return total
-    return total.at[:, higher].add(gained).at[:, lower].add(-gained)
+    else:
+        total = total.at[:, higher].add(gained).at[:, lower].add(-gained)
+    return total[:, : wiring.n]

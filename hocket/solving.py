@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,7 +12,9 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, x_of
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.prepare import prepare
+from hocket.engines.compiled import Compiled
+from hocket.engines.memory import explained
+from hocket.engines.prepare import Measured, prepare
 from hocket.engines.recording import Recorder
 from hocket.engines.simulator import Simulation, simulate
 from hocket.errors import BadInput, Diverged
@@ -36,7 +39,7 @@ def solve(
     seed: int = 0,
     start: Any = None,
     keep: Literal["metrics", "path", "transcript"] = "metrics",
-    engine: Literal["simulator", "exact"] = "simulator",
+    engine: Literal["simulator", "exact", "cluster"] = "simulator",
     dtype: Any = np.float64,
     grad_at: Literal["mixed", "projected"] = "mixed",
     tolerance: float | None = None,
@@ -48,7 +51,8 @@ def solve(
 
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
     run stops at the first recorded round whose gap is below it. `checkpoint` names a folder in which the run keeps
-    its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    its state; the same call later goes on from there. A list of networks is used in turn, one per round. With the
+    engine "cluster" all processes that were started together make this call, and each gets the whole run.
     """
     job = Job.asked(
         problem,
@@ -67,47 +71,84 @@ def solve(
 
         return play_exactly(job)
     folder = Path(checkpoint) if checkpoint is not None else None
-    # The user's own JAX configuration stays as it is: precision changes inside this block only.
-    with jax.enable_x64(job.dtype == np.float64):
-        program = prepare(job, algorithm.effective(), averaging=time_average)
-        recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
-        sim = simulate(
-            program,
-            job,
-            tolerance=tolerance,
-            checkpoint=Checkpoint(folder) if folder else None,
-            recorder=recorder,
-            progress=progress,
-        )
-        run = report(job, sim, recorder, tolerance)
+    run = play(
+        job,
+        algorithm.effective(),
+        Measured(averaging=time_average),
+        engine=engine,
+        keep=keep,
+        tolerance=tolerance,
+        checkpoint=Checkpoint(folder) if folder else None,
+        progress=progress,
+    )
     if run.outcome.ending is Ending.DIVERGED:
         raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
     return run
 
 
+def play(
+    job: Job,
+    algorithm: Algorithm,
+    measured: Measured,
+    *,
+    engine: str,
+    keep: str = "metrics",
+    tolerance: float | None = None,
+    **how: Any,
+) -> Run:
+    """Play a job that was checked, on this device or on a cluster; `how` is as for `simulate`."""
+    # The user's own JAX configuration stays as it is: precision changes inside this block only.
+    with jax.enable_x64(job.dtype == np.float64):
+        if engine == "cluster":
+            from hocket.engines.cluster import play_on_cluster
+
+            sim, traffic = play_on_cluster(job, algorithm, measured, tolerance=tolerance, **how)
+            run = report(job, sim, None, tolerance)
+            settings = run.settings | {"cluster": traffic.settings}
+            return replace(run, settings=settings, remarks=(*run.remarks, str(traffic)))
+        with explained(job) as estimate:
+            program = prepare(job, algorithm, **vars(measured))
+            recorder = (
+                None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
+            )
+            player = estimate.compiled = Compiled(program)
+            sim = simulate(program, job, recorder=recorder, player=player, tolerance=tolerance, **how)
+        return report(job, sim, recorder, tolerance)
+
+
 def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, checkpoint: Any) -> None:
-    if engine not in ("simulator", "exact"):
-        raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'exact'")
+    if engine not in ("simulator", "exact", "cluster"):
+        raise BadInput(f"engine = {engine!r}; choose 'simulator', 'exact' or 'cluster'")
     if engine == "exact" and (tolerance is not None or checkpoint is not None):
         raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
-    if keep not in ("metrics", "path", "transcript"):
-        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
-    if keep != "metrics" and checkpoint is not None:
-        raise BadInput(
-            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
-        )
+    check_keep(keep, engine, checkpoint)
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
     if tolerance is not None and job.problem.best is None:
         raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
 
 
+def check_keep(keep: str, engine: str, checkpoint: Any) -> None:
+    """Refuse to keep what an engine or a checkpoint cannot hold."""
+    if keep not in ("metrics", "path", "transcript"):
+        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
+    if keep != "metrics" and checkpoint is not None:
+        raise BadInput(
+            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
+        )
+    if keep != "metrics" and engine == "cluster":
+        raise BadInput(
+            f"a cluster keeps measurements only; leave keep={keep!r} out, or play in the simulator"
+        )
+
+
 def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None = None) -> Run:
     """Everything a run is asked for afterwards, as NumPy."""
-    x = np.asarray(x_of(sim.carry.state))
+    end = sim.whole
+    x = np.asarray(x_of(end.state))
     inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
     history = sim.table()
-    averaged, noisy = sim.carry.weighted, history["noise_rms"][history["round"] > 0]
+    averaged, noisy = end.weighted, history["noise_rms"][history["round"] > 0]
     weights = job.step.table(1, sim.done).sum()
     return Run(
         x=x,

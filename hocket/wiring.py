@@ -33,10 +33,32 @@ class Wiring(eqx.Module):
     """B_k[j, i]: what agent j gives to the word of the neighbour i in the slot."""
     matrix: Float[np.ndarray, "period agents agents"] | None
     """B_k without its diagonal, where the graph is dense enough for a matrix product."""
+    told_at: Int[np.ndarray, "agents slots"]
+    """Where the word for this agent stands among all words told: the neighbour's row times slots, plus `back`."""
+    beyond: int = eqx.field(static=True, default=0)
+    """Where this is one shard of a network: how many rows of words come from other shards, after those of `n`."""
+    agent_numbers: Int[np.ndarray, " agents"] | None = None
+    """Where this is one shard: the number of each agent in the whole network. None: 0 to n − 1."""
+    link_numbers: Int[np.ndarray, " links"] | None = None
+    """Where this is one shard: the number of each link in the whole network. None: in order."""
 
     @property
     def slots(self) -> int:
         return self.neighbour.shape[1]
+
+    @property
+    def counted_agents(self) -> int | Int[np.ndarray, " agents"]:
+        """The agents that noise is counted by: how many, or in a shard which."""
+        return self.n if self.agent_numbers is None else self.agent_numbers
+
+    def numbers_of(self, links: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+        """What links of this wiring are called in the whole network."""
+        return links if self.link_numbers is None else self.link_numbers[links]
+
+    @property
+    def counted_links(self) -> int | Int[np.ndarray, " links"]:
+        """The links that noise is counted by: how many, or in a shard which."""
+        return len(self.links) if self.link_numbers is None else self.link_numbers
 
 
 def wire(network: Network, *, slots_needed: bool) -> Wiring:
@@ -69,6 +91,7 @@ def wire(network: Network, *, slots_needed: bool) -> Wiring:
     if width:
         # Direction 1 - d is the one in which the neighbour speaks to this agent.
         weight[:, agent, slot] = network.weight[:, link, 1 - direction]
+    slot_there = slot_of[link, 1 - direction]
     return Wiring(
         n=n,
         period=network.period,
@@ -79,10 +102,11 @@ def wire(network: Network, *, slots_needed: bool) -> Wiring:
         neighbour=table(other, 0),
         link=table(link, 0),
         direction=table(direction, 0),
-        back=table(slot_of[link, 1 - direction], 0),
+        back=table(slot_there, 0),
         filled=table(np.ones(2 * count), 0).astype(bool),
         weight=weight,
         matrix=_matrix(network) if layout == "dense" else None,
+        told_at=table(other * width + slot_there, 0),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,3 +38,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(SLOW_LIMIT))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_programs_are_let_go() -> Iterator[None]:
+    """Every program that JAX compiles maps some pages; a worker that kept them all would run out of maps and crash."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()

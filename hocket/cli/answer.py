@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ class Answer:
     """What `--json` prints; only what JSON can hold."""
     words: Sequence[str | Table]
     """What people read, from top to bottom."""
+    after: Callable[[], None] | None = None
+    """What goes on once the answer is printed: for a command that serves until it is stopped."""
 
 
 def give(answer: Answer, *, as_json: bool) -> None:
@@ -55,6 +57,7 @@ def aside() -> Console:
 
 def _write_json(data: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()  # a program may wait for it while the command goes on
 
 
 def _drawn(table: Table) -> Any:

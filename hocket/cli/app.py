@@ -11,8 +11,12 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.audit import audit
+from hocket.cli.cluster import cluster
+from hocket.cli.completion import completion
 from hocket.cli.demo import demo
+from hocket.cli.explore import explore
 from hocket.cli.peer import peer
+from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.version import version
@@ -29,8 +33,12 @@ app = App(
     version_flags=(),
 )
 app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
+app.command(cluster)
+app.command(completion, help_epilogue="Example: hocket completion bash")
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
+app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
 app.command(peer)
+app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
 
@@ -57,6 +65,8 @@ def every(
         answer = version() if versions else app(words, result_action="return_value")
     if isinstance(answer, Answer):  # help has none
         give(answer, as_json=as_json)
+        if answer.after is not None:
+            answer.after()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,6 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted"
     except HocketError as error:
         code, kind, message = FAILED, type(error).__name__, str(error)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        # A place that was named on the command line, or a full disk: nothing that a traceback would explain.
+        code, kind = FAILED, "OSError"
+        message = f"{error.filename} cannot be used: {error.strerror}; name another place, or make room and way for it"
     # Not from what was parsed: a command line that cannot be parsed may still have asked for JSON.
     complain(kind, message, as_json="--json" in arguments)
     return code

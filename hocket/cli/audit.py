@@ -14,7 +14,6 @@ from hocket.errors import BadAlgorithm, BadConfig
 if TYPE_CHECKING:
     from hocket.network import Network
     from hocket.privacy import Audit, NoisePlan
-    from hocket.report.tables import Table
     from hocket.run import Run
 
 
@@ -51,6 +50,7 @@ def audit(
     from rich.progress import track
 
     from hocket.privacy import audit as judge
+    from hocket.report.exposure import findings_table
 
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
@@ -65,7 +65,7 @@ def audit(
     found = judge(
         network,
         colluders=colluders,
-        coalition=None if coalition is None else _agents(coalition),
+        coalition=None if coalition is None else agents_in(coalition),
         run=recorded,
         algorithm=algorithm,
         sigma=sigma,
@@ -91,7 +91,7 @@ def audit(
         *found.verdict,
         *([] if noise is None else [str(noise)]),
         "",
-        findings_table(found),
+        findings_table(found.findings),
         *found.statement,
     ]
     return Answer(data, [*words, *written])
@@ -117,11 +117,11 @@ def _network(
             raise BadConfig(f"{edges} does not exist; name a file with two agent numbers a line")
         return Network.from_edges(read_links(edges), weights=weights, name=edges.stem), None
     assert run is not None
-    recorded = _recorded(run)
+    recorded = recorded_in(run)
     return recorded.network, recorded
 
 
-def _recorded(folder: Path) -> Run:
+def recorded_in(folder: Path) -> Run:
     """A run from its folder, with the plan that its configuration states."""
     import dataclasses
 
@@ -139,7 +139,8 @@ def _recorded(folder: Path) -> Run:
     )
 
 
-def _agents(text: str) -> set[int]:
+def agents_in(text: str) -> set[int]:
+    """A coalition as it is typed, 1,4."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() for word in words):
         raise BadConfig(f"--coalition {text!r} is no list of agents; write their numbers, 1,4")
@@ -180,27 +181,11 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
         return f"No plan for the noise of RSS-NB: {error}"
 
 
-def findings_table(found: Audit) -> Table:
-    """How many gradients are exposed, and how well the best known of the others is: by algorithm and listener."""
-    from hocket.privacy.wording import braced
-    from hocket.report.tables import Table
-
-    lines: dict[str, list[str]] = {}
-    by: dict[str, str] = {}
-    for one in found.findings:
-        who = braced(one.coalition)
-        # Whom a tap serves best may be another than who hears most alone: then the cell names it.
-        cell = one.cell if who == by.setdefault(one.label, who) else f"{who}: {one.cell}"
-        lines.setdefault(one.label, [one.label, who]).append(cell)
-    head = ("algorithm", "coalition", "by itself", "tapping all words", "and all noise")
-    rows = tuple(map(tuple, lines.values()))
-    return Table(head, rows, caption="Gradients of honest agents, and how closely the best known is known")
-
-
 def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) -> Path:
     """Write the page; `asked` is what an audit of another coalition has in common with this one."""
     from hocket.privacy import guarantees
     from hocket.report.audit_page import AuditPage, audit_page
+    from hocket.report.exposure import findings_table
 
     network, cut = found.network, found.guarantees.smallest_cut
     words = ["hocket", "audit"]
@@ -218,7 +203,7 @@ def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) 
         coalition=found.coalition or (),
         worst=found.findings[0].coalition if cut is None else cut.coalition,
         leakage=[one.leakage for one in found.findings],
-        tables=[findings_table(found)],
+        tables=[findings_table(found.findings)],
         statement=found.statement,
         command=shlex.join(
             [*words, *against, *(["--forbid", forbid] if forbid else []), "--html", str(path)]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,6 +28,10 @@ def solve(
     out: Annotated[
         Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")
     ] = None,
+    engine: Annotated[
+        Literal["simulator", "cluster"],
+        Parameter(help="One device, or all devices of all processes that Slurm, MPI or cluster run started."),
+    ] = "simulator",
 ) -> Answer:
     """Solve the problem that a file describes, or repeat or resume the run in a folder.
 
@@ -35,24 +40,73 @@ def solve(
     """
     from hocket.config import open_folder, read_config, reopen_folder
 
+    here = _Here(engine)
     if problem.is_dir():
         if out is not None:
             raise BadConfig(f"{problem} is a run's folder and gets its own results again; leave --out away")
         folder, config = problem, reopen_folder(problem)
-        asked = config.build()
-        aside().print(f"Taking up the run in {folder}")
+        asked = here.asked(config)
+        here.say(f"Taking up the run in {folder}")
     else:
         config = read_config(problem)
-        asked = config.build()  # what cannot be run leaves no folder behind
-        folder, config = open_folder(config, problem.stem, out)
-        aside().print(f"Solving {problem} in {folder}")
+        asked = here.asked(config)  # what cannot be run leaves no folder behind
+        folder, config = here.agreed(lambda: open_folder(config, problem.stem, out), config)
+        here.say(f"Solving {problem} in {folder}")
     earlier = _stored_states(folder)
-    run = _run_in(folder, config, asked)
+    run = _run_in(folder, config, asked, here)
+    if not here.writes:
+        return Answer({"folder": str(folder)}, ["Process 0 has the answer."])
     # Compared as bytes: bit for bit, even where a state is not a number.
     return _answer(run, folder, None if earlier is None else earlier.tobytes() == run.x.tobytes())
 
 
-def _run_in(folder: Path, config: Config, asked: dict[str, Any]) -> Run:
+class _Here:
+    """This process among those that play a run: with the simulator, the only one."""
+
+    def __init__(self, engine: str):
+        self.engine = engine
+        self.writes = True
+        if engine == "cluster":
+            import jax
+
+            from hocket.engines.cluster import join
+
+            join()  # before a problem is built, which computes
+            self.writes = jax.process_index() == 0
+
+    def asked(self, config: Config) -> dict[str, Any]:
+        """What `hocket.solve` is handed."""
+        asked = config.build() | {"engine": self.engine}
+        if self.engine == "cluster" and asked["keep"] != "metrics":
+            raise BadConfig(
+                f"{config.source}: [run] keep = {asked['keep']!r}, but a cluster keeps measurements only; leave it out"
+            )
+        return asked
+
+    def agreed(self, opened: Callable[[], tuple[Path, Config]], config: Config) -> tuple[Path, Config]:
+        """The folder that one process opens for all."""
+        if self.engine != "cluster":
+            return opened()
+        from hocket.engines.cluster.agreeing import told_by_first
+
+        folder, refused = None, None
+        if self.writes:
+            try:
+                folder, config = opened()
+            except BadConfig as error:
+                refused = str(error)
+        folder, refused = told_by_first((str(folder), refused))
+        if refused is not None:
+            raise BadConfig(refused)
+        return Path(folder), config
+
+    def say(self, words: str) -> None:
+        """A note for the person watching."""
+        if self.writes:
+            aside().print(words)
+
+
+def _run_in(folder: Path, config: Config, asked: dict[str, Any], here: _Here) -> Run:
     """Play the run and write everything about it into its folder; the checkpoint goes once all is written."""
     from hocket.config import command
     from hocket.engines.checkpoint import Checkpoint
@@ -64,9 +118,10 @@ def _run_in(folder: Path, config: Config, asked: dict[str, Any]) -> Run:
     )
     try:
         run = play(**asked, checkpoint=folder if kept else None)
-        _write(run, folder, config)
+        if here.writes:
+            _write(run, folder, config)
     except Diverged as error:
-        if error.run is not None:
+        if error.run is not None and here.writes:
             _write(error.run, folder, config)
         raise Diverged(f"{error}; see {folder / 'report.html'}", round=error.round, run=error.run) from error
     except Interrupted as error:
@@ -75,16 +130,26 @@ def _run_in(folder: Path, config: Config, asked: dict[str, Any]) -> Run:
         ) from error
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; {again}", round=0) from None
-    Checkpoint(folder).path.unlink(missing_ok=True)
+    if here.writes:
+        Checkpoint(folder).path.unlink(missing_ok=True)
     return run
 
 
 def _write(run: Run, folder: Path, config: Config) -> None:
+    from hocket.cli.report import audit_command
     from hocket.config import command
+    from hocket.report.exposure import audit_of
     from hocket.report.folder import write_report
 
     run.save(folder)
-    write_report(run, folder, configuration=config.text(), command=command(folder))
+    write_report(
+        run,
+        folder,
+        configuration=config.text(),
+        commands=[command(folder)],
+        found=audit_of(run),
+        audit_command=audit_command(folder, config, colluders=1),
+    )
 
 
 def _stored_states(folder: Path) -> np.ndarray | None:
@@ -97,18 +162,24 @@ def _stored_states(folder: Path) -> np.ndarray | None:
 
 def _answer(run: Run, folder: Path, same_bits: bool | None) -> Answer:
     from hocket.report.folder import PAGE
-    from hocket.report.tables import result_table
 
-    page = folder / PAGE
     data = json.loads((folder / "run.json").read_text(encoding="utf-8")) | {
         "mean": run.mean.tolist(),
         "same_bits": same_bits,
         "folder": str(folder),
-        "report": str(page),
+        "report": str(folder / PAGE),
     }
+    return Answer(data, words_for(run, folder, same_bits))
+
+
+def words_for(run: Run, folder: Path, same_bits: bool | None) -> list[Any]:
+    """What people read about a run in its folder."""
+    from hocket.report.folder import PAGE
+    from hocket.report.tables import result_table
+
     repeated = {
         None: [],
         True: ["The states are those of the earlier run in this folder, bit for bit."],
         False: ["The states differ from the earlier run in this folder: other software, device or inputs."],
     }
-    return Answer(data, [result_table(run), *repeated[same_bits], f"Report: {page}"])
+    return [result_table(run), *repeated[same_bits], f"Report: {folder / PAGE}"]

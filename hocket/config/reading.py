@@ -92,9 +92,11 @@ def read_config(path: Path) -> Config:
     except OSError as error:
         raise BadConfig(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise BadConfig(f"{path} is not text in UTF-8: {error.reason} at byte {error.start}") from None
+        raise BadConfig(
+            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+        ) from None
     except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{path} is not valid TOML: {error}") from None
+        raise BadConfig(f"{path} is not valid TOML: {error}; mend that line") from None
     return parse_config(tables, base=path.parent, source=str(path))
 
 

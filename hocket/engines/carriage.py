@@ -1,4 +1,4 @@
-"""How the simulator carries words: one `vmap` over agents, in which an exchange is a gather.
+"""How words are carried inside a compiled program: one `vmap` over agents, in which an exchange is a gather.
 
 Inside the vmap each agent sees only its own arrays. `together` steps outside for a moment: it stacks all agents'
 values, applies a function to the stack, and hands each agent its row. Neither direction copies anything.
@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 from hocket.algorithm import Say, Tell
+from hocket.engines.crew import Crew
 from hocket.wiring import Wiring
 
 AGENTS = "agents"
@@ -26,13 +27,12 @@ class Place(NamedTuple):
 
     own: Any
     weight: Any
-    neighbour: Any
-    back: Any
+    told_at: Any
 
 
 def places(wiring: Wiring, phase: Any) -> Place:
     """Every agent's place in a phase, stacked for vmap."""
-    return Place(wiring.own[phase], wiring.weight[phase], wiring.neighbour, wiring.back)
+    return Place(wiring.own[phase], wiring.weight[phase], wiring.told_at)
 
 
 @custom_vmap
@@ -75,6 +75,7 @@ class Told(NamedTuple):
 
     place: Place
     words: Any
+    """All words of all agents, slot by slot."""
 
     def mixed_with(self, own: Any) -> Any:
         return jax.tree.map(self._mix, own, self.words)
@@ -83,17 +84,17 @@ class Told(NamedTuple):
         place = self.place
 
         def word(slot: Any) -> Any:
-            return place.weight[slot] * _at(stack, place.neighbour[slot], place.back[slot])
+            return place.weight[slot] * _at(stack, place.told_at[slot])
 
         return _sum_slots(word, len(place.weight), place.own * own)
 
 
-def exchange(wiring: Wiring, phase: Any, place: Place, spoken: Say | Tell) -> Any:
+def exchange(wiring: Wiring, crew: Crew, phase: Any, place: Place, spoken: Say | Tell) -> Any:
     """Carry what was said or told to the neighbours; what comes back is theirs."""
     if isinstance(spoken, Tell):
-        return Told(place, stacked(spoken.words))
+        return Told(place, jax.tree.map(crew.told, stacked(spoken.words)))
     sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[wiring.layout]
-    return Said(place, spoken.word, lambda stack: sum_others(wiring, phase, stack))
+    return Said(place, spoken.word, lambda stack: sum_others(wiring, phase, crew.said(stack)))
 
 
 def _by_slots(wiring: Wiring, phase: Any, stack: Any) -> Any:
@@ -103,7 +104,7 @@ def _by_slots(wiring: Wiring, phase: Any, stack: Any) -> Any:
     def word(slot: Any) -> Any:
         return weight[:, slot][spread] * _at(stack, neighbour[:, slot])
 
-    return _sum_slots(word, wiring.slots, jnp.zeros_like(stack))
+    return _sum_slots(word, wiring.slots, jnp.zeros((wiring.n, *stack.shape[1:]), stack.dtype))
 
 
 def _by_matrix(wiring: Wiring, phase: Any, stack: Any) -> Any:
@@ -117,7 +118,7 @@ def _by_links(wiring: Wiring, phase: Any, stack: Any) -> Any:
     spread = (...,) + (None,) * (stack.ndim - 1)
     weight = wiring.link_weight[phase]
     total = jnp.zeros_like(stack).at[higher].add(weight[:, 0][spread] * stack[lower])
-    return total.at[lower].add(weight[:, 1][spread] * stack[higher])
+    return total.at[lower].add(weight[:, 1][spread] * stack[higher])[: wiring.n]
 
 
 def _sum_slots(word: Callable[[Any], Any], slots: int, start: Any) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.engines.measuring import measures_kind
@@ -30,29 +28,33 @@ class Checkpoint:
     """Where a run keeps its last good state."""
 
     folder: Path
-    last: float = field(default_factory=time.monotonic)
+    since: float = 0.0
+    """Seconds of work since it was last written."""
 
     @property
     def path(self) -> Path:
         return self.folder / "checkpoint.npz"
 
-    def save_if_due(self, sim: Simulation) -> None:
-        """Save unless it was done a moment ago."""
-        if time.monotonic() - self.last >= EVERY:
+    def save_if_due(self, sim: Simulation, seconds: float) -> None:
+        """Save unless it was done a moment ago, given the seconds of work since this was last asked."""
+        self.since += seconds
+        if self.since >= EVERY:
             self.save(sim)
 
     def save(self, sim: Simulation) -> Path:
         """Write the run's carry and what was measured so far."""
+        self.since = 0.0
+        leaves = jax.tree.leaves(sim.whole)
+        if not sim.player.writes:
+            return self.path
         self.folder.mkdir(parents=True, exist_ok=True)
-        leaves = jax.tree.leaves(sim.carry)
         arrays = {f"carry/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
         arrays["fingerprint"] = np.array(_fingerprint(sim))
         arrays["steps"] = _some_steps(sim.job, sim.done)
         arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)
-        for name in measures_kind(sim.compiled.program)._fields:
+        for name in measures_kind(sim.player.program)._fields:
             arrays[f"history/{name}"] = np.array([getattr(measured, name) for _, measured in sim.history])
         write_arrays(self.path, arrays)
-        self.last = time.monotonic()
         return self.path
 
     def restore(self, sim: Simulation) -> None:
@@ -66,7 +68,7 @@ class Checkpoint:
                 "differ; name another folder, or delete it to start afresh"
             )
         leaves, structure = jax.tree.flatten(sim.carry)
-        stored = [jnp.asarray(arrays[f"carry/{i}"]) for i in range(len(leaves))]
+        stored = [arrays[f"carry/{i}"] for i in range(len(leaves))]
         done = int(stored[0]) - 1
         if done > sim.rounds:
             raise BadInput(f"{self.path} is already at round {done}; ask for at least as many rounds")
@@ -75,8 +77,8 @@ class Checkpoint:
                 f"{self.path} was reached with other step sizes than {sim.job.step}; take those, name another "
                 "folder, or delete it to start afresh"
             )
-        sim.carry = jax.tree.unflatten(structure, stored)
-        kind = measures_kind(sim.compiled.program)
+        sim.carry = sim.player.spread(jax.tree.unflatten(structure, stored))
+        kind = measures_kind(sim.player.program)
         rows = [
             kind(*(arrays[f"history/{name}"][i] for name in kind._fields))
             for i in range(len(arrays["round"]))
@@ -85,7 +87,7 @@ class Checkpoint:
 
 
 def _fingerprint(sim: Simulation) -> str:
-    return fingerprint(sim.compiled.program, sim.job.first_states)
+    return fingerprint(sim.player.program, sim.job.first_states)
 
 
 def _some_steps(job: Job, done: int) -> np.ndarray:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from hocket.algorithm import x_of
 from hocket.engines.measuring import Measures, measure, no_measures
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin, run_until
+from hocket.engines.schedule import STOPS
 
 
 class Blueprint:
@@ -33,8 +37,46 @@ class Blueprint:
         return isinstance(other, Blueprint) and self._identity == other._identity
 
 
+class Player(Protocol):
+    """Plays rounds of a program: on one device, or on those of many processes that all make the same calls."""
+
+    program: Program
+    """Of the whole run."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether this process writes the files of a run."""
+        ...
+
+    def begin(self, start: Any, steps: Steps) -> Carry:
+        """The carry before round 1."""
+        ...
+
+    def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+        """Run until each of `stops` is the next round, and measure where wanted."""
+        ...
+
+    def sound(self, carry: Carry) -> bool:
+        """Whether every agent's state is finite."""
+        ...
+
+    def whole(self, carry: Carry) -> Carry:
+        """The carry of all agents in the order of their numbers."""
+        ...
+
+    def spread(self, carry: Carry) -> Carry:
+        """The carry of all agents, each where it is played."""
+        ...
+
+    def agree(self, seconds: float) -> float:
+        """How long the last call took, as all processes see it."""
+        ...
+
+
 class Compiled:
     """A program whose numbers are arguments: programs that differ in numbers only share one compilation."""
+
+    writes = True
 
     def __init__(self, program: Program):
         self.program = program
@@ -48,6 +90,30 @@ class Compiled:
     def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
         """Run until each of `stops` is the next round, and measure where wanted."""
         return _advance(self._blueprint, self._numbers, carry, steps, stops, wanted)
+
+    def sound(self, carry: Carry) -> bool:
+        """Whether every agent's state is finite."""
+        return bool(np.isfinite(np.asarray(x_of(carry.state))).all())
+
+    def whole(self, carry: Carry) -> Carry:
+        """The carry itself: all agents are here, in order."""
+        return carry
+
+    def spread(self, carry: Carry) -> Carry:
+        """The carry on this device."""
+        return jax.tree.map(jnp.asarray, carry)
+
+    def agree(self, seconds: float) -> float:
+        """The seconds themselves: there is nobody to agree with."""
+        return seconds
+
+    def bytes_needed(self, start: Any, steps: Steps) -> int:
+        """Memory that a call takes, by the compiler's account; the arguments may be mere shapes."""
+        carry = jax.eval_shape(partial(_begin, self._blueprint), self._numbers, start, steps)
+        stops, wanted = (jax.ShapeDtypeStruct((STOPS,), kind) for kind in (int, bool))
+        lowered = _advance.lower(self._blueprint, self._numbers, carry, steps, stops, wanted)
+        account: Any = lowered.compile().memory_analysis()
+        return account.argument_size_in_bytes + account.output_size_in_bytes + account.temp_size_in_bytes
 
 
 @partial(jax.jit, static_argnums=0)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from hocket import threefry
+from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.program import Program
 from hocket.noise import Draw, Pair, When
 
@@ -43,7 +44,15 @@ def pairwise(program: Program, rounds: Any) -> dict[str, Pair]:
 
 
 def _dealt(program: Program, draw: Draw, when: When) -> Any:
-    """Draw, then deal; each is finished in memory before what reads it begins."""
+    """Draw, then deal; each is finished in memory before what reads it begins.
+
+    On a GPU memory is what is scarce, and every agent draws for itself, in the kernel that uses the noise.
+    """
+    if jax.default_backend() != "cpu":
+        key = threefry.derive(program.root, draw.label)
+        if in_one_kernel(draw, when, program.wiring, program.dtype):
+            return balanced_noise(draw, key, when, program.wiring)
+        return draw.at_each_end(key, when, program.wiring, program.dtype)
     condensed = _settled(lambda: draw.condense(_raw(program, draw, when)), when)
     return _settled(lambda: draw.deal(condensed, when, program.wiring), when)
 

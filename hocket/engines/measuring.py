@@ -14,7 +14,6 @@ from hocket.algorithm import x_of
 from hocket.engines.drawing import noise_of_round
 from hocket.engines.program import FARTHEST, Carry, Program, Steps
 from hocket.engines.rounds import per_agent, shares_in
-from hocket.problem import Problem
 
 
 class Measures(NamedTuple):
@@ -56,25 +55,32 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Any:
     """Gap, disagreement and noise as they stand before round k, or what the program's own gauge reads."""
     if program.gauge is not None:
         return program.gauge(program, carry, steps)
-    x = x_of(carry.state)
-    mean = x.mean(axis=0)
+    crew = program.crew
+    x = crew.real(x_of(carry.state))
+    mean = crew.mean(x)
     distance = jnp.linalg.norm(x - mean, axis=1)
-    watched = x if program.measures_all else x[jax.lax.top_k(distance, FARTHEST)[1]]
     rms, largest = noise_size(program, carry, steps)
-    totals, loss = jax.vmap(program.total)(watched), program.total(mean)
+    loss = program.total(mean)
+    if program.measures_all:
+        totals = counted = jax.vmap(program.total)(x)
+    else:
+        rows, counts = crew.farthest(distance, FARTHEST)
+        totals = jax.vmap(program.total)(x[rows])
+        counted = jnp.where(counts, totals, -jnp.inf)
+    finite = jnp.isfinite(x).all(axis=1)
+    # Every agent's own objective is read only where a sum of them says that something is wrong.
+    finite &= jax.lax.cond(
+        crew.every(jnp.isfinite(totals).all() & jnp.isfinite(loss)),
+        lambda: jnp.ones(len(x), bool),
+        lambda: jnp.isfinite(program.by_group("value", x)),
+    )
     return Measures(
-        gap=totals.max() - program.best,
+        gap=crew.largest(counted) - program.best,
         loss=loss,
-        disagreement=distance.max(),
+        disagreement=crew.largest(distance),
         noise_rms=rms,
         noise_max=largest,
-        finite=jnp.isfinite(x).all(axis=1)
-        # Every agent's own objective is read only where a sum of them says that something is wrong.
-        & jax.lax.cond(
-            jnp.isfinite(totals).all() & jnp.isfinite(loss),
-            lambda: jnp.ones(len(x), bool),
-            lambda: jnp.isfinite(_values(program.problem, x)),
-        ),
+        finite=crew.roll(finite),
     )
 
 
@@ -82,14 +88,6 @@ def no_measures(program: Program, carry: Carry, steps: Steps) -> Any:
     """Zeros in the shape of measurements, for rounds that are not measured."""
     shapes = jax.eval_shape(measure, program, carry, steps)
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
-
-
-def _values(problem: Problem, x: Any) -> Any:
-    """f_j(x_j) for every agent j."""
-    out = jnp.zeros(len(x), x.dtype)
-    for group in problem.groups:
-        out = out.at[group.members].set(jax.vmap(group.objective.value)(x[group.members], group.data))
-    return out
 
 
 def noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
@@ -103,10 +101,11 @@ def noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
         return program.algorithm.perturbation(agent, state, spoken, carry.k)
 
     shares = shares_in(program, carry.kept, fresh, carry.k)
+    crew, filled = program.crew, program.wiring.filled
     d = per_agent(program, steps, carry.k, shares, one, carry.state)
     if d.ndim == 3:  # a word per slot: empty slots hold no noise
-        used = program.wiring.filled.sum() * d.shape[2]
-        d = d * program.wiring.filled[:, :, None]
+        used = crew.total(filled) * d.shape[2]
+        d = d * filled[:, :, None]
     else:
-        used = d.size
-    return jnp.sqrt((d**2).sum() / used), jnp.linalg.norm(d, axis=-1).max()
+        used = crew.count(program.wiring) * d.shape[1]
+    return jnp.sqrt(crew.total(d**2) / used), crew.largest(jnp.linalg.norm(crew.real(d), axis=-1))

@@ -8,8 +8,9 @@ journal refuses any others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -24,6 +25,9 @@ from hocket.engines.words import Words, arrays_for, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+
+ARRAYS_A_ROUND = 8
+"""Arrays of the size of a state that one round makes and drops."""
 
 
 class Finished(NamedTuple):
@@ -43,8 +47,21 @@ class Played(NamedTuple):
     k: int
     x: np.ndarray
     """This member's next state."""
-    disagreement: float
-    """The largest distance between this member's word and a neighbour's, noise included."""
+    said: np.ndarray
+    heard: Sequence[np.ndarray]
+
+    @property
+    def disagreement(self) -> float:
+        """The largest distance between this member's word and a neighbour's, noise included."""
+        return max((float(np.linalg.norm(word - self.said)) for word in self.heard), default=0.0)
+
+
+class Ahead(NamedTuple):
+    """The next round's noise, drawn while this round's words are under way."""
+
+    seat: Seat
+    streams: ChainStreams
+    shares: Mapping[str, Any]
 
 
 @dataclass
@@ -63,7 +80,9 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
-    disagreement: float = 0.0
+    _ahead: Ahead | None = None
+    _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
+    """Said and heard in the last exchange."""
 
     @property
     def rounds(self) -> int:
@@ -71,6 +90,7 @@ class Peer:
 
     async def play(self, *, linger: float | None = None) -> Finished:
         """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
+        _keep_memory(ARRAYS_A_ROUND * self.start.nbytes)
         position = self.journal.position
         k = 1 if position is None else position.round
         if position is None or k <= self.rounds + 1:
@@ -78,7 +98,7 @@ class Peer:
             while k <= self.rounds:
                 state = await self._round(k, state, seat)
                 if self.watch is not None:
-                    self.watch(Played(k, x_of(state), self.disagreement))
+                    self.watch(Played(k, x_of(state), *self._words))
                 self._advance()
                 seat, k = self.seat, k + 1
             published = x_of(await self._round(k, state, seat))
@@ -112,7 +132,7 @@ class Peer:
 
         `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = seat.round(self._agent(k, seat, shares(seat, self.streams, k)), state, k)
+        talk = seat.round(self._agent(k, seat, self._noise(k, seat)), state, k)
         if not isinstance(talk, Generator):
             return talk
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
@@ -133,7 +153,11 @@ class Peer:
             self._commit(k, leaves, words, self._chains(), seat)
         else:
             self.journal.commit_words(k, exchange, words)
-        frames = await self.conversation.exchange(Moment(k, exchange), self._for_each(words))
+        frames = await self.conversation.exchange(
+            Moment(k, exchange),
+            self._for_each(words),
+            meanwhile=partial(self._draw_ahead, k) if seat.kinds and exchange == 0 else None,
+        )
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
 
     def _opened(
@@ -141,14 +165,10 @@ class Peer:
     ) -> Words:
         own, weights = self.seat.weights(k)
         structure = jax.tree.structure(spoken[0])
-        said, distance = [], 0.0
-        for other in weights:
-            name = self.names[other]
-            arrays = check_word(self.seat, name, frames[name].parts, like, k)
-            distance = max(distance, float(np.linalg.norm(arrays[0] - like[0])))
-            said.append(jax.tree.unflatten(structure, arrays))
-        self.disagreement = distance
-        return Words(own, list(weights.values()), said)
+        names = [self.names[other] for other in weights]
+        heard = [check_word(self.seat, name, frames[name].parts, like, k) for name in names]
+        self._words = like[0], [arrays[0] for arrays in heard]
+        return Words(own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard])
 
     def _framed(
         self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
@@ -163,12 +183,27 @@ class Peer:
             index=seat.index,
             alpha=seat.step,
             objective=_no_objective,
-            feasible=seat.feasible,
+            feasible=seat.plain_set,
             shares=noise,
             local=self.descend if k <= self.rounds else _stay,
         )
 
+    def _noise(self, k: int, seat: Seat) -> Mapping[str, Any]:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.seat is seat and ahead.streams is self.streams:
+            return ahead.shares
+        return shares(seat, self.streams, k)
+
+    def _draw_ahead(self, k: int) -> None:
+        """The keys of round k + 1 stay in memory until that round is in the journal."""
+        if k <= self.rounds:
+            streams = self.streams.advanced()
+            self._ahead = Ahead(self.seat, streams, shares(self.seat, streams, k + 1))
+
     def _advance(self) -> None:
+        if self._ahead is not None and self._ahead.seat is self.seat:
+            self.streams = self._ahead.streams
+            return
         self.streams.advance()
         for gone in self.seat.dropped:
             self.streams.drop(gone)
@@ -243,6 +278,16 @@ class Peer:
 
     def _frame(self, kind: Kind, k: int, exchange: int, parts: list[np.ndarray]) -> bytes:
         return pack(Frame(kind, self.conversation.plan, k, exchange, parts))
+
+
+def _keep_memory(count: int) -> None:
+    """Have the C library keep so many bytes from round to round.
+
+    It gives large arrays back to the kernel at once, which clears every page when it is taken again: as slow as the
+    noise itself. After a block of this size came and went, glibc keeps that much; others may not, and lose nothing.
+    """
+    block = np.empty(count, np.uint8)
+    del block
 
 
 def _no_objective(v: Any) -> Any:

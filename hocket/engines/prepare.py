@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -27,6 +28,18 @@ from hocket.wiring import wire
 COUNTERS = 1 << 32
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 """Where Python keeps a function, as it prints it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is worked out beside the states."""
+
+    averaging: bool
+    """Whether Σ α_k x_k is kept, for the time average."""
+    judge: Problem | None = None
+    """The problem of one agent on which losses are measured; None for the run's own."""
+    gauge: Gauge | None = None
+    """What is measured at recorded rounds; None for the gap and its company."""
 
 
 def prepare(
@@ -57,6 +70,7 @@ def prepare(
         dtype=job.dtype,
         averaging=averaging,
         gauge=gauge,
+        order=_order(job.own_problem),
     )
     return _compiled_set(on_device(program, job.dtype), job.own_problem.feasible)
 
@@ -65,6 +79,13 @@ def _compiled_set(program: Program, feasible: FeasibleSet) -> Program:
     """Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time."""
     fixed = jax.tree.map(lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jnp.asarray(leaf), feasible)
     return eqx.tree_at(lambda p: p.problem.feasible, program, fixed)
+
+
+def _order(problem: Problem) -> np.ndarray | None:
+    """Where each agent stands when agents are lined up group by group."""
+    if len(problem.groups) == 1:
+        return None
+    return np.argsort(np.concatenate([group.members for group in problem.groups]))
 
 
 def on_device(tree: Any, dtype: Any) -> Any:

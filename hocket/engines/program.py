@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
+from hocket.engines.crew import Crew, Whole
 from hocket.noise import Draw, When
 from hocket.problem import Problem
 from hocket.wiring import Wiring
@@ -49,6 +50,10 @@ class Program(eqx.Module):
     """Runs played side by side; their noise shares the cache."""
     gauge: Any = None
     """What is measured at recorded rounds (`hocket.engines.measuring.Gauge`); None for the gap and its company."""
+    crew: Crew = Whole()
+    """How agents are reached that other devices play."""
+    order: Int[Any, " agents"] | None = None
+    """Where each agent stands when agents are lined up group by group; None where all are in one group."""
 
     @property
     def block(self) -> int:
@@ -64,11 +69,20 @@ class Program(eqx.Module):
     def measures_all(self) -> bool:
         """Whether the gap looks at every agent, or only at those farthest from the mean."""
         numbers = sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(self.pooled, eqx.is_array)))
-        return self.wiring.n <= FARTHEST or self.wiring.n * numbers <= GAP_WORK
+        count = self.crew.count(self.wiring)
+        return count <= FARTHEST or count * numbers <= GAP_WORK
 
     def total(self, x: Any) -> Any:
         """Σ_j f_j(x)."""
         return self.agents * self.pooled.total(x)
+
+    def by_group(self, function: str, x: Any) -> Any:
+        """A function of every agent's own objective at its own x: each group as one batch, never a switch."""
+        parts = [
+            jax.vmap(getattr(group.objective, function))(x[group.members], group.data)
+            for group in self.problem.groups
+        ]
+        return parts[0] if self.order is None else jnp.concatenate(parts)[self.order]
 
     def phase(self, k: Any) -> Any:
         """The phase of the network in round k: plainly 0 for a fixed network, so that nothing is looked up."""

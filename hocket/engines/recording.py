@@ -39,7 +39,7 @@ class Recorder:
         # Once in pieces while running, once joined.
         if 2 * self.bytes > available:
             raise BadInput(
-                f"{self.announcement} twice over while it is put together, and {_readable(available)} are free; "
+                f"{self.announcement} twice over while it is put together, and {readable(available)} are free; "
                 "keep less (keep='metrics'), or run fewer rounds"
             )
 
@@ -66,7 +66,7 @@ class Recorder:
     def announcement(self) -> str:
         """What keeping everything will cost, said before the run."""
         kind = "transcript" if self.words else "path"
-        return f"keeping the {kind} of {self.rounds:,} rounds takes {_readable(self.bytes)} of memory"
+        return f"keeping the {kind} of {self.rounds:,} rounds takes {readable(self.bytes)} of memory"
 
     @property
     def chunk(self) -> int:
@@ -143,7 +143,8 @@ def _both_ways(pair: Any) -> np.ndarray:
     return np.stack([np.asarray(pair.forward), np.asarray(pair.backward)], axis=2)
 
 
-def _readable(count: float) -> str:
+def readable(count: float) -> str:
+    """A number of bytes, for people."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

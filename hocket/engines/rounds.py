@@ -13,7 +13,6 @@ from hocket.algorithm import converse, x_of
 from hocket.engines.carriage import AGENTS, exchange, places, together
 from hocket.engines.drawing import fresh_noise, kept_noise, noise_of_round
 from hocket.engines.program import Carry, Moving, Program, Steps, entry
-from hocket.problem import Problem
 
 
 def begin(program: Program, start: Any, steps: Steps) -> Carry:
@@ -41,7 +40,7 @@ def one_round(
 
         def carried(spoken: Any) -> Any:
             said.extend(jax.tree.leaves(spoken[0]))
-            return exchange(program.wiring, phase, place, spoken)
+            return exchange(program.wiring, program.crew, phase, place, spoken)
 
         return converse(program.algorithm.round(agent, state, k), carried), said
 
@@ -92,7 +91,7 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
             alpha=steps,
             objective=(lambda v: groups[0].objective.gradient(v, data))
             if alone
-            else _grouped(program.problem),
+            else lambda v: together(lambda stack: program.by_group("gradient", stack), v),
             feasible=program.problem.feasible,
             shares=shares,
             grad_at=program.grad_at,
@@ -100,7 +99,8 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
         )
         return function(agent, args)
 
-    index = jnp.arange(program.wiring.n)
+    numbers = program.wiring.agent_numbers
+    index = jnp.arange(program.wiring.n) if numbers is None else numbers
     return jax.vmap(one, axis_name=AGENTS)(index, groups[0].data if alone else None, shares, args)
 
 
@@ -108,17 +108,3 @@ def shares_in(program: Program, kept: Mapping[str, Any], fresh: Mapping[str, Any
     """All noise of round k: what is kept, in the phase of the round, and what is fresh."""
     phase = program.phase(k)
     return {name: rows[phase] for name, rows in kept.items()} | dict(fresh)
-
-
-def _grouped(problem: Problem) -> Any:
-    """Gradients of agents with different objectives: every group at once, never a switch inside the vmap."""
-
-    def all_gradients(stack: Any) -> Any:
-        out = jnp.zeros_like(stack)
-        for group in problem.groups:
-            out = out.at[group.members].set(
-                jax.vmap(group.objective.gradient)(stack[group.members], group.data)
-            )
-        return out
-
-    return lambda v: together(all_gradients, v)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,16 +21,20 @@ from hocket.wiring import Wiring, wire
 
 
 @dataclass(frozen=True, eq=False)
+class PlainSet:
+    """A feasible set without its module, whose bound methods take a tenth of a millisecond to look up and call."""
+
+    project: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
 class OwnLinks:
     """One agent's rows of a `Wiring`. A plain class: a module's attributes take a microsecond each, in every round."""
 
     period: int
     slots: int
-    link: np.ndarray
-    direction: np.ndarray
     filled: np.ndarray
-    layout: str = "slots"
-    n: int = 1
+    """Where there is a neighbour who has not left."""
 
 
 class Kind(NamedTuple):
@@ -43,7 +47,11 @@ class Kind(NamedTuple):
     """The first round with noise."""
     scale: np.ndarray | None
     """By phase and slot; None where the agent draws for itself."""
+    active: np.ndarray | None
+    """By phase and slot: whether noise that was drawn once is dealt; None for always."""
     balanced: bool
+    normal: bool
+    """Whether numbers are drawn from a normal distribution, with `scale` its deviation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,32 +83,47 @@ class Seat:
 
     def weights(self, k: int) -> tuple[float, dict[int, float]]:
         """B_k[j, j], and B_k[j, i] by neighbour. A leaver's weight moves to the diagonal: rows still sum to one."""
-        phase = (k - 1) % self.plan.network.period
-        others = dict(
-            zip(self.neighbours, self._wiring.weight[phase, self.index, self.slots].tolist(), strict=True)
-        )
-        moved = sum(others.pop(gone) for gone in self.dropped)
-        return float(self.plan.network.own[phase, self.index]) + moved, others
+        return self._weights[(k - 1) % len(self._weights)]
+
+    @cached_property
+    def _weights(self) -> list[tuple[float, dict[int, float]]]:
+        own = self.plan.network.own[:, self.index].tolist()
+        rows = [
+            dict(zip(self.neighbours, row, strict=True))
+            for row in self._wiring.weight[:, self.index, self.slots].tolist()
+        ]
+        moved = [sum(row.pop(gone) for gone in self.dropped) for row in rows]
+        return [(mine + more, row) for mine, more, row in zip(own, moved, rows, strict=True)]
 
     def step(self, k: int) -> float:
         """α_k; a plain number, so that float32 states stay float32."""
-        return self.plan.step(k) if k > 0 else 0.0
+        return self._steps[k]
+
+    @cached_property
+    def _steps(self) -> list[float]:
+        """α_0 to the step of the exchange after the last round."""
+        return [0.0, *self.plan.step.table(1, self.plan.rounds + 1).tolist()]
 
     @cached_property
     def draws(self) -> dict[str, Draw]:
         """The noise that the algorithm asks for, cut down to this agent and its links."""
         drawn = dict(self.algorithm.draws(self.plan))
-        return {name: self._own_part(name, draw) for name, draw in drawn.items()}
+        return {name: self._own_part(draw) for name, draw in drawn.items()}
 
     @cached_property
-    def dealing(self) -> dict[str, Callable[[Any, When], Any]]:
-        """By kind of noise: from what was drawn to this agent's share. Kept, as looking methods up takes time."""
-        return {name: _dealer(draw, self.wiring) for name, draw in self.draws.items()}
+    def dealing(self) -> dict[str, Callable[[Any, When, Any], Any]]:
+        """By kind of noise: from what was drawn to the shares. Kept, as looking methods up takes time."""
+        return {name: draw.deal for name, draw in self.draws.items()}
 
     @cached_property
     def round(self) -> Callable[..., Any]:
         """The algorithm's round."""
-        return self.algorithm.round
+        return partial(type(self.algorithm).round, self.algorithm)
+
+    @cached_property
+    def plain_set(self) -> Any:
+        """The feasible set, as far as an agent needs it."""
+        return PlainSet(partial(type(self.feasible).project, self.feasible))
 
     @cached_property
     def wiring(self) -> OwnLinks:
@@ -110,9 +133,6 @@ class Seat:
         return OwnLinks(
             period=whole.period,
             slots=whole.slots,
-            link=np.arange(whole.slots)[None],
-            # In the run's own type: signs made of whole numbers would turn float32 noise into float64.
-            direction=whole.direction[[j]].astype(self.dtype),
             filled=whole.filled[[j]] & ~left,
         )
 
@@ -126,7 +146,9 @@ class Seat:
                 draw.once,
                 getattr(draw, "first", 0),
                 getattr(draw, "scale", None),
+                getattr(draw, "active", None),
                 isinstance(draw, Balanced),
+                getattr(draw, "normal", False),
             )
             for name, draw in self.draws.items()
         }
@@ -135,12 +157,8 @@ class Seat:
     def _wiring(self) -> Wiring:
         return wire(self.plan.network, slots_needed=True)
 
-    def _own_part(self, name: str, draw: Draw) -> Draw:
+    def _own_part(self, draw: Draw) -> Draw:
         if isinstance(draw, Paired):
-            if draw.normal:
-                raise BadAlgorithm(
-                    f"{name} noise is normal; over real links draws are uniform: leave distribution='gaussian' out"
-                )
             mine = self._wiring.link[self.index]
             active = None if draw.active is None else draw.active[:, mine]
             return replace(draw, scale=draw.scale[:, mine], active=active)
@@ -154,8 +172,3 @@ class Seat:
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
             "draws; use Dgd, RssNb, RssLb or FunctionSharing"
         )
-
-
-def _dealer(draw: Draw, wiring: Any) -> Callable[[Any, When], Any]:
-    condense, deal = draw.condense, draw.deal
-    return lambda raw, when: deal(condense(raw), when, wiring)[0, 0]

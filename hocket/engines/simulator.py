@@ -7,6 +7,7 @@ bar and a checkpoint, rarely enough that small problems run at full speed.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from hocket.algorithm import x_of
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.compiled import Compiled
+from hocket.engines.compiled import Compiled, Player
 from hocket.engines.measuring import Measures, measures_kind
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.progress import Bar
@@ -42,7 +43,7 @@ class Break(NamedTuple):
 class Simulation:
     """Where a simulated run stands, and what was measured on the way."""
 
-    compiled: Compiled
+    player: Player
     job: Job
     carry: Carry
     steps: Steps
@@ -64,10 +65,15 @@ class Simulation:
         """The gap when it was last measured."""
         return float(self.history[-1][1].gap)
 
+    @property
+    def whole(self) -> Carry:
+        """Where all agents stand, in the order of their numbers."""
+        return self.player.whole(self.carry)
+
     def table(self) -> dict[str, np.ndarray]:
         """All measurements, a column each."""
         columns = {"round": np.array([k for k, _ in self.history])}
-        for name in measures_kind(self.compiled.program)._fields:
+        for name in measures_kind(self.player.program)._fields:
             if name != "finite":
                 columns[name] = np.array(
                     [np.asarray(getattr(measured, name), np.float64) for _, measured in self.history]
@@ -84,21 +90,25 @@ def simulate(
     recorder: Recorder | None = None,
     progress: bool | None = None,
     marks: np.ndarray | None = None,
+    player: Player | None = None,
+    watch: Callable[[Simulation], None] | None = None,
 ) -> Simulation:
     """Play a run to its end, to convergence, or to the first state or objective that is not finite.
 
-    It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis.
+    It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis. The
+    `player` is this device unless another is named. `watch` sees the run whenever the host looks at it, about twice a
+    second; what it raises ends the run.
     """
-    compiled, steps = Compiled(program), step_table(job, 0)
-    carry = compiled.begin(jnp.asarray(job.first_states, job.dtype), steps)
-    sim = Simulation(compiled, job, carry, steps)
+    player, steps = Compiled(program) if player is None else player, step_table(job, 0)
+    carry = player.begin(jnp.asarray(job.first_states, job.dtype), steps)
+    sim = Simulation(player, job, carry, steps)
     if checkpoint is not None:
         checkpoint.restore(sim)
     bar = Bar(job.rounds, show=progress, start=sim.done)
     if recorder is not None:
         bar.say(recorder.announcement)
     try:
-        _play(sim, tolerance, checkpoint, recorder, bar, marks)
+        _play(sim, tolerance, checkpoint, recorder, bar, marks, watch)
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.save(sim)
@@ -126,6 +136,7 @@ def _play(
     recorder: Recorder | None,
     bar: Bar,
     marks: np.ndarray | None,
+    watch: Callable[[Simulation], None] | None,
 ) -> None:
     pace = Pace(
         sim.rounds,
@@ -142,7 +153,8 @@ def _play(
         measures = _advance(sim, leg, recorder)
         sim.history += [(int(k), _row(measures, i)) for i, k in enumerate(leg.measured)]
         sound = measures.finite.all(axis=1)
-        if not (sound.all() and _states_finite(sim)):
+        # Measured or not at its end: the next leg must start from sound states.
+        if not (sound.all() and sim.player.sound(sim.carry)):
             sim.broken = _find_break(sim, before, int([*leg.measured[~sound], leg.last][0]))
             _forget_what_followed(sim)
             return
@@ -150,18 +162,19 @@ def _play(
             bar.update(sim.done, **sim.history[-1][1].shown)
             if tolerance is not None and sim.gap <= tolerance:
                 return
-        pace.learn(time.monotonic() - began)
+        if watch is not None:
+            watch(sim)
+        seconds = sim.player.agree(time.monotonic() - began)
+        pace.learn(seconds)
         if checkpoint is not None:
-            checkpoint.save_if_due(sim)
+            checkpoint.save_if_due(sim, seconds)
 
 
 def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Measures:
     """Run one leg; returns the measurements that were wanted."""
     if recorder is not None:
         return _advance_recorded(sim, leg, recorder)
-    carry, measures = sim.compiled.advance(
-        sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted
-    )
+    carry, measures = sim.player.advance(sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted)
     measures = jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
     sim.carry = carry  # only now: an interrupt while waiting leaves the run where its last measurement was
     return measures
@@ -184,11 +197,6 @@ def _row(measures: Measures, i: int) -> Measures:
     return type(measures)(*(leaf[i] for leaf in measures))
 
 
-def _states_finite(sim: Simulation) -> bool:
-    """Whether a leg ended well, measured there or not: the next one must start from sound states."""
-    return bool(np.isfinite(np.asarray(x_of(sim.carry.state))).all())
-
-
 def _find_break(sim: Simulation, good: Carry, high: int) -> Break:
     """The agent that is no longer sound, and the round that made it so: by halving the stretch up to round `high`."""
     low = int(good.k) - 1
@@ -201,7 +209,7 @@ def _find_break(sim: Simulation, good: Carry, high: int) -> Break:
             high = middle
     sim.carry = good
     agent = int(np.argmin(_advance(sim, Leg(np.array([high]), 1)).finite[0]))
-    what = "objective" if np.isfinite(np.asarray(x_of(sim.carry.state))[agent]).all() else "state"
+    what = "objective" if np.isfinite(np.asarray(x_of(sim.whole.state))[agent]).all() else "state"
     sim.carry = good
     return Break(agent, max(high, 1), what)
 
@@ -215,13 +223,18 @@ def _forget_what_followed(sim: Simulation) -> None:
 
 def step_table(job: Job, base: int) -> Steps:
     """Step sizes from round `base` on (α_0 = 0), in one of two lengths."""
-    length = SHORT if job.rounds + 2 <= SHORT else LONG
+    length = table_length(job)
     first, last = max(base, 1), min(base + length - 1, job.rounds)
     table = np.zeros(length, job.dtype)
     table[first - base : last - base + 1] = job.step.table(first, last)
     # The measurement after the last round asks how large the noise of one more would be. Its step need not exist.
     table[last - base + 1 :] = table[last - base]
     return Steps(jnp.asarray(base), jnp.asarray(table))
+
+
+def table_length(job: Job) -> int:
+    """Entries of a run's step tables."""
+    return SHORT if job.rounds + 2 <= SHORT else LONG
 
 
 def reach(job: Job, steps: Steps, done: int) -> tuple[Steps, int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hocket.links.noise_keys import ratchet, stream
+from hocket.links.noise_keys import Source, key_of, next_chain
 
 
 class ChainStreams:
@@ -24,22 +24,28 @@ class ChainStreams:
         self.own_chain = own
         self.dtype = dtype
 
-    def fresh(self, neighbour: int, label: int, width: int, k: int) -> np.ndarray:
+    def fresh(self, neighbour: int, label: int, k: int) -> Source:
         self._check(k)
-        return self._pair(ratchet(self.chains[neighbour])[1], label, width)
+        return Source(key_of(self.chains[neighbour]), label, self.dtype)
 
-    def kept(self, neighbour: int, label: int, width: int) -> np.ndarray:
-        return self._pair(self.once[neighbour], label, width)
+    def kept(self, neighbour: int, label: int) -> Source:
+        return Source(self.once[neighbour], label, self.dtype)
 
-    def own(self, label: int, slots: int, width: int, k: int) -> np.ndarray:
+    def own(self, label: int, k: int) -> Source:
         self._check(k)
-        return stream(ratchet(self.own_chain)[1], label, slots * width, self.dtype).reshape(slots, width)
+        return Source(key_of(self.own_chain), label, self.dtype)
 
     def advance(self) -> None:
         """Go on to the next round."""
         self.k += 1
-        self.chains = {neighbour: ratchet(chain)[0] for neighbour, chain in self.chains.items()}
-        self.own_chain = ratchet(self.own_chain)[0]
+        self.chains = {neighbour: next_chain(chain) for neighbour, chain in self.chains.items()}
+        self.own_chain = next_chain(self.own_chain)
+
+    def advanced(self) -> ChainStreams:
+        """The next round's streams, beside these."""
+        ahead = ChainStreams(self.k, self.chains, self.once, self.own_chain, self.dtype)
+        ahead.advance()
+        return ahead
 
     def at(self, k: int, chains: Mapping[int, bytes], me: int) -> ChainStreams:
         """The streams of another round, given its chains; under this member's own number that of its own noise."""
@@ -50,9 +56,6 @@ class ChainStreams:
         """Destroy what was agreed with a neighbour who left for good."""
         self.chains.pop(neighbour, None)
         self.once.pop(neighbour, None)
-
-    def _pair(self, key: bytes, label: int, width: int) -> np.ndarray:
-        return stream(key, label, 2 * width, self.dtype).reshape(2, width)
 
     def _check(self, k: int) -> None:
         assert k == self.k, f"noise of round {k} was asked for in round {self.k}"

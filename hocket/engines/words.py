@@ -28,8 +28,10 @@ class Words(NamedTuple):
         return jax.tree.map(self._mix, own, *self.words)
 
     def _mix(self, own: Any, *words: Any) -> Any:
-        weighed = (weight * word for weight, word in zip(self.weights, words, strict=True))
-        return sum(weighed, self.own_weight * own)
+        mixed = self.own_weight * own
+        for weight, word in zip(self.weights, words, strict=True):
+            mixed += weight * word
+        return mixed
 
 
 def arrays_for(seat: Seat, spoken: Say | Tell) -> Mapping[int | None, list[np.ndarray]]:
@@ -70,7 +72,7 @@ def _check_reach(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
     """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true."""
     if not seat.feasible.bounded or word.shape != (seat.plan.dim,):
         return
-    away = float(np.linalg.norm(word - seat.feasible.project(word)))
+    away = float(np.linalg.norm(word - seat.plain_set.project(word)))
     allowed = seat.step(k) * float(getattr(seat.algorithm, "delta", 0.0))
     rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(word)))
     if away > SLACK * allowed + rounding:

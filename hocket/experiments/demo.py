@@ -12,10 +12,12 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.config import Config, command, parse_config
+from hocket.experiments.insider import exposed_to_one
+from hocket.report.answers import theorem_card
 from hocket.report.figures import Curve, Drawing, convergence
 from hocket.report.names import spoken
 from hocket.report.numbers import plain
-from hocket.report.page import Page
+from hocket.report.page import Card, Page
 from hocket.report.tables import Table, assumption_table, settings_table
 from hocket.sweeping import Sweep, sweep
 
@@ -144,16 +146,23 @@ def write(results: list[Result], folder: Path) -> Path:
 
 
 def _page(results: list[Result], drawing: Drawing, files: list[Path]) -> Page:
+    config = results[0].config
+    card, exposure = exposed_to_one(
+        [result.algorithm for result in results], step=config.step.build(), rounds=config.run.rounds
+    )
     remarks = [f"{remark[0].upper()}{remark[1:]}." for result in results for remark in result.remarks]
     return Page(
         title="Five agents, one optimum, four algorithms",
+        facts=["5 agents", "a ring", f"{config.run.rounds:,} rounds", f"{SEEDS} seeds"],
+        cards=[_converged(results), theorem_card(results[-1].runs.claim), card],
+        exposure=exposure,
         summary=[
             conclusion(results),
             "Five agents on a ring minimise the sum of their polynomials, the first experiment of Gade and "
             "Vaidya (2017). DGD hides nothing and is the yardstick; RSS-NB, RSS-LB and FS hide what each "
             "agent says under noise that cancels.",
-            "All five polynomials have their minimum at zero, so this page shows convergence only: nothing "
-            "can be seen to leak here.",
+            "All five polynomials have their minimum at zero, so nothing can be seen to leak here; what an insider "
+            "could learn in general is foretold below.",
         ],
         tables=[result_table(results)],
         notes=[*notes(results), *remarks],
@@ -163,6 +172,19 @@ def _page(results: list[Result], drawing: Drawing, files: list[Path]) -> Page:
         "10 to 90 % band over seeds, all axes logarithmic. DGD leaves the figure at the bottom.",
         configuration=f"# RSS-NB; the others differ in [algorithm] only\n\n{results[1].config.text()}",
         commands=["hocket demo", *map(command, files)],
+    )
+
+
+def _converged(results: list[Result]) -> Card:
+    gaps = [float(np.median(result.runs.gap)) for result in results]
+    first = float(results[0].runs.history["gap"][0, 0])
+    near = all(result.runs.finite.all() for result in results) and max(gaps) * 100 <= first
+    reasons = [f"{result.name}: gap {plain(gap)}." for result, gap in zip(results, gaps, strict=True)]
+    return Card(
+        "Did it converge?",
+        "yes, all four" if near else "not all four",
+        "holds" if near else "exposed",
+        reasons,
     )
 
 

@@ -23,7 +23,7 @@ class PlanAudit:
     verdict: Audit
     """On the network and algorithm of the plan."""
     worst: Leakage
-    """What the worst coalition can estimate after all runs."""
+    """What the worst coalition can estimate after all runs, and from what members publish at the end of each."""
     problems: tuple[str, ...]
     """Why the plan is refused; empty if it is not."""
 
@@ -34,7 +34,18 @@ class PlanAudit:
         learning = (
             [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
         )
-        return (*self.verdict.verdict, *learning)
+        return (*self.verdict.verdict, self._with_what_is_published, *learning)
+
+    @property
+    def _with_what_is_published(self) -> str:
+        found, names = self.worst, self.plan.names
+        weakest = min(found.honest, key=lambda j: found.sd[j])
+        sd = float(found.sd[weakest])
+        runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
+        return (
+            f"With the states that all members publish at the end{runs}, {_names(self.plan, found.coalition)} would "
+            f"know the gradient of {names[weakest]} {'exactly' if sd == 0 else f'to ±{sd:.3g}'}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
@@ -43,6 +54,7 @@ class PlanAudit:
             "problems": list(self.problems),
             "members": list(self.plan.names),
             "runs": self.worst.runs,
+            "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
         }
 
@@ -66,9 +78,8 @@ def audit_plan(
     least = plan.audit.min_sd if min_sd is None else min_sd
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
     verdict = audit(plan.network, colluders=f, algorithm=plan.algorithm, watch=watch, **course)
-    worst = next(one.leakage for one in verdict.findings if one.threat == "coalition")
-    if runs > 1:
-        worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, **course).leakage
+    # What members publish at the end is heard as well: one more exchange, mixed and masked.
+    worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
     found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:

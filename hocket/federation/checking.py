@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-from hocket.federation.running import Member
+from hocket.federation.member import Member
 from hocket.links.events import Joined, Lost
 
 

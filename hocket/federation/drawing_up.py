@@ -28,21 +28,23 @@ def draw_up(
     feasible: Mapping[str, Any] | None = None,
     audit: Mapping[str, Any] | None = None,
     weights: str = "paper",
+    after: FederationPlan | None = None,
 ) -> FederationPlan:
     """A plan for these members, in the order of their names, on a topology such as 'cycle' or 'harary:k=3'.
 
     The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
-    with the lower agent number dials.
+    with the lower agent number dials. `after` is a plan that all these members have run: the new run goes on from the
+    states that they published, masked from its first word on.
     """
     cards = sorted(cards, key=lambda card: card.name)
     if len(cards) < 2:
-        raise BadPlan(f"a federation needs at least two members, and {len(cards)} cards were given")
+        raise BadPlan(f"{len(cards)} cards were given, and a federation needs two at least; name the card of every member")
     network = parse(sized(topology, len(cards)), weights=weights)
     if network.n != len(cards):
         raise BadPlan(
             f"{topology} has {network.n} agents, and {len(cards)} cards were given; choose one that fits"
         )
-    return FederationPlan(
+    drawn = FederationPlan(
         cards=tuple(cards),
         links=tuple(_dial(cards, i, j) for i, j in network.links.tolist()),
         weights=_rows(network),
@@ -51,9 +53,12 @@ def draw_up(
         step_section=read_step(step),
         feasible_section=_feasible(feasible or {"kind": "everywhere"}),
         task=check(TaskSection, "task", task),
-        run=check(RunSection, "run", run),
+        run=check(RunSection, "run", run if after is None else {**run, "start": after.run_hash.hex()}),
         audit=check(AuditSection, "audit", audit or {"colluders": 1}),
     )
+    if after is not None:
+        _check_follows(drawn, after)
+    return drawn
 
 
 def sized(topology: str, members: int) -> str:
@@ -69,6 +74,23 @@ def sized(topology: str, members: int) -> str:
     if name not in FORMS or "n" not in FORMS[name][1] or "n" in keys or by_position:
         return topology
     return f"{name}:{rest}{',' if rest else ''}n={members}"
+
+
+def _check_follows(plan: FederationPlan, before: FederationPlan) -> None:
+    """Refuse to go on from states that some member does not have, or that are of another form."""
+    strangers = sorted({*plan.names} - {*before.names})
+    if strangers:
+        raise BadPlan(
+            f"{', '.join(strangers)} took no part in the run that is to be gone on from, and has no state of it; leave "
+            "it out, or plan a public start"
+        )
+    for what in ("dimension", "dtype"):
+        mine, theirs = getattr(plan.task, what), getattr(before.task, what)
+        if mine != theirs:
+            raise BadPlan(
+                f"the task has {what} {mine}, and the run that is to be gone on from had {theirs}; plan the same, or a "
+                "public start"
+            )
 
 
 def _dial(cards: Sequence[Card], i: int, j: int) -> Dial:

@@ -26,9 +26,13 @@ class Home:
         return self.folder / "identity"
 
     def run(self, plan: bytes) -> Path:
-        """The folder of a plan's run, given the plan's hash."""
+        """The folder of a plan's run, given the run's hash."""
         return self.folder / "runs" / plan.hex()[:16]
 
     def keepsakes(self, dataset: str) -> Path:
         """The file of what is kept for a dataset."""
         return self.folder / "datasets" / f"{dataset}.sqlite"
+
+    def ledger(self, dataset: str) -> Path:
+        """The file of the runs that a dataset has served."""
+        return self.folder / "datasets" / f"{dataset}.runs.jsonl"

@@ -1,20 +1,21 @@
 """Going on without a member: only when every survivor's operator says so, and knowing what it costs.
 
-A vote is signed with the voter's identity key and floods over the links. When all survivors have voted, each of them
-drops the leaver by itself, in whatever round it is: it waits for it no longer, moves its weight to the diagonal and
-destroys the noise keys of their link. The leaver is counted as a colluder from then on, for it keeps what it saw.
+A vote is signed with the voter's identity key, for one run, and floods over the links. When all survivors have voted,
+each of them drops the leaver by itself, in whatever round it is: it waits for it no longer, moves its weight to the
+diagonal and destroys the noise keys of their link. What that does to privacy is in surviving.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import networkx
 
 from hocket.errors import BadPlan
 from hocket.federation.plan import FederationPlan
-from hocket.links.identity import Identity, verify
+from hocket.federation.roll import Roll
+from hocket.links.identity import verify
 from hocket.links.wire import Frame, Kind
 
 PURPOSE = b"hocket/vote/1"
@@ -22,43 +23,65 @@ PURPOSE = b"hocket/vote/1"
 
 
 class Vote(NamedTuple):
-    """One survivor's word that a member is to be dropped."""
+    """One survivor's word that a member is to be dropped from this run."""
 
     voter: str
     leaver: str
+    numbers: bytes
+    """The roll as the voter knew it: a member believes the vote if its own number is in it."""
     signature: bytes
 
-    def frame(self, plan: bytes) -> Frame:
+    def frame(self, plan: FederationPlan) -> Frame:
         """The vote as it travels."""
-        return Frame(Kind.VOTE, plan, parts=(self.voter.encode(), self.leaver.encode(), self.signature))
+        parts = (self.voter.encode(), self.leaver.encode(), self.numbers, self.signature)
+        return Frame(Kind.VOTE, plan.run_hash, parts=parts)
+
+    def holds(self, plan: FederationPlan) -> bool:
+        """Whether the plan's certificate of the voter signed it."""
+        message = _message(plan, self.leaver, self.numbers)
+        return verify(plan.card(self.voter).certificate_pem, message, PURPOSE, self.signature)
 
 
-def vote(plan: FederationPlan, identity: Identity, leaver: str) -> Vote:
-    """This member's vote, if the survivors can do without the leaver."""
-    check_survivors(plan, frozenset({leaver}))
-    if leaver == identity.name:
-        raise BadPlan(f"{leaver} is you; to leave, stop: the others then vote")
-    return Vote(identity.name, leaver, identity.sign(_message(plan, leaver), PURPOSE))
+def vote(roll: Roll, leaver: str) -> Vote:
+    """This member's vote, for the run whose roll this is."""
+    check_leaver(roll.plan, roll.identity.name, frozenset({leaver}))
+    numbers = roll.numbers()
+    signature = roll.identity.sign(_message(roll.plan, leaver, numbers), PURPOSE)
+    return Vote(roll.identity.name, leaver, numbers, signature)
 
 
-def read_vote(plan: FederationPlan, frame: Frame) -> Vote | None:
-    """The vote in a message; None if no member of the plan signed it."""
-    if len(frame.parts) != 3 or not all(isinstance(part, bytes) for part in frame.parts):
+def read_vote(roll: Roll, frame: Frame) -> Vote | None:
+    """The vote in a message; None if no member of the plan signed it for this run."""
+    if len(frame.parts) != 4 or not all(isinstance(part, bytes) for part in frame.parts):
         return None
-    voter, leaver, signature = map(bytes, frame.parts)
-    found = Vote(voter.decode(errors="replace"), leaver.decode(errors="replace"), signature)
-    if found.voter not in plan.names or found.leaver not in plan.names or found.voter == found.leaver:
+    voter, leaver, numbers, signature = map(bytes, frame.parts)
+    found = Vote(voter.decode(errors="replace"), leaver.decode(errors="replace"), numbers, signature)
+    names = roll.plan.names
+    if found.voter not in names or found.leaver not in names or found.voter == found.leaver:
         return None
-    certificate = plan.card(found.voter).certificate_pem
-    return found if verify(certificate, _message(plan, found.leaver), PURPOSE, signature) else None
+    return found if roll.includes_me(numbers) and found.holds(roll.plan) else None
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What remains when members have left, in words."""
+def agreed_leavers(names: Sequence[str], votes: Mapping[str, Collection[str]]) -> frozenset[str]:
+    """The members whom all others have voted to drop, from the voters by leaver.
 
-    remaining: tuple[str, ...]
-    words: tuple[str, ...]
+    Several who are silent together cannot vote on each other, so it is the largest set each of whom has the vote of
+    everybody outside the set. Nobody is dropped if nobody would be left.
+
+    >>> sorted(agreed_leavers("abcd", {"c": {"a", "b"}, "d": {"a", "b"}}))
+    ['c', 'd']
+    """
+    gone = {leaver for leaver, voters in votes.items() if voters}
+    while missed := {leaver for leaver in gone if not set(votes[leaver]) >= {*names} - gone}:
+        gone -= missed
+    return frozenset(gone) if gone < {*names} else frozenset()
+
+
+def check_leaver(plan: FederationPlan, voter: str, leavers: frozenset[str]) -> None:
+    """Refuse a vote against oneself, or one that the survivors cannot follow."""
+    check_survivors(plan, leavers)
+    if voter in leavers:
+        raise BadPlan(f"{voter} is you; to leave, stop: the others then vote")
 
 
 def check_survivors(plan: FederationPlan, gone: frozenset[str]) -> None:
@@ -77,36 +100,8 @@ def check_survivors(plan: FederationPlan, gone: frozenset[str]) -> None:
         )
 
 
-def judge_survivors(plan: FederationPlan, gone: frozenset[str]) -> Verdict:
-    """The audit of what remains, with those who left counted as colluders."""
-    from hocket.privacy import audit
-
-    check_survivors(plan, gone)
-    left = {plan.agent(name) for name in gone}
-    found = audit(
-        plan.network,
-        coalition=left,
-        algorithm=plan.algorithm,
-        rounds=plan.run.rounds,
-        step=plan.step,
-        dim=plan.task.dimension,
-    )
-    words = [str(line) for line in found.verdict]
-    if _keeps_noise(plan):
-        words.append(
-            f"{_listed(gone)} had noise that is kept: dropping its links shows that noise by the difference before and "
-            "after, and with it what it hid of the one who left"
-        )
-    return Verdict(tuple(name for name in plan.names if name not in gone), tuple(words))
-
-
-def _keeps_noise(plan: FederationPlan) -> bool:
-    section = plan.algorithm_section
-    return section.name == "function-sharing" or getattr(section, "anchor", 0.0) > 0
-
-
-def _message(plan: FederationPlan, leaver: str) -> bytes:
-    return plan.hash + leaver.encode()
+def _message(plan: FederationPlan, leaver: str, numbers: bytes) -> bytes:
+    return plan.run_hash + numbers + leaver.encode()
 
 
 def _listed(names: object) -> str:

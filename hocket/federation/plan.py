@@ -11,7 +11,7 @@ import binascii
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -26,7 +26,8 @@ from hocket.config.playing import StepSection
 from hocket.config.sets import FeasibleSection
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
-from hocket.federation.sections import AuditSection, RunSection, TaskSection
+from hocket.federation.masking import masked_start
+from hocket.federation.sections import PUBLIC, AuditSection, RunSection, TaskSection
 from hocket.links.fingerprint import spoken
 from hocket.links.identity import Identity, check_certificate, verify
 from hocket.links.noise_keys import NOISE
@@ -86,6 +87,8 @@ class FederationPlan:
         # What fits together only as a whole is refused here too, not in round 1.
         self.feasible.check_dim(self.task.dimension)
         self.algorithm.check(NoisePlan(self.network, self.task.dimension, self.step, self.run.rounds))
+        if self.run.start != PUBLIC:
+            masked_start(self.algorithm)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -183,6 +186,12 @@ class FederationPlan:
         signature = base64.b64encode(identity.sign(self.hash, PURPOSE)).decode()
         return dataclasses.replace(self, signatures={**self.signatures, identity.name: signature})
 
+    def with_renewed(self, cards: Iterable[Card]) -> FederationPlan:
+        """The plan with these in place of the same members' cards, for all to sign anew: its run goes on."""
+        newer = {self.agent(card.name): card for card in cards}
+        replaced = tuple(newer.get(agent, card) for agent, card in enumerate(self.cards))
+        return dataclasses.replace(self, cards=replaced, signatures={})
+
     def with_signatures_of(self, other: FederationPlan) -> FederationPlan:
         """The plan with the signatures that a copy of it has collected."""
         if other.hash != self.hash:
@@ -195,18 +204,20 @@ class FederationPlan:
         """Members who have not signed yet."""
         return tuple(name for name in self.names if name not in self.signatures)
 
-    def check_signatures(self) -> None:
-        """Refuse a plan that not everybody has signed as it stands."""
+    def check_signatures(self, *, without: Collection[str] = ()) -> None:
+        """Refuse a plan that not everybody has signed as it stands; `without` are members who were dropped."""
         self._check_those_given()
-        if self.unsigned:
+        missing = [name for name in self.unsigned if name not in without]
+        if missing:
             raise BadPlan(
-                f"the plan lacks the signature of {', '.join(self.unsigned)}; each signs with: hocket peer sign PLAN"
+                f"the plan lacks the signature of {', '.join(missing)}; each signs with: hocket peer sign PLAN"
             )
 
-    def check_certificates(self, now: datetime | None = None) -> None:
+    def check_certificates(self, now: datetime | None = None, *, without: Collection[str] = ()) -> None:
         """Refuse a plan with a certificate that is not, or no longer, valid."""
         for card in self.cards:
-            check_certificate(card.certificate_pem, card.name, now=now)
+            if card.name not in without:
+                check_certificate(card.certificate_pem, card.name, now=now)
 
     def _check_those_given(self) -> None:
         for name, signature in self.signatures.items():

@@ -32,11 +32,20 @@ class TaskSection(Section):
     seed: int = Field(0, ge=0, description="a whole number: the public start is drawn from it")
 
 
+PUBLIC = "public"
+"""In place of an earlier run: the start that the task draws from the public seed."""
+
+
 class RunSection(Section):
-    """How long."""
+    """How long, and from where."""
 
     rounds: int = Field(ge=1, le=MOST_ROUNDS, description="a whole number of rounds, at least 1")
     local_steps: int = Field(1, ge=1, description="gradient steps between two exchanges, at least 1")
+    start: str = Field(
+        PUBLIC,
+        pattern=rf"^({PUBLIC}|[0-9a-f]{{64}})$",
+        description="'public', or the hash of the run whose published states are gone on from",
+    )
 
 
 class NetworkSection(Section):

@@ -96,20 +96,21 @@ class Accuracy(Gauge):
     """Epochs in one exchange."""
 
     def __call__(self, program: Program, carry: Carry, steps: Steps) -> LearningMeasures:
-        x = x_of(carry.state)
-        mean = x.mean(axis=0)
+        crew = program.crew
+        x = crew.real(x_of(carry.state))
+        mean = crew.mean(x)
         held_out, data = _parts(program.pooled)
         losses, right = held_out.judged(jnp.concatenate([x, mean[None]]), data)
         rms, largest = noise_size(program, carry, steps)
         return LearningMeasures(
             gap=jnp.asarray(jnp.nan, x.dtype),
             loss=losses[-1],
-            disagreement=jnp.linalg.norm(x - mean, axis=1).max(),
+            disagreement=crew.largest(jnp.linalg.norm(x - mean, axis=1)),
             noise_rms=rms,
             noise_max=largest,
-            finite=jnp.isfinite(x).all(axis=1),
+            finite=crew.roll(jnp.isfinite(x).all(axis=1)),
             epoch=(carry.k - 1) * self.passes,
-            accuracy=right[:-1],
+            accuracy=crew.roll(right[:-1]),
             mean_accuracy=right[-1],
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import UInt32
@@ -26,12 +27,16 @@ def shuffled(key: tuple[Any, Any], agent: Any, epoch: Words, place: Words, count
     """The sample that comes at this place of this epoch of an agent with `count` samples."""
     count = jnp.asarray(count, np.uint32)
     first, second = threefry.words(key, epoch, jnp.asarray(agent, np.uint32))
-    for turn in range(TURNS):
-        pivot = _stirred(first + np.uint32(turn)) % count
+
+    def swap_or_not(turn: Any, place: Words) -> Words:
+        pivot = _stirred(first + turn) % count
         partner = jnp.where(pivot >= place, pivot - place, pivot + count - place)
-        coin = _stirred(jnp.maximum(place, partner) ^ _stirred(second + np.uint32(turn)))
-        place = jnp.where(coin & np.uint32(1) == 1, partner, place)
-    return place
+        coin = _stirred(jnp.maximum(place, partner) ^ _stirred(second + turn))
+        return jnp.where(coin & np.uint32(1) == 1, partner, place)
+
+    # A loop, since written out the turns are half of what there is to compile in a small model's training.
+    place = jnp.broadcast_to(place, jnp.broadcast_shapes(first.shape, place.shape, count.shape))
+    return jax.lax.fori_loop(np.uint32(0), np.uint32(TURNS), swap_or_not, place)
 
 
 def _stirred(word: Words) -> Words:

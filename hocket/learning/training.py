@@ -8,16 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import jax
 import numpy as np
 
 from hocket import threefry
 from hocket.algorithm import Algorithm
 from hocket.algorithms import PrivateDgd
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.prepare import prepare
-from hocket.engines.recording import Recorder
-from hocket.engines.simulator import simulate
+from hocket.engines.prepare import Measured
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.job import Job, check_seed
 from hocket.learning.batches import stacked_shards
@@ -33,7 +30,7 @@ from hocket.network import Network
 from hocket.problem import Problem
 from hocket.run import Ending, Run
 from hocket.sets import Everywhere, FeasibleSet
-from hocket.solving import report
+from hocket.solving import check_keep, play
 from hocket.steps import Step, as_step
 from hocket.theorems import Claim
 
@@ -58,6 +55,7 @@ def train(
     start: Any = None,
     every: int = 1,
     keep: Literal["metrics", "path", "transcript"] = "metrics",
+    engine: Literal["simulator", "cluster"] = "simulator",
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -67,13 +65,17 @@ def train(
     parameters in a set, a `Ball` say; `private` trains with differential privacy. Every so many epochs (`every`) all
     agents' models and their mean are judged on `test`: see `epoch`, `accuracy`, `mean_accuracy` and `loss` in
     `run.history`. `checkpoint` names a folder in which the run keeps its state; the same call later goes on from there.
-    Runs of the same model object share one compilation.
+    With the engine "cluster" agents are spread over all devices of all processes. Runs of the same model object share
+    one compilation.
     """
     check_seed(seed)
     model = as_model(model)
     shards = shards if isinstance(shards, Shards) else own_shards(shards)
     timetable = Timetable(sum(shards.counts), len(shards), batch, local_steps, epochs)
-    _check(model, shards, test, algorithm, momentum, keep, checkpoint)
+    _check(model, shards, test, algorithm, momentum)
+    if engine not in ("simulator", "cluster"):
+        raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'cluster'")
+    check_keep(keep, engine, checkpoint)
     objective = Minibatches(
         model,
         threefry.seed_key(seed),
@@ -93,24 +95,17 @@ def train(
         dtype=np.float32,
     )
     folder = Path(checkpoint) if checkpoint is not None else None
-    with jax.enable_x64(False):
-        program = prepare(
-            job,
-            algorithm.effective(),
-            averaging=False,
-            judge=judge(model, test),
-            gauge=Accuracy(np.asarray(timetable.passes)),
-        )
-        recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
-        sim = simulate(
-            program,
-            job,
-            checkpoint=Checkpoint(folder) if folder else None,
-            recorder=recorder,
-            progress=progress,
-            marks=timetable.marks(every),
-        )
-        run = _described(report(job, sim, recorder), model, shards, timetable, private, objective)
+    run = play(
+        job,
+        algorithm.effective(),
+        Measured(averaging=False, judge=judge(model, test), gauge=Accuracy(np.asarray(timetable.passes))),
+        engine=engine,
+        keep=keep,
+        checkpoint=Checkpoint(folder) if folder else None,
+        progress=progress,
+        marks=timetable.marks(every),
+    )
+    run = _described(run, model, shards, timetable, private, objective)
     if run.outcome.ending is Ending.DIVERGED:
         raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
     return run
@@ -122,8 +117,6 @@ def _check(
     test: Dataset,
     algorithm: Algorithm,
     momentum: float,
-    keep: str,
-    checkpoint: Any,
 ) -> None:
     for part in (*shards.parts, test):
         model.check(part.inputs, part.classes)
@@ -131,12 +124,6 @@ def _check(
         raise BadInput("the test data are empty; hold some samples out to judge models by")
     if not 0 <= momentum < 1:
         raise BadInput(f"momentum = {momentum}; it must lie between 0, for none, and 1")
-    if keep not in ("metrics", "path", "transcript"):
-        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
-    if keep != "metrics" and checkpoint is not None:
-        raise BadInput(
-            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
-        )
     if isinstance(algorithm, PrivateDgd):
         raise BadAlgorithm(
             "PrivateDgd takes one exact gradient per exchange; to train with differential privacy use Dgd() and "

@@ -7,8 +7,9 @@ twice is heard once; what could not have been said yet is refused.
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from hocket.errors import BadFrame, LinkError
@@ -86,8 +87,10 @@ class Conversation:
         """What was said last, in case that somebody misses it."""
         self._said = [*self._said[-1:], said]
 
-    async def exchange(self, moment: Moment, said: Mapping[str, bytes]) -> dict[str, Frame]:
-        """Say one message to each neighbour, and wait for one from each."""
+    async def exchange(
+        self, moment: Moment, said: Mapping[str, bytes], *, meanwhile: Callable[[], None] | None = None
+    ) -> dict[str, Frame]:
+        """Say one message to each neighbour, and wait for one from each; do something `meanwhile`."""
         self.remember(said)
         self.now, self.waiting_since = moment, time.monotonic()
         for past in [past for past in self._heard if past < moment]:
@@ -95,6 +98,9 @@ class Conversation:
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
         for name in self.neighbours:
             await self.send(name, said[name])
+        if meanwhile is not None:
+            await asyncio.sleep(0)  # so that what was handed over is on its way
+            meanwhile()
         while self.missing:
             await self.attend()
         heard = self._heard.get(moment, {})

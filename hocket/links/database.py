@@ -1,8 +1,9 @@
 """A small database of secrets on disk: durable once written, gone once overwritten, and for one process only.
 
 SQLite with a write-ahead log that is forced to the disk at every commit. `secure_delete` overwrites what is deleted;
-the log, which would still hold it, is emptied every few commits. What a disk keeps beneath its file system is beyond
-any program: put secrets on an encrypted one.
+the log, which would still hold it, begins anew every few commits and is overwritten from its beginning. It is not cut
+off each time: a file that grows again costs a second write at every commit, and cutting leaves what it held on the
+disk. What a disk keeps beneath its file system is beyond any program: put secrets on an encrypted one.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from hocket.links.lock import Lock
 
 PAGE = 1 << 14
 """Bytes to a page: halves the time to write a state of half a megabyte, and costs nothing for one of eight bytes."""
-FORGET = 64
-"""Commits after which the log is emptied, and with it what was overwritten in them."""
+FORGET = 32
+"""Commits after which the log begins anew: what was overwritten is gone after twice as many."""
 SETTINGS = (
     f"PRAGMA page_size = {PAGE}",
     "PRAGMA busy_timeout = 0",
@@ -38,6 +39,7 @@ class Database:
     def __init__(self, path: Path, schema: str, *, create: bool):
         self.path = path
         self._commits = 0
+        self._log_length = 0
         if not create and not path.is_file():
             raise JournalError(f"there is no journal {path}; name the folder of a run that was begun")
         with self._explained():
@@ -68,14 +70,21 @@ class Database:
                 raise
             self._commits += 1
             if self._commits % FORGET == 0:
-                _forget(self._connection)
+                self._begin_log_anew()
 
     def close(self) -> None:
         """Empty the log and let go of the file."""
         with suppress(sqlite3.Error):
-            _forget(self._connection)
+            _empty_log(self._connection)
         self._connection.close()
         self._lock.release()
+
+    def _begin_log_anew(self) -> None:
+        """Move the log's pages into the database; the next commits are written over them."""
+        _, length, _ = self._connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+        if length < self._log_length:  # beyond lie pages of an earlier log, and nothing would overwrite them
+            _empty_log(self._connection)
+        self._log_length = length
 
     def _connect(self, schema: str) -> sqlite3.Connection:
         with self._explained():
@@ -87,7 +96,7 @@ class Database:
                 for setting in SETTINGS:
                     connection.execute(setting).fetchall()
                 connection.executescript(f"BEGIN EXCLUSIVE; {schema}; COMMIT")
-                _forget(connection)
+                _empty_log(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -118,5 +127,5 @@ class Database:
         return f"{what} failed: {error}"
 
 
-def _forget(connection: sqlite3.Connection) -> None:
+def _empty_log(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

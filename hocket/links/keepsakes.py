@@ -16,7 +16,6 @@ from hocket.links.database import Database
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (only INTEGER PRIMARY KEY CHECK (only = 0), dataset TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS kept (neighbour TEXT PRIMARY KEY, once BLOB NOT NULL, terms TEXT NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS runs (run BLOB PRIMARY KEY) STRICT;
 """
 
 
@@ -85,14 +84,3 @@ class Keepsakes:
                 f"would deal it as {terms}: together the two reveal what they hide. Plan the same algorithm, noise, "
                 "steps and links as before, or agree on a new dataset name and count the runs so far as leaked"
             )
-
-    def count(self, run: bytes) -> int:
-        """How many runs these data have served, this one included; a run counts once, however often it resumes."""
-        with self._database.writing() as write:
-            write.execute("INSERT OR IGNORE INTO runs VALUES (?)", (run,))
-        return self.runs
-
-    @property
-    def runs(self) -> int:
-        """How many runs these data have served: what an audit is told."""
-        return self._database.read("SELECT count(*) FROM runs")[0][0]

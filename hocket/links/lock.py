@@ -27,8 +27,12 @@ class Lock:
                 f"{path.with_suffix('')} is in use by process {holder}; stop that first, two processes must never "
                 "speak for one member"
             ) from None
-        os.truncate(self._file, 0)
-        os.write(self._file, f"{os.getpid()}\n".encode())
+        try:
+            os.truncate(self._file, 0)
+            os.write(self._file, f"{os.getpid()}\n".encode())
+        except OSError:  # a full disk must not leave a lock behind that nobody holds
+            os.close(self._file)
+            raise
 
     def release(self) -> None:
         """Let somebody else have it; the file stays, so that nobody ever locks another of the same name."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hmac
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,10 @@ ROUND_LABEL = b"hocket/noise/1 round"
 KEY_BYTES = 32
 WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
 """The word that each number is made of, and the value of its last bit."""
+PIECE = 1 << 16
+"""Numbers that are drawn at a time."""
+ZEROS = memoryview(bytes(8 * PIECE))
+"""What is encrypted, to have the cipher's stream alone."""
 
 
 class LinkKeys(NamedTuple):
@@ -60,30 +65,62 @@ def derive(shared: bytes, nonces: tuple[bytes, bytes], plan: bytes, pair: tuple[
 
 def ratchet(chain: bytes) -> tuple[bytes, bytes]:
     """The next round's chain, from which this round's cannot be found again, and this round's key."""
-    return hmac.digest(chain, NEXT_LABEL, "sha256"), hmac.digest(chain, ROUND_LABEL, "sha256")
+    return next_chain(chain), key_of(chain)
+
+
+def next_chain(chain: bytes) -> bytes:
+    """The next round's chain alone."""
+    return hmac.digest(chain, NEXT_LABEL, "sha256")
+
+
+def key_of(chain: bytes) -> bytes:
+    """This round's key alone."""
+    return hmac.digest(chain, ROUND_LABEL, "sha256")
 
 
 def round_key(chain: bytes, k: int) -> bytes:
     """Round k's key from the chain of round 1, which only a replay still has."""
     for _ in range(1, k):
-        chain, _ = ratchet(chain)
-    return ratchet(chain)[1]
+        chain = next_chain(chain)
+    return key_of(chain)
 
 
-def stream(key: bytes, label: int, count: int, dtype: np.dtype | type) -> np.ndarray:
-    """So many numbers from [-1, 1], uniform, under a key; kinds of noise with different labels are independent.
-    A link draws both directions at once: 2 · width numbers, those said by its lower-numbered end first.
+class Source:
+    """Numbers from [-1, 1], uniform, under a key, one after the other; those with different labels are independent.
+    A link draws both directions from one source: those said by its lower-numbered end first.
 
     Every number has as many random bits as its type can hold. On a coarser grid a reader could test a guessed state:
     subtract it from a word, and look whether the rest lies on the grid.
     """
-    try:
-        word, last_bit = WORDS[np.dtype(dtype)]
-    except KeyError:
-        raise BadInput(f"noise of {np.dtype(dtype)} cannot be drawn; use float64 or float32") from None
-    nonce = struct.pack("<II", 0, label) + bytes(8)
-    zeros = bytes(count * np.dtype(word).itemsize)
-    words = np.frombuffer(Cipher(algorithms.ChaCha20(key, nonce), None).encryptor().update(zeros), word)
-    numbers = words.astype(dtype)
-    numbers *= np.dtype(dtype).type(last_bit)
-    return numbers
+
+    def __init__(self, key: bytes, label: int, dtype: np.dtype | type):
+        self.dtype = np.dtype(dtype)
+        try:
+            word, last_bit = WORDS[self.dtype]
+        except KeyError:
+            raise BadInput(f"noise of {self.dtype} cannot be drawn; use float64 or float32") from None
+        self._word, self._last_bit = np.dtype(word), last_bit
+        nonce = struct.pack("<II", 0, label) + bytes(8)
+        self._cipher = Cipher(algorithms.ChaCha20(key, nonce), None).encryptor()
+
+    def take(self, count: int) -> np.ndarray:
+        """The next numbers."""
+        numbers = np.empty(count, self.dtype)
+        for place, piece in self.pieces(count):
+            numbers[place] = piece
+        return numbers
+
+    def pieces(self, count: int, scale: float = 1.0) -> Iterator[tuple[slice, np.ndarray]]:
+        """The next numbers, scaled, in pieces with their places: small enough to stay in the processor's cache."""
+        unit = self.dtype.type(scale * self._last_bit)
+        for begin in range(0, count, PIECE):
+            words = np.empty(min(PIECE, count - begin), self._word)
+            self._cipher.update_into(ZEROS[: words.nbytes], words.data.cast("B"))
+            numbers = words.astype(self.dtype)
+            numbers *= unit
+            yield slice(begin, begin + len(numbers)), numbers
+
+
+def stream(key: bytes, label: int, count: int, dtype: np.dtype | type) -> np.ndarray:
+    """The first numbers of a source."""
+    return Source(key, label, dtype).take(count)

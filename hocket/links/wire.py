@@ -36,7 +36,7 @@ SHAPE = struct.Struct("<I")
 HASH_BYTES = 32
 MOST_AXES = 8
 TYPES = {1: np.dtype("<f4"), 2: np.dtype("<f8")}
-CODES = {dtype: code for code, dtype in TYPES.items()}
+CODES = {order: code for code, dtype in TYPES.items() for order in (dtype, dtype.newbyteorder(">"))}
 RAW = 0
 
 Part = bytes | np.ndarray
@@ -57,6 +57,11 @@ class Kind(IntEnum):
     """A signed vote on dropping a member."""
     DONE = 6
     """This member has all it needs and will not ask again."""
+    ROLL = 7
+    """A member's signed number for this run, see federation/roll.py."""
+
+
+KINDS = {int(kind): kind for kind in Kind}
 
 
 class Frame(NamedTuple):
@@ -87,7 +92,7 @@ class Limits(NamedTuple):
 def pack(frame: Frame) -> bytes:
     """A frame as bytes."""
     body = [data for part in frame.parts for data in _pack_part(part)]
-    count, length = len(frame.parts), sum(map(len, body))
+    count, length = len(frame.parts), sum(memoryview(data).nbytes for data in body)
     head = HEADER.pack(MAGIC, PROTOCOL, frame.kind, frame.plan, frame.round, frame.exchange, count, length)
     return b"".join([head, *body])
 
@@ -115,7 +120,7 @@ def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
         raise BadFrame(
             f"another protocol version: {version} instead of {PROTOCOL}; install the same version of hocket"
         )
-    if kind not in Kind.__members__.values():
+    if kind not in KINDS:
         raise BadFrame(f"unknown kind {kind}; install the same version of hocket")
     if plan is not None and its_plan != plan:
         raise BadFrame(
@@ -126,7 +131,7 @@ def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
     if len(data) != HEADER.size + length:
         what = "truncated" if len(data) < HEADER.size + length else "overlong"
         raise BadFrame(f"{what}: {len(data) - HEADER.size:,} bytes of body, announced were {length:,}")
-    return Frame(Kind(kind), its_plan, round_, exchange, _parts(data, HEADER.size, count))
+    return Frame(KINDS[kind], its_plan, round_, exchange, _parts(data, HEADER.size, count))
 
 
 def _parts(data: bytes, at: int, count: int | None) -> tuple[Part, ...]:
@@ -140,15 +145,16 @@ def _parts(data: bytes, at: int, count: int | None) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _pack_part(part: Part) -> list[bytes]:
+def _pack_part(part: Part) -> list[bytes | memoryview]:
+    """A part's bytes; numbers as they lie in memory, so that they are copied once only, into the message."""
     if isinstance(part, bytes):
         return [PART.pack(RAW, 1), SHAPE.pack(len(part)), part]
     array = np.asarray(part)
-    code = CODES.get(array.dtype.newbyteorder("<"))
+    code = CODES.get(array.dtype)
     if code is None:
         raise BadFrame(f"a word of {array.dtype} cannot be sent; use float64 or float32")
     shape = b"".join(map(SHAPE.pack, array.shape))
-    return [PART.pack(code, array.ndim), shape, array.astype(TYPES[code], copy=False).tobytes()]
+    return [PART.pack(code, array.ndim), shape, np.ascontiguousarray(array, TYPES[code]).data]
 
 
 def _unpack_part(view: memoryview, at: int, number: int) -> tuple[Part, int]:

@@ -6,10 +6,8 @@ neighbours and components, so it cannot promise what no theorem does.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from hocket.network import Network
@@ -18,12 +16,10 @@ from hocket.privacy.wording import braced, counted, named
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
 from hocket.report.numbers import plain
 from hocket.report.tables import Table
-from hocket.report.templates import render, together
+from hocket.report.templates import digest, render, together
 
 ALGORITHMS = {"function-sharing": "function sharing", "rss-nb": "RSS-NB", "rss-lb": "RSS-LB", "dgd": "DGD"}
 """What the page judges a coalition under."""
-SMALLEST = 0.65
-"""Of its full size, to which a drawing may shrink."""
 BESIDE = 950
 """Width of a drawing up to which the words stand beside it rather than below."""
 LINKS_IN_FULL = 6
@@ -63,43 +59,47 @@ def audit_page(page: AuditPage) -> str:
     """The page as one HTML file that loads nothing from elsewhere.
     For whoever must sign off on a topology, or wants to see what a coalition would learn.
     """
+    return render("audit/page.html", **filled(page))
+
+
+def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> dict[str, Any]:
+    """Everything that the page's template asks for; a page that does more than this one brings style and script."""
     network = page.network
+    style = together("base.css", "graph.css", "audit/style.css") + more_style
+    script = together("copy.js", "sort.js", "audit/sets.js", "audit/words.js", "audit/page.js") + more_script
+    return {
+        **graph_parts(network),
+        "page": page,
+        "facts": facts(network),
+        "algorithms": ALGORITHMS,
+        "presets": _presets(page),
+        "repair": "" if page.repair is None else _sentence(str(page.repair)),
+        "added": page.repair.added if page.repair else (),
+        "guarantees": [guarantee_row(network, one) for one in page.guarantees],
+        "tables": [*([_leakage_table(page.leakage)] if page.leakage else []), *page.tables],
+        "data": _for_the_script(page),
+        "style": style,
+        "style_hash": digest(style),
+        "script": script,
+        "script_hash": digest(script),
+    }
+
+
+def graph_parts(network: Network) -> dict[str, Any]:
+    """A network as the templates draw it."""
     drawing = draw_graph(network)
-    style = together("base.css", "audit/style.css") + _fitted(drawing, network)
-    script = together("audit/sets.js", "audit/words.js", "audit/page.js", "audit/sort.js")
-    return render(
-        "audit/page.html",
-        page=page,
-        facts=[network.name, counted(network.n, "agent"), counted(len(network.links), "link")],
-        algorithms=ALGORITHMS,
-        presets=_presets(page),
-        drawing=drawing,
-        wide=drawing.width > BESIDE,
-        agents=[_drawn(network, drawing, agent) for agent in range(network.n)],
-        links=network.links.tolist(),
-        repair="" if page.repair is None else _sentence(str(page.repair)),
-        added=page.repair.added if page.repair else (),
-        guarantees=[_guaranteed(network, one) for one in page.guarantees],
-        tables=[*([_leakage_table(page.leakage)] if page.leakage else []), *page.tables],
-        data=_for_the_script(page),
-        style=style,
-        style_hash=_digest(style),
-        script=script,
-        script_hash=_digest(script),
-    )
+    return {
+        "drawing": drawing,
+        "wide": drawing.width > BESIDE,
+        "faintness": round(min(1.0, LINKS_IN_FULL * network.n / max(1, len(network.links))), 2),
+        "agents": [drawn_agent(network, drawing, agent) for agent in range(network.n)],
+        "links": network.links.tolist(),
+    }
 
 
-def _digest(text: str) -> str:
-    """Named in the page's policy, so that nothing but our own style and script is obeyed, whatever a label says."""
-    return b64encode(sha256(text.encode()).digest()).decode()
-
-
-def _fitted(drawing: GraphDrawing, network: Network) -> str:
-    """A large drawing shrinks to its place while its numbers can be read; many links are drawn faintly."""
-    faint = min(1.0, LINKS_IN_FULL * network.n / max(1, len(network.links)))
-    smallest = SMALLEST * drawing.width
-    fits = f"@media screen {{ #graph {{ min-width: {smallest:.0f}px; }} }}\n"
-    return f"{fits}.link:not(.seen, .added) {{ stroke-opacity: {faint:.2f}; }}\n"
+def facts(network: Network) -> list[str]:
+    """A network in a few words."""
+    return [network.name, counted(network.n, "agent"), counted(len(network.links), "link")]
 
 
 def _sentence(text: str) -> str:
@@ -112,7 +112,8 @@ def _presets(page: AuditPage) -> list[tuple[str, list[int]]]:
     return [(words, sorted(members)) for words, members in presets.items() if members]
 
 
-def _drawn(network: Network, drawing: GraphDrawing, agent: int) -> dict[str, Any]:
+def drawn_agent(network: Network, drawing: GraphDrawing, agent: int) -> dict[str, Any]:
+    """One agent as the templates draw it."""
     x, y = drawing.points[agent].round(1).tolist()
     name = "" if network.labels is None else str(network.labels[agent])
     called = f"agent {agent}" + (f" ({name})" if name else "")
@@ -120,6 +121,7 @@ def _drawn(network: Network, drawing: GraphDrawing, agent: int) -> dict[str, Any
     near = network.neighbours(agent)
     title = f"{called}, {counted(len(near), 'neighbour')}"
     return {
+        "number": agent,
         "x": x,
         "y": y,
         "name": shown if drawing.named else "",
@@ -128,7 +130,7 @@ def _drawn(network: Network, drawing: GraphDrawing, agent: int) -> dict[str, Any
     }
 
 
-def _guaranteed(network: Network, found: Guarantees) -> dict[str, Any]:
+def guarantee_row(network: Network, found: Guarantees) -> dict[str, Any]:
     """One line of the table of guarantees, with a coalition that shows why if they fail."""
     f = found.colluders
     why, example = [], ()
@@ -188,6 +190,7 @@ def _for_the_script(page: AuditPage) -> dict[str, Any]:
         "labels": None if network.labels is None else [str(label) for label in network.labels],
         "coalition": sorted(int(member) for member in page.coalition),
         "asking": page.asking,
+        "chosen": False,
         "estimates": [
             {"algorithm": one.algorithm, "coalition": list(one.coalition), "lines": str(one).splitlines()}
             for one in page.leakage

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
+from hocket.privacy import Audit
+from hocket.privacy.wording import counted
+from hocket.report.answers import convergence_card, theorem_card
+from hocket.report.exposure import exposed
 from hocket.report.figures import Curve, convergence
 from hocket.report.names import spoken
 from hocket.report.numbers import plain
@@ -16,24 +21,45 @@ from hocket.run import Ending, Run
 PAGE = "report.html"
 
 
-def write_report(run: Run, folder: Path, *, configuration: str, command: str) -> Path:
-    """Measurements, figure and page of a run; returns where the page lies. `command` is what repeats it."""
+def write_report(
+    run: Run,
+    folder: Path,
+    *,
+    configuration: str,
+    commands: Sequence[str],
+    found: Audit | str = "no audit was asked for",
+    audit_command: str = "",
+) -> Path:
+    """Measurements, figure and page of a run; returns where the page lies.
+
+    `commands` repeat the run, `found` is its audit or why there is none, `audit_command` asks for a page of it.
+    """
     write_metrics(run, folder / "metrics.csv")
-    name, history = spoken(run.settings["algorithm"]["name"]), run.history
+    name, history, settings = spoken(run.settings["algorithm"]["name"]), run.history, run.settings
     drawing = convergence(
         [Curve(name, history["round"], history["gap"][None], history["disagreement"][None])]
     )
     drawing.save(folder, "convergence")
+    card, exposure = exposed(found, audit_command, run.rounds)
     page = Page(
-        title=f"{name} on {run.settings['network']['name']}",
+        title=f"{name} on {settings['network']['name']}",
+        facts=[
+            counted(settings["network"]["agents"], "agent"),
+            counted(settings["network"]["links"], "link"),
+            counted(settings["problem"]["dim"], "unknown"),
+            counted(settings["rounds"], "round"),
+            f"seed {settings['seed']}",
+        ],
         summary=in_words(run),
+        cards=[convergence_card(run), theorem_card(run.claim), card],
         tables=[result_table(run)],
-        details=[assumption_table(run.claim), settings_table(run.settings)],
+        details=[assumption_table(run.claim), settings_table(settings)],
         figure=drawing,
         caption="Left, how far the worst agent is from the optimum of all objectives together; right, how "
         "far agents still differ. All axes are logarithmic.",
+        exposure=exposure,
         configuration=configuration,
-        commands=[command],
+        commands=commands,
     )
     return page.save(folder / PAGE)
 
@@ -58,6 +84,5 @@ def in_words(run: Run) -> list[str]:
     stopped = ", where the tolerance was met" if run.outcome.ending is Ending.CONVERGED else ""
     return [
         f"{agents} agents on {network}, after {run.rounds:,} rounds{stopped}: {gap}, and no agent is farther "
-        f"than {plain(run.disagreement)} from their mean.",
-        f"{run.claim.statement[0].upper()}{run.claim.statement[1:]}.",
+        f"than {plain(run.disagreement)} from their mean."
     ]

@@ -1,41 +1,123 @@
-"""One page that holds a whole report: a single HTML file that needs nothing else, on screen and in print."""
+"""One page that holds a whole report: a single HTML file that needs nothing else, on screen and in print.
+
+Beside it lies what it says, as JSON, from which `hocket report` writes the page anew.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from hocket.errors import BadInput
 from hocket.report.figures import Drawing
 from hocket.report.tables import Table
-from hocket.report.templates import render
+from hocket.report.templates import digest, render, together
+
+Tone = Literal["holds", "open", "exposed"]
+"""Good news, no answer, bad news."""
 
 
 @dataclass(frozen=True)
+class Card:
+    """A question that every reader has, answered in a few words, and why."""
+
+    question: str
+    verdict: str
+    tone: Tone
+    reasons: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing as it stands on a page."""
+
+    svg: str
+    alt: str
+    caption: str
+
+    @staticmethod
+    def of(drawing: Drawing, caption: str) -> Figure:
+        """A drawing in the page's own colours."""
+        return Figure(drawing.inline, drawing.alt, caption)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exposure:
+    """Who could learn what, as an audit found it."""
+
+    words: Sequence[str]
+    graph: Figure | None = None
+    figure: Figure | None = None
+    tables: Sequence[Table] = ()
+    statement: Sequence[str] = ()
+    """What the audit covers and what it does not."""
+    command: str = ""
+    """What to type for the audit page of the same network."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """What a report says, from the most important on."""
 
     title: str
     summary: Sequence[str]
-    """Paragraphs in plain words."""
+    """Paragraphs in plain words; the first is the answer."""
     tables: Sequence[Table]
-    figure: Drawing
-    caption: str
-    """What the figure shows."""
     configuration: str
     """TOML."""
     commands: Sequence[str]
     """What to type to get the same again."""
-    notes: Sequence[str] = field(default=())
+    facts: Sequence[str] = ()
+    """What was run, in a few words each."""
+    cards: Sequence[Card] = ()
+    figure: Drawing | None = None
+    caption: str = ""
+    """What the figure shows."""
+    figures: Sequence[Figure] = ()
+    """Further figures."""
+    notes: Sequence[str] = ()
     """How to read the tables."""
-    details: Sequence[Table] = field(default=())
+    exposure: Exposure | None = None
+    details: Sequence[Table] = ()
     """Tables that few will open."""
+
+    @property
+    def pictures(self) -> list[Figure]:
+        """All figures, the most important first."""
+        first = [] if self.figure is None else [Figure.of(self.figure, self.caption)]
+        return [*first, *self.figures]
 
     def html(self) -> str:
         """The page as text."""
-        return render("page.html", page=self)
+        script = together("copy.js", "sort.js")
+        style = together("base.css", "graph.css", "page.css")
+        return render("page.html", page=self, style=style, script=script, script_hash=digest(script))
 
     def save(self, path: Path) -> Path:
-        """Write the page."""
+        """Write the page, and what it says beside it."""
+        path.with_suffix(".json").write_bytes(_adapter().dump_json(self._plain(), indent=1))
         path.write_text(self.html(), encoding="utf-8")
         return path
+
+    @staticmethod
+    def load(path: Path) -> Page:
+        """What a page says, from the JSON beside it."""
+        try:
+            return _adapter().validate_json(path.with_suffix(".json").read_bytes())
+        except ValueError as error:
+            raise BadInput(
+                f"{path.with_suffix('.json')} cannot be read: {str(error).splitlines()[0]}; run it again"
+            ) from error
+
+    def _plain(self) -> Page:
+        """The same page, with its first figure as it stands on it."""
+        return dataclasses.replace(self, figure=None, caption="", figures=self.pictures)
+
+
+def _adapter():
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Page)

@@ -29,6 +29,7 @@ class Line:
     """A median over runs, and the band around it."""
 
     label: str
+    """Its name in the legend; empty for a line that needs none."""
     x: Points
     y: Points
     low: Points | None = None
@@ -77,6 +78,8 @@ class Panel:
     notes: Sequence[Note] = ()
     lowest: float | None = None
     """Where the axis ends below; what lies deeper leaves the panel."""
+    highest: float | None = None
+    """Where it ends above, if not just above the lines."""
     linear: Literal["", "up", "both"] = ""
     """Axes that are not logarithmic: for shares, and for time that is counted evenly."""
     legend: Literal["upper left", "lower left"] | None = None
@@ -109,7 +112,8 @@ def _lay_out(figure: Figure, panels: Sequence[Sequence[Panel]], title: str | Non
             if panel.legend is not None:
                 axes.legend(loc=panel.legend, frameon=False, fontsize=8.5, handlelength=3.2)
                 continue
-            for handle, line in zip(axes.get_legend_handles_labels()[0], panel.lines, strict=True):
+            named = [line for line in panel.lines if line.label]
+            for handle, line in zip(axes.get_legend_handles_labels()[0], named, strict=True):
                 common.setdefault(line.style, {})[line.label] = handle
     if common:
         _common_legend(figure, common, title)
@@ -143,7 +147,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set(xscale="linear" if panel.linear == "both" else "log", yscale="linear" if panel.linear else "log")
     axes.spines[["top", "right"]].set_visible(False)
     for place, line in enumerate(panel.lines):
-        _draw_line(axes, line, offset=place / len(panel.lines))
+        _draw_line(axes, line, offset=place / len(panel.lines), logarithmic=not panel.linear)
     for guide in panel.guides:
         axes.plot(guide.x, guide.y, color=INK, linestyle=(0, (1, 2)), linewidth=1.1)
         axes.annotate(
@@ -160,11 +164,13 @@ def _draw(axes: Axes, panel: Panel) -> None:
         )
     if panel.lowest is not None:
         axes.set_ylim(bottom=panel.lowest)
+    if panel.highest is not None:
+        axes.set_ylim(top=panel.highest)
     axes.grid(True, which="major", color=INK, alpha=0.12, linewidth=0.6)
     axes.minorticks_off()
 
 
-def _draw_line(axes: Axes, line: Line, *, offset: float) -> None:
+def _draw_line(axes: Axes, line: Line, *, offset: float, logarithmic: bool) -> None:
     colour, dashes, marker = STYLES[line.style % len(STYLES)]
     if line.low is not None and line.high is not None:
         floor = np.finfo(np.float64).tiny
@@ -173,7 +179,8 @@ def _draw_line(axes: Axes, line: Line, *, offset: float) -> None:
         )
     axes.plot(
         line.x,
-        np.where(line.y > 0, line.y, np.nan),  # zero has no place on a logarithmic axis
+        # Zero has no place on a logarithmic axis.
+        np.where(line.y > 0, line.y, np.nan) if logarithmic else line.y,
         color=colour,
         linestyle=dashes,
         linewidth=1.9 if line.strong else 1.1,

@@ -38,3 +38,7 @@ def colluders(page: Page) -> list[int]:
 
 def card(page: Page, algorithm: str) -> Locator:
     return page.locator(f".card[data-algorithm='{algorithm}']")
+
+
+def choose(page: Page, algorithm: str) -> None:
+    page.locator(f"[name=algorithm][value={algorithm}]").check()

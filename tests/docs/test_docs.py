@@ -1,139 +1,73 @@
-"""Every example in README and docs runs, each page from top to bottom, and what the pages name exists.
-
-A comment on the line above a block says how it is used:
-
-    <!-- file: NAME -->   the block is that file; a file of the package is imported as the module it would be
-    <!-- row: TABLE -->   the block has the row that enrols an algorithm in the laws
-    <!-- output -->       the block is what the Python block before it printed
-    <!-- run -->          the commands in the block are run, and the lines below each are among what it prints
-    <!-- demo -->         the block is the table that `hocket demo` prints
-"""
+"""Every example in README, docs and examples runs, each page from top to bottom, and what the pages name exists."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 import hocket
+from docs.making.pictures import PICTURES
 from hocket import algorithms
 from hocket.cli import main
-from hocket.config import parse_config
 from hocket.config.algorithms import SECTIONS
 from hocket.config.networks import NetworkSection
 from hocket.config.playing import ConstantSection, PowerSection, RunSection
 from hocket.config.problems import PROBLEMS, FromPython
 from hocket.config.sets import SETS
 
+from .reader import NOT_RUN, Reader, blocks
+
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(ROOT.glob("docs/*.md"))]
-BLOCK = re.compile(
-    r"(?:^<!-- (?P<note>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
-)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted(ROOT.glob("docs/**/*.md")),
+    *sorted(ROOT.glob("examples/*/README.md")),
+]
+MADE = {ROOT / "docs/reference/commands.md", ROOT / "docs/reference/schema.md"}
+"""Pages that `make docs` reads off the code."""
 LINK = re.compile(r"\]\((?P<file>[^)#\s]*)(?:#(?P<heading>[^)\s]+))?\)")
 NAME = re.compile(r"\bhk\.(\w+(?:\.\w+)*)")
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block, what the comment above it says, and how many lines lie above."""
-
-    language: str
-    text: str
-    note: str
-    above: int
-
-    @property
-    def file(self) -> Path | None:
-        """The file that this block is."""
-        return Path(self.note.removeprefix("file: ")) if self.note.startswith("file: ") else None
-
-
-def blocks(page: Path) -> Iterator[Block]:
-    text = page.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        above = text.count("\n", 0, found.start("text"))
-        yield Block(found["language"], found["text"], found["note"] or "", above)
-
-
-@dataclass
-class Reader:
-    """Somebody who follows one page, with a Python session and a terminal in one folder."""
-
-    page: Path
-    folder: Path
-    capture: pytest.CaptureFixture[str]
-    patch: pytest.MonkeyPatch
-    session: ModuleType = field(default_factory=lambda: ModuleType("page"))
-    tables: dict[str, Any] = field(default_factory=dict)
-    """The page's configuration so far: a block may replace single sections of the one before it."""
-    printed: str = ""
-
-    def follow(self, block: Block) -> None:
-        if block.file is not None:
-            path = self.folder / block.file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
-        if block.note == "output":
-            assert self.printed.splitlines() == block.text.splitlines()
-        elif block.note == "run":
-            self.type(block.text)
-        elif block.language == "python":
-            self.enter(block)
-        elif block.language == "toml":
-            self.tables |= tomllib.loads(block.text)
-            parse_config(self.tables, base=self.folder).build()
-
-    def enter(self, block: Block) -> None:
-        """Run Python in the session, or as a module if the block is a file of the package."""
-        if block.file is None:
-            # Blank lines above make an error point to the line of the page.
-            code = compile("\n" * block.above + block.text, str(self.page), "exec")
-            exec(code, vars(self.session))
-        elif block.file.parts[0] == "hocket":
-            name = ".".join(block.file.with_suffix("").parts)
-            spec = importlib.util.spec_from_file_location(name, self.folder / block.file)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            self.patch.setitem(sys.modules, name, module)
-            spec.loader.exec_module(module)
-        self.printed = self.capture.readouterr().out
-
-    def type(self, text: str) -> None:
-        """Run commands; what the page shows below one must be among the lines that it prints."""
-        for part in text.removeprefix("$ ").split("\n$ "):
-            command, *shown = part.strip().split("\n")
-            name, *arguments = shlex.split(command)
-            assert name == "hocket"
-            assert main(arguments) == 0, self.capture.readouterr().err
-            printed = [line.split() for stream in self.capture.readouterr() for line in stream.splitlines()]
-            assert [line for line in shown if line.split() not in printed] == []
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 @each_page
 def test_examples_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for package in NEEDS.findall(page.read_text(encoding="utf-8")):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     reader = Reader(page, tmp_path, capsys, monkeypatch)
     monkeypatch.setitem(sys.modules, "page", reader.session)
+    before = set(sys.modules)
+    try:
+        for block in blocks(page):
+            reader.follow(block)
+    finally:
+        # Another page may have a file of the same name.
+        for name in {*sys.modules} - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+                del sys.modules[name]
+
+
+@each_page
+def test_every_block_of_commands_is_run_or_says_why_not(page: Path) -> None:
     for block in blocks(page):
-        reader.follow(block)
+        if block.language in ("console", "bash", "sh"):
+            place = f"{page.name}, line {block.above}"
+            assert block.note in ("run", "run together") or block.note.startswith(NOT_RUN), place
+        assert block.note != NOT_RUN.strip(), f"{page.name}, line {block.above}: give a reason"
 
 
 @each_page
@@ -142,6 +76,8 @@ def test_links_lead_somewhere(page: Path) -> None:
         if link["file"].startswith("https://"):
             continue
         target = (page.parent / link["file"]).resolve() if link["file"] else page
+        if target in MADE:
+            continue
         assert target.exists(), f"{page.name} links to {link['file']}, which does not exist"
         if link["heading"]:
             assert link["heading"] in headings(target), f"{page.name}: there is no {link[0]}"
@@ -164,9 +100,17 @@ def test_names_exist(page: Path) -> None:
             value = getattr(value, part)
 
 
-def test_every_page_is_in_the_readme() -> None:
-    linked = {link["file"] for link in LINK.finditer((ROOT / "README.md").read_text(encoding="utf-8"))}
-    assert {f"docs/{page.name}" for page in ROOT.glob("docs/*.md")} <= linked
+def test_every_page_is_on_the_menu_of_the_site() -> None:
+    menu = re.findall(r"[\w/-]+\.md$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    pages = {str(page.relative_to(ROOT / "docs")) for page in {*ROOT.glob("docs/**/*.md")} | MADE}
+    pages |= {f"examples/{page.parent.name}.md" for page in ROOT.glob("examples/*/README.md")}
+    assert sorted(menu) == sorted(pages | {"index.md", "contributing.md", "changelog.md"})
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_are_as_their_script_draws_them(name: str) -> None:
+    drawn = PICTURES[name]().text()
+    assert (ROOT / "docs/pictures" / f"{name}.svg").read_text(encoding="utf-8") == drawn
 
 
 def test_the_files_that_the_design_names_exist() -> None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from hocket.engines.peers import Finished
 from hocket.federation.cards import Card
 from hocket.federation.drawing_up import draw_up
+from hocket.federation.ending import Ended, ended
 from hocket.federation.home import Home
+from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
-from hocket.federation.running import Member
+from hocket.federation.running import take_part
 from hocket.links.escrow import SeedEscrow
 from hocket.links.identity import Identity
-from hocket.links.journal import Journal
-from hocket.links.wire import Limits, unpack
 
 from .quadratic import DIMENSION, task_of
 
@@ -37,6 +38,16 @@ def free_ports(count: int) -> list[int]:
     for one in sockets:
         one.close()
     return ports
+
+
+def play(members: Iterable[Member], *, within: float = 60) -> list[Finished]:
+    """All of them in this process, over real links."""
+
+    async def everybody() -> list[Finished]:
+        async with asyncio.timeout(within):
+            return await asyncio.gather(*(take_part(member) for member in members))
+
+    return asyncio.run(everybody())
 
 
 @dataclass
@@ -63,7 +74,9 @@ class Federation:
         self.plan = self.signed(self.drawn(cards))
         write_plan(self.plan, self.plan_file)
 
-    def drawn(self, cards: list[Card], **changes: Any) -> FederationPlan:
+    def drawn(
+        self, cards: list[Card], *, after: FederationPlan | None = None, **changes: Any
+    ) -> FederationPlan:
         return draw_up(
             cards,
             self.topology,
@@ -73,12 +86,18 @@ class Federation:
             run={"rounds": self.rounds} | changes,
             feasible=self.feasible,
             audit={"colluders": 1, "unsafe": True},
+            after=after,
         )
 
     def signed(self, plan: FederationPlan) -> FederationPlan:
         for identity in self.identities.values():
             plan = plan.signed_by(identity)
         return plan
+
+    def renew(self, cards: Iterable[Card]) -> None:
+        """Put other cards of the same members into the plan, signed by all."""
+        self.plan = self.signed(self.plan.with_renewed(cards))
+        write_plan(self.plan, self.plan_file)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,8 +112,8 @@ class Federation:
 
     def member(self, name: str, **changes: Any) -> Member:
         place = self.plan.agent(name)
-        given = {"task": task_of(place), "secrets": ESCROW, "linger": 20.0} | changes
-        return Member(plan=self.plan, identity=self.identities[name], home=self.home(name), **given)
+        given: dict[str, Any] = {"plan": self.plan, "task": task_of(place), "secrets": ESCROW, "linger": 20.0}
+        return Member(identity=self.identities[name], home=self.home(name), **given | changes)
 
     def start(self, name: str, *, pause: float = 0.0) -> subprocess.Popen[bytes]:
         """A member in a process of its own."""
@@ -114,12 +133,6 @@ class Federation:
         for folder in ("runs", "datasets"):
             shutil.rmtree(self.home(name).folder / folder, ignore_errors=True)
 
-    def ended(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+    def ended(self, name: str) -> Ended:
         """A finished member's own state and the one it published."""
-        member = self.member(name)
-        with Journal.open(member.folder.journal, self.plan.hash, create=False) as journal:
-            position = journal.position
-        assert position is not None
-        assert position.round == self.rounds + 2
-        x, published, *_ = unpack(position.state, Limits(len(position.state))).parts
-        return np.array(x), np.array(published)
+        return ended(self.member(name).folder, self.plan, name)

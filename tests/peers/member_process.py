@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 from hocket.federation.home import Home
+from hocket.federation.member import Member
 from hocket.federation.plan_file import read_plan
-from hocket.federation.running import Member, take_part
+from hocket.federation.running import take_part
 from hocket.links.identity import Identity
 
 from .federation_case import ESCROW

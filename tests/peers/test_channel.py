@@ -1,62 +1,25 @@
-"""Links over gRPC: who gets in, who does not, and what happens when a line breaks."""
+"""Links over gRPC: what they carry, in which TLS, and what happens when a line breaks."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from hocket.errors import LinkError
-from hocket.links.channel import METHOD, GrpcChannels, Neighbour, open_channels
+from hocket.links.channel import Neighbour
 from hocket.links.events import Heard, Joined, Lost
-from hocket.links.identity import Identity
 from hocket.links.limits import Allowance, LinkLimits
-from hocket.links.tls import answers, grpc
+from hocket.links.tls import answers
 
+from .ends import ASH, BIRCH, end, first_of, listener, play, to_ash
 from .federation_case import free_ports
-
-SHORT = 20.0
-ASH, BIRCH, CEDAR = (Identity.create(name) for name in ("ash", "birch", "cedar"))
 
 
 @pytest.fixture
 def address() -> str:
     return f"127.0.0.1:{free_ports(1)[0]}"
-
-
-async def listener(address: str, **changes: Any) -> GrpcChannels:
-    """Ash, whom birch may dial."""
-    return await end(ASH, [Neighbour("birch", BIRCH.certificate_pem, "birch")], listen=address, **changes)
-
-
-async def end(me: Identity, neighbours: list[Neighbour], **changes: Any) -> GrpcChannels:
-    given = {"plan": "00", "listen": None, "limits": LinkLimits(message=1 << 20)} | changes
-    return await open_channels(
-        me.name, key=me.private_key_pem, certificate=me.certificate_pem, neighbours=neighbours, **given
-    )
-
-
-def to_ash(address: str) -> list[Neighbour]:
-    return [Neighbour("ash", ASH.certificate_pem, "ash", address)]
-
-
-async def first_of(channels: GrpcChannels, kind: type) -> Any:
-    async with asyncio.timeout(SHORT):
-        while not isinstance(event := await channels.receive(), kind):
-            pass
-        return event
-
-
-async def say(call: Any, message: bytes) -> None:
-    await call.write(message)
-    await call.read()
-
-
-def play(scene: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(scene())  # type: ignore[arg-type]
 
 
 def test_words_go_both_ways(address):
@@ -139,92 +102,6 @@ def test_a_listener_in_tls_1_2_is_not_talked_to(address, tmp_path):
     play(scene)
 
 
-@pytest.mark.parametrize("shown", [None, CEDAR], ids=["no certificate", "a stranger's certificate"])
-def test_strangers_get_nothing(address, shown):
-    async def scene() -> None:
-        ash = await listener(address)
-        pair = (None, None) if shown is None else (shown.private_key_pem, shown.certificate_pem)
-        credentials = grpc.ssl_channel_credentials(ASH.certificate_pem, *pair)
-        options = [("grpc.ssl_target_name_override", "ash")]
-        async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
-            call = channel.stream_stream(METHOD)()
-            with pytest.raises(grpc.aio.AioRpcError):
-                await asyncio.wait_for(say(call, b"let me in"), SHORT)
-        assert ash.events.empty()
-        await ash.close()
-
-    play(scene)
-
-
-def test_a_certificate_that_a_neighbour_issued_is_not_the_neighbours(address):
-    """Cedar's key, certified by birch: birch is trusted to be birch, not to say who others are."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-
-    birch = x509.load_pem_x509_certificate(BIRCH.certificate_pem)
-    forged = (
-        x509.CertificateBuilder()
-        .subject_name(birch.subject)
-        .issuer_name(birch.subject)
-        .public_key(CEDAR.key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(birch.not_valid_before_utc)
-        .not_valid_after(birch.not_valid_after_utc)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("birch")]), critical=False)
-        .sign(BIRCH.key, hashes.SHA256())
-        .public_bytes(serialization.Encoding.PEM)
-    )
-
-    async def scene() -> None:
-        ash = await listener(address)
-        credentials = grpc.ssl_channel_credentials(ASH.certificate_pem, CEDAR.private_key_pem, forged)
-        options = [("grpc.ssl_target_name_override", "ash")]
-        async with grpc.aio.secure_channel(address, credentials, options=options) as channel:
-            call = channel.stream_stream(METHOD)()
-            with pytest.raises(grpc.aio.AioRpcError):
-                await asyncio.wait_for(say(call, b"I am birch"), SHORT)
-        assert ash.events.empty()
-        await ash.close()
-
-    play(scene)
-
-
-def test_a_dialler_refuses_another_ones_certificate(address):
-    async def scene() -> None:
-        cedar = await end(CEDAR, [Neighbour("birch", BIRCH.certificate_pem, "birch")], listen=address)
-        birch = await end(BIRCH, to_ash(address))  # it means ash, and cedar answers
-        await first_of(birch, Lost)
-        assert cedar.events.empty()
-        await birch.close()
-        await cedar.close()
-
-    play(scene)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [({"plan": "01"}, "another plan"), ({"named": "cedar"}, "with the name cedar")],
-    ids=["other plan", "other name"],
-)
-def test_the_right_certificate_with_a_wrong_introduction(address, changes, said):
-    async def scene() -> None:
-        ash = await listener(address)
-        name = changes.get("named", "birch")
-        birch = await open_channels(
-            name,
-            key=BIRCH.private_key_pem,
-            certificate=BIRCH.certificate_pem,
-            neighbours=to_ash(address),
-            plan=changes.get("plan", "00"),
-        )
-        assert said in (await first_of(ash, Lost)).reason
-        assert said in (await first_of(birch, Lost)).reason
-        await birch.close()
-        await ash.close()
-
-    play(scene)
-
-
 def test_an_oversized_message_ends_the_stream_and_names_the_sender(address):
     async def scene() -> None:
         ash = await listener(address)
@@ -232,25 +109,6 @@ def test_an_oversized_message_ends_the_stream_and_names_the_sender(address):
         await first_of(birch, Joined)
         await birch.send("ash", bytes(2 << 20))
         assert (await first_of(ash, Lost)).neighbour == "birch"
-        await birch.close()
-        await ash.close()
-
-    play(scene)
-
-
-def test_a_crowd_of_strangers_and_garbage_disturb_nobody(address):
-    async def scene() -> None:
-        ash = await listener(address)
-        host, _, port = address.rpartition(":")
-        crowd = [await asyncio.open_connection(host, int(port)) for _ in range(1000)]
-        for _, writer in crowd[:500]:
-            writer.write(b"GET / HTTP/1.1\r\n\r\n" + bytes(100))
-        birch = await end(BIRCH, to_ash(address))
-        await first_of(birch, Joined)
-        await birch.send("ash", b"still here")
-        assert (await first_of(ash, Heard)).message == b"still here"
-        for _, writer in crowd:
-            writer.close()
         await birch.close()
         await ash.close()
 

@@ -16,7 +16,7 @@ import hocket
 from hocket.errors import JournalError
 from hocket.links.database import FORGET
 from hocket.links.escrow import SeedEscrow
-from hocket.links.journal import EVERYBODY, Journal
+from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
 from hocket.links.keepsakes import Keepsakes
 
 PLAN, OTHER_PLAN = bytes(range(32)), bytes(range(1, 33))
@@ -166,27 +166,57 @@ def test_a_killed_process_leaves_every_committed_round_and_no_lock(path):
         journal.check_said(heard[-1], {"": b"%d" % heard[-1]})
 
 
+def on_disk(path, secret):
+    return any(secret in file.read_bytes() for file in path.parent.iterdir())
+
+
 def test_keys_of_the_past_are_gone(path):
-    """After FORGET more rounds no file of the folder holds an old key; at the end only the current ones are there."""
-
-    def on_disk(secret):
-        return any(secret in file.read_bytes() for file in path.parent.iterdir())
-
+    """After 2 FORGET more rounds no file of the folder holds an old key; at the end only the current ones are there."""
     with Journal.open(path, PLAN) as journal:
         offer = SeedEscrow(1).offer(0, 1)
         journal.keep_offer("anna", offer)
         journal.keep_keys("anna", bytes(32), chain=b"c" * 32, once=b"o" * 32, ready=b"r" * 32)
         journal.confirm("anna")
-        for k in range(1, 3 * FORGET):
+        for k in range(1, 5 * FORGET):
             begin(journal, k)
-        for k in range(1, 2 * FORGET):
-            assert not any(map(on_disk, chains(k).values())), k
-        assert not on_disk(offer.private)
-        assert not on_disk(b"c" * 32)
-        assert not on_disk(b"word %d" % FORGET)
-    last = 3 * FORGET - 1
-    assert all(map(on_disk, chains(last).values()))
-    assert not any(map(on_disk, chains(last - 2).values()))  # the previous round is still needed
+        for k in range(1, 3 * FORGET):
+            assert not any(on_disk(path, key) for key in chains(k).values()), k
+        assert not on_disk(path, offer.private)
+        assert not on_disk(path, b"c" * 32)
+        assert not on_disk(path, b"word %d" % FORGET)
+    last = 5 * FORGET - 1
+    assert all(on_disk(path, key) for key in chains(last).values())
+    assert not any(
+        on_disk(path, key) for key in chains(last - 2).values()
+    )  # the previous round is still needed
+
+
+@pytest.mark.parametrize("size", [8, 100_000])
+def test_the_log_keeps_its_length_and_nothing_beyond_what_it_overwrites(path, size):
+    """A busy spell makes the log longer; the keys in that end are not overwritten later, and must go all the same."""
+    log = path.with_name(path.name + "-wal")
+    lengths = []
+    with Journal.open(path, PLAN) as journal:
+        for k in range(1, 8 * FORGET + 1):
+            begin(journal, k, os.urandom(size))
+            if FORGET < k < 2 * FORGET:
+                journal.commit_words(k, 1, {EVERYBODY: os.urandom(2 * size)})
+            if k % FORGET == 0:
+                lengths.append(log.stat().st_size)
+        assert lengths[-1] == lengths[-2]
+        assert 0 < lengths[-1] < max(lengths)
+        for k in range(1, 6 * FORGET):
+            assert not any(on_disk(path, key) for key in chains(k).values()), k
+
+
+def test_a_round_is_overwritten_where_it_lies(path):
+    """A state that is deleted and put back would be written twice."""
+    with Journal.open(path, PLAN) as journal:
+        for k in range(1, 2 * FORGET + 1):
+            begin(journal, k, os.urandom(500_000))
+        assert path.with_name(path.name + "-wal").stat().st_size < 1.1 * FORGET * 500_000
+        # One state's pages are spare: round 1 takes a byte less than the others, so it is the one that is not in place.
+        assert path.stat().st_size < 1.2 * (KEPT_ROUNDS + 1) * 500_000
 
 
 def test_an_agreement_is_made_once_and_its_secret_erased(path):
@@ -216,8 +246,8 @@ def test_votes(path):
     with Journal.open(path, PLAN) as journal:
         journal.add_vote("anna", "carl", b"yes")
         journal.add_vote("ben", "carl", b"yes too")
-        journal.add_vote("ben", "carl", b"changed")
-        assert journal.votes("carl") == {"anna": b"yes", "ben": b"yes too"}
+        journal.add_vote("ben", "carl", b"signed anew")
+        assert journal.votes("carl") == {"anna": b"yes", "ben": b"signed anew"}
         assert journal.votes("dora") == {}
 
 
@@ -282,12 +312,10 @@ def test_keepsakes_outlive_runs_and_never_change(tmp_path):
     assert kept.kept("anna") is None
     kept.keep("anna", b"k" * 32, "anchor of 1")
     kept.keep("anna", b"k" * 32, "anchor of 1")
-    assert [kept.count(run) for run in (b"1", b"2", b"2")] == [1, 2, 2]
     kept.close()
 
     kept = Keepsakes.open(path, "trial")
     assert kept.kept("anna") == (b"k" * 32, "anchor of 1")
-    assert kept.runs == 2
     with pytest.raises(
         JournalError, match="as anchor of 1, and this plan would deal it as anchor of 2: together"
     ):

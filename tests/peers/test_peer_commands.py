@@ -11,9 +11,9 @@ import pytest
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadIdentity, BadPlan, UnsafePlan
 from hocket.federation.home import Home
+from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan_file import read_plan
 from hocket.links.identity import Identity
-from hocket.links.keepsakes import Keepsakes
 
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
 NOISE = ["--algorithm", "rss-nb", "--delta", "1", "--anchor", "0.5"]
@@ -143,10 +143,12 @@ def test_earlier_runs_on_the_same_data_count():
     for name in NAMES:
         init(name)
     plan()
-    kept = Keepsakes.open(Home(Path("clinic-a")).keepsakes("digits"), "digits")
-    assert kept.count(b"an earlier run") == 1
-    kept.close()
-    assert hocket_peer("sign", "plan.toml", "--home", "clinic-a").data["runs"] == 2
+    ledger = Ledger(Home(Path("clinic-a")).ledger("digits"))
+    assert [ledger.count(Served(run, "a plan", "rss-nb")) for run in ("one", "two", "two")] == [1, 2, 2]
+    assert ledger.count(Served("three", "a plan", "dgd")) == 3
+    answer = hocket_peer("sign", "plan.toml", "--home", "clinic-a")
+    assert answer.data["runs"] == 4
+    assert any("Earlier runs on digits were of dgd" in line for line in answer.words)
     assert hocket_peer("sign", "plan.toml", "--home", "clinic-b").data["runs"] == 1
 
 
@@ -163,7 +165,10 @@ def test_a_stranger_cannot_sign():
 def test_the_dimension_can_come_from_the_task():
     for name in NAMES:
         init(name)
-    Path("mine.py").write_text("class Task:\n    dimension = 7\ntask = Task()\n")
+    Path("mine.py").write_text(
+        "from hocket.federation.task import GradientTask\n\n\n"
+        "def task():\n    return GradientTask(7, lambda x, k, h, rng: x)\n"
+    )
     words = [*NETWORK, "--task", "mine.py:task"]
     cards = [f"cards/{name}.toml" for name in NAMES]
     hocket_peer("plan", *cards, *words, "--rounds", "5")
@@ -191,9 +196,32 @@ def test_wrong_words(words, complaint):
 def test_sets_and_steps():
     for name in NAMES:
         init(name)
-    plan("--box", "-1,1", "--step", "0.1", "--local-steps", "4")
+    plan("--box", "-1,1", "--step", "0.1", "--local-steps", "4", "--distribution", "gaussian")
     made = read_plan(Path("plan.toml"))
+    assert made.algorithm_section.model_dump()["distribution"] == "gaussian"
     assert str(made.feasible) == str(made.feasible_section.build())
     assert made.feasible_section.model_dump() == {"kind": "box", "low": -1.0, "high": 1.0}
     assert made.step_section.model_dump() == {"constant": 0.1}
     assert made.run.local_steps == 4
+
+
+def test_a_plan_may_go_on_from_an_earlier_one():
+    for name in NAMES:
+        init(name)
+    plan("-o", "first.toml")
+    plan("-o", "second.toml", "--after", "first.toml")
+    first, second = (read_plan(Path(file)) for file in ("first.toml", "second.toml"))
+    assert first.run.start == "public"
+    assert second.run.start == first.run_hash.hex()
+
+
+def test_a_member_keeps_the_verdict_it_signed_under():
+    for name in NAMES:
+        init(name)
+    plan()
+    answer = hocket_peer("sign", "plan.toml", "--home", "clinic-a")
+    folder = Home(Path("clinic-a")).run(read_plan(Path("plan.toml")).run_hash)
+    kept = json.loads((folder / "audit.json").read_text())
+    assert kept["safe"] is answer.data["safe"]
+    assert kept["worst"]["runs"] == 1
+    assert any("With the states that all members publish at the end" in line for line in answer.words)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,26 +13,16 @@ import pytest
 
 from hocket.engines.peers import Finished
 from hocket.errors import BadInput, BadPlan, JournalError, LinkError
-from hocket.federation.leaving import vote
+from hocket.federation.leaving import check_leaver
+from hocket.federation.member import Member
 from hocket.federation.metrics import Metrics
 from hocket.federation.plan_file import write_plan
-from hocket.federation.running import Member, take_part
+from hocket.federation.running import take_part
 from hocket.federation.task import GradientTask
-from hocket.links.wire import pack
 from hocket.sets import Box
 
-from .federation_case import Federation, free_ports
+from .federation_case import Federation, free_ports, play
 from .quadratic import DIMENSION, target
-
-
-def play(members: Iterable[Member]) -> list[Finished]:
-    """All of them in this process, over real links."""
-
-    async def everybody() -> list[Finished]:
-        async with asyncio.timeout(60):
-            return await asyncio.gather(*(take_part(member) for member in members))
-
-    return asyncio.run(everybody())
 
 
 def test_members_come_to_the_mean_of_their_targets(tmp_path):
@@ -169,10 +158,9 @@ def test_survivors_go_on_when_all_of_them_say_so(tmp_path):
     survivors = federation.names[:3]  # elm never comes
 
     def cast(name: str) -> None:
-        mine = vote(federation.plan, federation.identities[name], "elm")
         folder = federation.member(name).folder
         folder.make()
-        (folder.votes / "elm.vote").write_bytes(pack(mine.frame(federation.plan.hash)))
+        (folder.votes / "elm.vote").touch()
 
     async def scene() -> list[Finished]:
         running = [asyncio.create_task(take_part(federation.member(name))) for name in survivors]
@@ -195,7 +183,9 @@ def test_survivors_go_on_when_all_of_them_say_so(tmp_path):
 def test_whoever_holds_the_others_together_cannot_be_dropped(tmp_path):
     federation = Federation(tmp_path, topology="path")
     with pytest.raises(BadPlan, match="without birch the others fall apart"):
-        vote(federation.plan, federation.identities["ash"], "birch")
+        check_leaver(federation.plan, "ash", frozenset({"birch"}))
+    with pytest.raises(BadPlan, match="ash is you; to leave, stop"):
+        check_leaver(federation.plan, "ash", frozenset({"ash"}))
 
 
 def test_a_neighbour_that_deviates_pauses_the_run_and_loses_nothing(tmp_path):
@@ -246,10 +236,7 @@ def test_a_crash_after_somebody_left_says_the_same_words(tmp_path, algorithm):
             await take_part(federation.member("elm", task=GradientTask(DIMENSION, fails)))
         status = federation.member("ash").folder
         for name in survivors:
-            mine = vote(federation.plan, federation.identities[name], "elm")
-            (federation.member(name).folder.votes / "elm.vote").write_bytes(
-                pack(mine.frame(federation.plan.hash))
-            )
+            (federation.member(name).folder.votes / "elm.vote").touch()
         while '"dropped"' not in status.log.read_text():
             await asyncio.sleep(0.001)
         running["ash"].cancel()

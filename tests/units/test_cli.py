@@ -44,6 +44,7 @@ FILES = {
     "convergence.svg",
     "convergence.png",
     "report.html",
+    "report.json",
 }
 
 
@@ -201,7 +202,8 @@ def interrupt_when_it_shows_progress(arguments):
                 pressed = True
         out, _ = process.communicate(timeout=30)
     finally:
-        process.kill()
+        with process:  # waits, and closes its pipes
+            process.kill()
         os.close(screen)
     return process.returncode, out, shown.decode()
 
@@ -242,7 +244,10 @@ def test_demo(tmp_path, capsys, monkeypatch):
     folder = tmp_path / "runs" / "demo-1"
     configurations = {"dgd.toml", "rss-nb.toml", "rss-lb.toml", "function-sharing.toml"}
     figures = {"convergence.svg", "convergence.png"}
-    assert {path.name for path in folder.iterdir()} == configurations | figures | {"report.html"}
+    assert {path.name for path in folder.iterdir()} == configurations | figures | {
+        "report.html",
+        "report.json",
+    }
 
     # A configuration of the demonstration runs by itself, to the first of its seeds.
     assert main(["solve", "runs/demo-1/rss-nb.toml", "--json"]) == 0

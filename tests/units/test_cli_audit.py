@@ -12,7 +12,7 @@ import pytest
 
 import hocket as hk
 from hocket.cli import main
-from hocket.cli.audit import findings_table
+from hocket.report.exposure import findings_table
 from tests.units.test_cli import ENVIRONMENT
 
 QUICK = ["--rounds", "8"]
@@ -79,7 +79,7 @@ def test_the_table_names_whom_a_tap_serves_better():
     """On this graph agent 5 hears most by itself, and with a tap agent 1 leaves somebody one honest neighbour."""
     graph = nx.compose(nx.gnp_random_graph(6, 0.45, seed=1), nx.path_graph(6))
     found = hk.audit(hk.Network.from_networkx(graph), colluders=1, algorithm="rss-nb", rounds=60)
-    (row,) = findings_table(found).rows
+    (row,) = findings_table(found.findings).rows
     assert row[:2] == ("RSS-NB", "{5}")
     assert [cell[:4] for cell in row[3:]] == ["{1}:", "{1}:"]
 

@@ -16,6 +16,7 @@ import hocket as hk
 from hocket import threefry
 from hocket.algorithm import Plan
 from hocket.algorithms.normal_draws import sd_within_bound, sd_within_norm
+from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.prepare import on_device
 from hocket.noise import Draw, Gaussian, Own, Pair, Paired, When
 from hocket.wiring import Wiring, wire
@@ -23,25 +24,36 @@ from hocket.wiring import Wiring, wire
 word = st.integers(0, 2**32 - 1)
 
 
-def words(library: Any, key: tuple[int, int], counter: tuple[int, int]) -> list[int]:
+def words(library: Any, key: tuple[int, int], counter: tuple[int, int], rounds: int = 20) -> list[int]:
     """Two words from plain numbers, by one library."""
     arrays = [library.asarray([number], dtype=np.uint32) for number in (*key, *counter)]
-    return [int(one[0]) for one in threefry.words((arrays[0], arrays[1]), arrays[2], arrays[3])]
+    return [int(one[0]) for one in threefry.words((arrays[0], arrays[1]), arrays[2], arrays[3], rounds)]
 
 
 @pytest.mark.parametrize("library", [np, jnp], ids=["numpy", "jax"])
 @pytest.mark.parametrize(
-    ("key", "counter", "expected"),
+    ("key", "counter", "full", "fewer"),
     [
-        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
-        ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
-        ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE), (0x9D1C5EC6, 0x8BD50731)),
+        (
+            (0xFFFFFFFF, 0xFFFFFFFF),
+            (0xFFFFFFFF, 0xFFFFFFFF),
+            (0x1CB996FC, 0xBB002BE7),
+            (0xFD36D048, 0x2D17272C),
+        ),
+        (
+            (0x13198A2E, 0x03707344),
+            (0x243F6A88, 0x85A308D3),
+            (0xC4923A9C, 0x483DF7A0),
+            (0xBA3E4725, 0xF27D669E),
+        ),
     ],
     ids=["zeros", "ones", "digits of π"],
 )
-def test_published_vectors(library, key, counter, expected):
-    """Threefry-2x32 with 20 rounds, from the authors' known-answer tests."""
-    assert words(library, key, counter) == list(expected)
+def test_published_vectors(library, key, counter, full, fewer):
+    """Threefry-2x32 with 20 and with 13 rounds, from the authors' known-answer tests."""
+    assert words(library, key, counter) == list(full)
+    assert words(library, key, counter, threefry.ENOUGH) == list(fewer)
 
 
 @given(key=st.tuples(word, word), counter=st.tuples(word, word))
@@ -181,6 +193,17 @@ def test_numpy_and_jax_deal_alike(name, network):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)  # sums of up to 19 draws below 1
 
 
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_agents_that_draw_for_themselves_draw_what_they_would_be_dealt(name, network):
+    wiring, rounds = wire(NETWORKS[network], slots_needed=True), np.arange(1, 5)
+    for draw in draws_of(ALGORITHMS[name], NETWORKS[network]).values():
+        key = threefry.derive(tuple(threefry.seed_key(9)), draw.label)
+        when = moments(np, draw, wiring, rounds)
+        own = draw.at_each_end(key, when, wiring, np.dtype(np.float64))
+        np.testing.assert_array_equal(own, dealt(draw, wiring, rounds)[1])
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_noise_does_not_depend_on_how_rounds_are_blocked(name):
     wiring = wire(VARYING, slots_needed=True)
@@ -291,3 +314,15 @@ def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
     assert (sd["gaussian"] > sd["uniform"]) == (dim >= 20)
     if dim == 1000:
         assert sd["gaussian"] > 2.5 * sd["uniform"]
+
+
+@pytest.mark.parametrize("network", ["slots", "varying"])
+def test_the_kernel_for_gpus_gives_the_numbers_of_array_code(network):
+    graph = NETWORKS[network]
+    [draw] = draws_of(ALGORITHMS["balanced"], graph).values()
+    draw, wiring = on_device((draw, wire(graph, slots_needed=True)), np.float32)
+    key = threefry.derive(tuple(jnp.asarray(threefry.seed_key(9))), draw.label)
+    when = moments(jnp, draw, wiring, np.array([4]))
+    dealt_out = draw.deal(draw.condense(draw.raw(key, when, wiring, np.float32)), when, wiring)
+    assert in_one_kernel(draw, when, wiring, np.float32)
+    np.testing.assert_allclose(balanced_noise(draw, key, when, wiring), dealt_out, rtol=0, atol=1e-6)

@@ -35,7 +35,9 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["anchored", "rss-lb", "fs"])
+@pytest.mark.parametrize(
+    "name", ["anchored", *(pytest.param(name, marks=pytest.mark.slow) for name in ("rss-lb", "fs"))]
+)
 def test_first_rounds_are_what_a_shorter_run_would_have_shown(name):
     run = run_of(name)
     short = play_on_ring(run.algorithm, run.problem, rounds=7).view({1, 4})
@@ -80,6 +82,7 @@ def test_levels_do_not_depend_on_how_many_problems_run_side_by_side(name):
     np.testing.assert_allclose(one.sd, many.sd, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_attacks_on_a_real_run_end_where_foretold():
     run, size = played("RSS-NB", "C5", 1.0, rounds=100, times=20), {"rounds": (10, 100), "times": 20}
     found = {sight.title: reconstructed(run, "RSS-NB", 1.0, sight, **size) for sight in RING_SIGHTS}
@@ -105,6 +108,7 @@ def test_noise_drawn_once_stays():
     assert np.isnan(dgd.error[-1])
 
 
+@pytest.mark.slow
 def test_a_wrongly_scaled_anchor_gives_itself_away():
     decaying = "α_k ∝ 1/k"
     right, wrong = (
@@ -115,6 +119,7 @@ def test_a_wrongly_scaled_anchor_gives_itself_away():
     assert wrong.measured[-1] < right.measured[-1] / 4
 
 
+@pytest.mark.slow
 def test_anchors_are_averaged_over_runs_unless_they_are_kept():
     kept, renewed = anchors.over_runs("α constant", "α_{k−1}", rounds=20, runs=(1, 4))
     for told in (kept, renewed):
@@ -123,6 +128,7 @@ def test_anchors_are_averaged_over_runs_unless_they_are_kept():
     assert renewed.measured[1] == pytest.approx(renewed.measured[0] / 2, rel=0.1)
 
 
+@pytest.mark.slow
 def test_an_anchor_does_not_hide_how_gradients_change():
     found = changing.change(rounds=100, times=5)
     assert np.median(found.error) == pytest.approx(found.foretold, rel=0.35)
@@ -218,6 +224,7 @@ def test_the_command_leaves_everything_in_a_folder(capsys, monkeypatch):
         "bias.csv",
         "results.json",
         "report.html",
+        "report.json",
     }
     assert "agree with what was foretold within 1.00×" in answer["conclusion"]
     assert "differ by nothing in exact arithmetic" in answer["conclusion"]

@@ -83,7 +83,7 @@ def test_the_same_numbers_give_the_same_bytes():
 
 
 def test_metrics_keep_every_digit(run, tmp_path):
-    write_report(run, tmp_path, configuration="", command="hocket solve here")
+    write_report(run, tmp_path, configuration="", commands=["hocket solve here"])
     with open(tmp_path / "metrics.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     for name, column in run.history.items():
@@ -160,7 +160,7 @@ def test_the_page_needs_nothing_else():
     reader.feed(text)
     assert reader.open == []
     for tag, attributes in reader.seen:
-        assert tag not in ("script", "link", "img", "iframe", "image")
+        assert tag not in ("link", "img", "iframe", "image")
         for name in ("href", "src", "xlink:href"):
             assert (attributes.get(name) or "#").startswith("#")
     assert not re.search(r"url\((?!#)|@import", text)
@@ -185,5 +185,5 @@ def test_the_figure_takes_the_colours_of_the_page():
 def test_the_page_escapes_what_it_is_told():
     evil = "<script>alert(1)</script>"
     text = page(title=evil, summary=[evil], configuration=evil, notes=[evil])
-    assert "<script" not in text
+    assert text.count("<script") == 1  # our own
     assert text.count("&lt;script&gt;") == 5  # the title is said twice

@@ -58,6 +58,7 @@ def test_polynomials(capsys, monkeypatch):
         "reference.csv",
         "results.json",
         "report.html",
+        "report.json",
     }
     assert [(entry["algorithm"], entry["k"]) for entry in answer["reference"]] == [
         ("RSS-NB", 100),
@@ -102,6 +103,7 @@ def test_tradeoff(capsys, monkeypatch):
         "boundary.csv",
         "results.json",
         "report.html",
+        "report.json",
     }
     price = {run["algorithm"]: run for run in answer["price"]}
     noisy = [run["noise_rms"] for name, run in price.items() if name != "DGD"]

@@ -6,6 +6,7 @@ from hocket.cli.peer.check import check
 from hocket.cli.peer.demo import demo
 from hocket.cli.peer.init import init
 from hocket.cli.peer.plan import plan
+from hocket.cli.peer.renew import renew, replace
 from hocket.cli.peer.run import run
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import drop, status, stop
@@ -27,4 +28,8 @@ peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.
 peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
 peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
 peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
+peer.command(renew, help_epilogue="Example: hocket peer renew --address clinic-a.example:7000")
+peer.command(
+    replace, help_epilogue="Example: hocket peer replace plan.toml clinic-a-renewed.toml -o plan-2.toml"
+)
 peer.command(demo, help_epilogue="Example: hocket peer demo")

@@ -9,10 +9,10 @@ from hocket.cli.peer.opening import open_identity
 from hocket.config.files import blaming, found, load_name
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
+from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder
-from hocket.federation.running import Member
 from hocket.federation.task import Task
 
 
@@ -25,7 +25,7 @@ def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Membe
 def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
     """A plan, and where this member runs it."""
     agreed = read_plan(plan)
-    return agreed, RunFolder(Home.at(home).run(agreed.hash))
+    return agreed, RunFolder(Home.at(home).run(agreed.run_hash))
 
 
 def load_task(named: str) -> Task:

@@ -33,6 +33,9 @@ def plan(
     ] = None,
     degree: Annotated[int | None, Parameter(help="Degree of function-sharing's noise.")] = None,
     bound: Annotated[float | None, Parameter(help="Bound on its coefficients.")] = None,
+    distribution: Annotated[
+        str | None, Parameter(help="uniform, within its bound for certain, or gaussian.")
+    ] = None,
     step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = "1,20,0.75",
     local_steps: Annotated[int, Parameter(help="Gradient steps between two exchanges.")] = 1,
     box: Annotated[
@@ -42,6 +45,12 @@ def plan(
     weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
     dtype: Annotated[str, Parameter(help="float64 or float32.")] = "float64",
     seed: Annotated[int, Parameter(help="The public start is drawn from it.")] = 0,
+    after: Annotated[
+        Path | None,
+        Parameter(
+            help="The plan of a finished run: go on from what its members published, masked from round 1."
+        ),
+    ] = None,
     min_sd: Annotated[
         float, Parameter(help="Refuse if colluders would know a gradient better than this, per coordinate.")
     ] = 0.0,
@@ -57,12 +66,18 @@ def plan(
     from hocket.federation.auditing import audit_plan
     from hocket.federation.cards import read_card
     from hocket.federation.drawing_up import draw_up
-    from hocket.federation.plan_file import write_plan
+    from hocket.federation.plan_file import read_plan, write_plan
 
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     name, size = _task(task, dimension)
-    noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound}
+    noise = {
+        "delta": delta,
+        "anchor": anchor,
+        "degree": degree,
+        "bound": bound,
+        "distribution": distribution,
+    }
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology,
@@ -73,6 +88,7 @@ def plan(
         feasible=_feasible(box, ball),
         audit={"colluders": colluders, "min_sd": min_sd, "unsafe": unsafe},
         weights=weights,
+        after=None if after is None else read_plan(after),
     )
     drawn.check_certificates()
     found = audit_plan(drawn, watch=lambda asked: track(asked, "Auditing", console=aside(), transient=True))
@@ -94,16 +110,16 @@ def plan(
 
 def _task(task: str, dimension: int | None) -> tuple[str, int]:
     """The task's name and dimension, from its file if the dimension was not given."""
-    file, colon, name = task.rpartition(":")
+    _, colon, name = task.rpartition(":")
     if dimension is not None:
         return name if colon else task, dimension
     if not colon:
         raise BadConfig(
             f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
         )
-    from hocket.config.files import found, load_name
+    from hocket.cli.peer.joining import load_task
 
-    return name, int(load_name(found(Path(), file, "--task"), name).dimension)
+    return name, int(load_task(task).dimension)
 
 
 def _step(text: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from hocket.errors import Interrupted
 
 if TYPE_CHECKING:
     from hocket.engines.peers import Finished
-    from hocket.federation.running import Member
+    from hocket.federation.member import Member
 
 TaskOption = Annotated[
     str, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")

@@ -13,6 +13,8 @@ from hocket.cli.peer.opening import HomeOption, open_identity
 
 if TYPE_CHECKING:
     from hocket.federation.home import Home
+    from hocket.federation.ledger import Served
+    from hocket.federation.plan import FederationPlan
 
 
 def sign(
@@ -32,20 +34,25 @@ def sign(
     from hocket.federation.auditing import audit_plan
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.run_folder import RunFolder, write_json
 
-    agreed = read_plan(plan)
-    agreed.check_certificates()
-    mine = Home.at(home)
+    agreed, mine = read_plan(plan), Home.at(home)
+    folder = RunFolder(mine.run(agreed.run_hash))
+    agreed.check_certificates(without=folder.dropped)
     identity = open_identity(mine.identity)
     agreed = agreed.signed_by(identity)
+    runs, before = _runs(mine, agreed)
+    others = sorted({one.algorithm for one in before} - {agreed.algorithm_section.name})
     found = audit_plan(
         agreed,
-        runs=_runs(mine, agreed.task.dataset) + 1,
+        runs=runs,
         watch=lambda asked: track(asked, "Auditing", console=aside(), transient=True),
     )
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy))
     write_plan(agreed, plan)
+    folder.make()
+    write_json(folder.audit, found.to_json())
     if not agreed.unsigned:
         agreed.check_signatures()
     waiting = ", ".join(agreed.unsigned)
@@ -55,12 +62,14 @@ def sign(
         "fingerprint": agreed.fingerprint,
         "signed": [name for name in agreed.names if name in agreed.signatures],
         "unsigned": list(agreed.unsigned),
+        "other_algorithms": others,
         **found.to_json(),
     }
     words = [
         *members_in_words(agreed),
         "",
         *found.words,
+        *_warning(agreed.task.dataset, others),
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
         "",
         f"Signed as {identity.name}: {plan}",
@@ -70,15 +79,22 @@ def sign(
     return Answer(data, words)
 
 
-def _runs(home: Home, dataset: str) -> int:
-    """How many runs this member's data have served already: a run more is a run more to average."""
-    from hocket.links.keepsakes import Keepsakes
+def _warning(dataset: str, others: list[str]) -> list[str]:
+    """An estimate counts all runs as runs of this plan, which those of another algorithm may be worse than."""
+    if not others:
+        return []
+    return [
+        f"Earlier runs on {dataset} were of {', '.join(others)}: the estimate counts them as runs of this plan, and "
+        + ("dgd gave everything away." if "dgd" in others else "audit those by themselves too.")
+    ]
 
-    path = home.keepsakes(dataset)
-    if not path.exists():
-        return 0
-    kept = Keepsakes.open(path, dataset)
-    try:
-        return kept.runs
-    finally:
-        kept.close()
+
+def _runs(home: Home, plan: FederationPlan) -> tuple[int, tuple[Served, ...]]:
+    """How many runs these data will have served with this one, and those so far; a plan that is signed again in the
+    middle of its run is not a run more."""
+    from hocket.federation.ledger import Ledger
+    from hocket.federation.run_folder import RunFolder
+
+    before = Ledger(home.ledger(plan.task.dataset)).runs
+    begun = RunFolder(home.run(plan.run_hash)).journal.exists()
+    return max(1, len(before) + (not begun)), before

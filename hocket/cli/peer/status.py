@@ -6,13 +6,16 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.opening import HomeOption, open_identity
 from hocket.errors import BadConfig, LinkError
+
+if TYPE_CHECKING:
+    from hocket.federation.run_folder import RunFolder
 
 PlanFile = Annotated[Path, Parameter(help="The plan that is run.")]
 PATIENCE = 30.0
@@ -65,28 +68,43 @@ def drop(
 ) -> Answer:
     """Vote to go on without a member that will not come back; every survivor's operator must vote.
 
-    What remains is audited with the leaver counted as a colluder: read the verdict before you vote.
+    What remains is audited with the leaver counted as a colluder beside those the plan expects: read the verdict
+    before you vote.
     """
     from hocket.cli.peer.joining import folder_of
     from hocket.federation.home import Home
-    from hocket.federation.leaving import judge_survivors, vote
-    from hocket.links.wire import pack
+    from hocket.federation.leaving import check_leaver
+    from hocket.federation.ledger import Ledger
+    from hocket.federation.surviving import judge_survivors
 
     agreed, folder = folder_of(plan, home)
-    mine = vote(agreed, open_identity(Home.at(home).identity), name)
-    verdict = judge_survivors(agreed, frozenset({name}))
+    place = Home.at(home)
+    voter = open_identity(place.identity).name
+    before = _said_of(folder)
+    gone = frozenset({name, *before.get("dropped", ())})
+    check_leaver(agreed, voter, gone)
+    now = int(before.get("round", 0))
+    runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
+    verdict = judge_survivors(agreed, dict.fromkeys(gone, now), runs=runs)
     folder.make()
-    part = folder.votes / f"{name}.part"
-    part.write_bytes(pack(mine.frame(agreed.hash)))
-    part.rename(folder.votes / f"{name}.vote")
-    data: dict[str, Any] = {"voter": mine.voter, "leaver": name, "verdict": list(verdict.words)}
-    others = ", ".join(one for one in verdict.remaining if one != mine.voter)
+    (folder.votes / f"{name}.vote").touch()
+    data: dict[str, Any] = {"voter": voter, "leaver": name, **verdict.to_json()}
+    data["verdict"] = data.pop("words")
+    others = ", ".join(one for one in verdict.remaining if one != voter)
     words = [
         *verdict.words,
-        f"{mine.voter} votes to drop {name}. It happens when {others} have voted too; "
-        "the running process sends the vote on.",
+        f"{voter} votes to drop {name}. It happens when {others} have voted too; "
+        "the running process signs the vote and sends it on.",
     ]
     return Answer(data, words)
+
+
+def _said_of(folder: RunFolder) -> dict[str, Any]:
+    """What the process last said about the run; nothing if it was never begun."""
+    try:
+        return folder.status()
+    except BadConfig:
+        return {}
 
 
 def _alive(pid: int | None) -> bool:

@@ -8,14 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd
 from hocket.config import parse_config
+from hocket.experiments.insider import exposed_to_one
 from hocket.experiments.outputs import PAGE, RESULTS, quantiles, write_csv, write_json
-from hocket.experiments.polynomials.runs import NETWORKS, PROBLEMS, START, STEP, TOLERANCE, Polynomials
+from hocket.experiments.polynomials.runs import (
+    LEVELS,
+    NETWORKS,
+    PROBLEMS,
+    START,
+    STEP,
+    TOLERANCE,
+    Polynomials,
+)
+from hocket.job import Job
+from hocket.network import Network
+from hocket.report.answers import theorem_card
 from hocket.report.figures import Drawing
 from hocket.report.numbers import plain
-from hocket.report.page import Page
+from hocket.report.page import Card, Page
 from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table
+from hocket.standard_problems import paper_polynomials
+from hocket.theorems import claim
 
 
 def reference_table(found: Polynomials) -> Table:
@@ -194,6 +210,25 @@ def _rows(found: Polynomials) -> list[dict[str, Any]]:
     return rows
 
 
+def _converged(found: Polynomials) -> Card:
+    agree = all(entry.agrees for entry in found.references)
+    return Card(
+        "Did it converge?",
+        "yes, all four" if agree else "not as it should",
+        "holds" if agree else "exposed",
+        [
+            f"{entry.algorithm} at k = {entry.k:,}: {plain(entry.measured)}; {plain(entry.published)} was expected."
+            for entry in found.references
+            if entry.k == max(other.k for other in found.references)
+        ],
+    )
+
+
+def _theorem(algorithm: Algorithm, rounds: int) -> Card:
+    job = Job.asked(paper_polynomials(), Network.cycle(5), algorithm, step=STEP, rounds=rounds)
+    return theorem_card(claim(job))
+
+
 def _page(found: Polynomials, figure: Drawing) -> Page:
     run = {"rounds": found.size.rounds, "start": list(START)}
     config = parse_config(
@@ -206,8 +241,13 @@ def _page(found: Polynomials, figure: Drawing) -> Page:
         },
         base=Path(),
     )
+    algorithms = [Dgd(), *(algorithm for algorithm, _, _ in LEVELS)]
+    card, exposure = exposed_to_one(algorithms, step=STEP, rounds=found.size.rounds)
     return Page(
         title="Polynomials: four algorithms, two noise levels",
+        facts=[f"{found.size.rounds:,} rounds", f"{found.size.seeds} seeds", "two networks", "two problems"],
+        cards=[_converged(found), _theorem(algorithms[-1], found.size.rounds), card],
+        exposure=exposure,
         summary=[
             conclusion(found),
             "The first experiment of Gade and Vaidya (2017), Figure 1: five agents minimise the sum of their "

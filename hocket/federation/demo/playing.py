@@ -21,13 +21,12 @@ from hocket.federation.cards import Card
 from hocket.federation.demo.digits import DIMENSION, MEMBERS, RADIUS, accuracy, everybody
 from hocket.federation.demo.member import ESCROW, member
 from hocket.federation.drawing_up import draw_up
+from hocket.federation.ending import ended
 from hocket.federation.home import Home
+from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
-from hocket.federation.running import Member
 from hocket.links.identity import Identity
-from hocket.links.journal import Journal
-from hocket.links.wire import Limits, unpack
 from hocket.run import Run
 from hocket.solving import solve
 
@@ -125,26 +124,16 @@ def demonstrate(
 def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration:
     """The members' states beside the simulator's, on the same noise."""
     members = [member(folder, name) for name in plan.names]
-    ends = [final_states(one) for one in members]
-    published = np.stack([end[1] for end in ends])
+    ends = [ended(one.folder, plan, one.name) for one in members]
+    published = np.stack([end.published for end in ends])
     return Demonstration(
         plan,
-        np.stack([end[0] for end in ends]),
+        np.stack([end.x for end in ends]),
         published,
         replay(members),
         seconds,
         tuple(accuracy(state) for state in published),
     )
-
-
-def final_states(one: Member) -> tuple[np.ndarray, np.ndarray]:
-    """A finished member's own state and its published one, from its journal."""
-    with Journal.open(one.folder.journal, one.plan.hash, create=False) as journal:
-        position = journal.position
-        if position is None or position.round != one.plan.run.rounds + 2:
-            raise RunStopped(f"{one.name} has not finished", round=0 if position is None else position.round)
-        x, published, *_ = unpack(position.state, Limits(len(position.state)), plan=one.plan.hash).parts
-        return np.asarray(x), np.asarray(published)
 
 
 def replay(members: list[Member]) -> Run:
@@ -153,7 +142,7 @@ def replay(members: list[Member]) -> Run:
     streams = []
     for seat in seats:
         keys = {
-            other: ESCROW.keys(plan.hash, min(seat.index, other), max(seat.index, other))
+            other: ESCROW.keys(plan.run_hash, min(seat.index, other), max(seat.index, other))
             for other in seat.neighbours
         }
         chains = {other: key.chain for other, key in keys.items()}
@@ -175,7 +164,7 @@ def _round(folder: Path, plan: FederationPlan, name: str) -> int:
     from hocket.federation.run_folder import RunFolder
 
     try:
-        return RunFolder(Home(folder / name).run(plan.hash)).status()["round"]
+        return RunFolder(Home(folder / name).run(plan.run_hash)).status()["round"]
     except HocketError:
         return 0
 

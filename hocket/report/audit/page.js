@@ -2,21 +2,33 @@
 
 // The graph and its controls: who colludes is the only thing a person changes, everything else follows from it.
 
-function mountAudit(data) {
+const SMALLEST = 0.65; // of its full size, to which a drawing may shrink: its numbers must be legible
+
+function mountAudit(first) {
   const byId = (id) => document.getElementById(id);
-  const svg = byId("graph");
-  const agents = [...svg.querySelectorAll(".agent")];
-  const lines = [...svg.querySelectorAll(".link")];
-  const call = caller(data.labels);
-  const near = {
-    now: neighbourLists(data.n, data.links),
-    repaired: neighbourLists(data.n, [...data.links, ...data.added]),
-  };
+  const stage = byId("stage");
   const past = [];
+  const listeners = [];
+  let data, agents, call, near;
   let coalition = [];
+  let press = toggle;
 
   const repaired = () => Boolean(byId("repaired")?.checked);
   const algorithm = () => document.querySelector("[name=algorithm]:checked").value;
+
+  /** Takes up a network whose graph stands on the stage. */
+  function adopt(next) {
+    data = next;
+    agents = [...stage.querySelectorAll(".agent")];
+    call = caller(data.labels);
+    near = {
+      now: neighbourLists(data.n, data.links),
+      repaired: neighbourLists(data.n, [...data.links, ...data.added]),
+    };
+    byId("graph").style.minWidth = `${SMALLEST * byId("graph").viewBox.baseVal.width}px`;
+    past.length = 0;
+    coalition = coalition.filter((agent) => agent < data.n);
+  }
 
   function choose(members) {
     if (members.join() === coalition.join()) return;
@@ -29,24 +41,46 @@ function mountAudit(data) {
     choose(ascending(coalition.includes(agent) ? coalition.filter((one) => one !== agent) : [...coalition, agent]));
   }
 
-  function show() {
+  function look() {
     const links = repaired() ? near.repaired : near.now;
-    const found = singledOut(links, coalition);
+    return { links, found: singledOut(links, coalition) };
+  }
+
+  function show() {
+    const { links, found } = look();
     showGraph(found, links);
-    byId("headline").textContent = headline(found, call) + (repaired() ? " This is with the repair." : "");
+    showCards();
+    byId("headline").textContent = heading(found, links) + (repaired() ? " This is with the repair." : "");
     byId("hint").hidden = coalition.length > 0;
-    const judged = coalition.length && found.honest.length ? judgements(found, call, links) : [];
-    byId("cards").replaceChildren(...judged.map((one) => card(one, estimatesFor(one.key))));
-    showCommand(judged.length > 0 && found.honest.length > 1);
     byId("undo").disabled = !past.length;
     byId("clear").disabled = !coalition.length;
     byId("typed").value = coalition.join(", ");
-    byId("message").textContent = "";
+    say("");
     for (const button of document.querySelectorAll("[data-coalition]")) {
       button.setAttribute("aria-pressed", String(button.dataset.coalition === coalition.join()));
     }
     const hash = coalition.join() + (repaired() ? "+repair" : "");
     history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+    listeners.forEach((hear) => hear({ data, coalition, algorithm: algorithm(), honest: found.honest }));
+  }
+
+  /** The verdict on each algorithm, or only on the one that is chosen, where it is chosen for more than marks. */
+  function judged(found, links) {
+    if (!coalition.length || !found.honest.length) return [];
+    return judgements(found, call, links).filter(({ key }) => !data.chosen || key === algorithm());
+  }
+
+  function heading(found, links) {
+    if (!data.chosen || !coalition.length || found.honest.length < 2) return headline(found, call);
+    const [{ key, title, verdict }] = judged(found, links);
+    return `${accused(found, call)} Under ${key === "function-sharing" ? "function sharing" : title}: ${verdict}.`;
+  }
+
+  function showCards() {
+    const { links, found } = look();
+    const verdicts = judged(found, links);
+    byId("cards").replaceChildren(...verdicts.map((one) => card(one, estimatesFor(one.key))));
+    showCommand(verdicts.length > 0 && found.honest.length > 1);
   }
 
   function showGraph(found, links) {
@@ -59,11 +93,11 @@ function mountAudit(data) {
       shape.setAttribute("aria-label", `${call.named([agent])}, ${words}, ${others} ${call.list(links[agent])}`);
       shape.querySelector(".sign").textContent = sign;
     });
-    for (const line of lines) {
+    for (const line of stage.querySelectorAll(".link")) {
       const ends = [Number(line.dataset.from), Number(line.dataset.to)];
       line.classList.toggle("seen", ends.some((end) => coalition.includes(end)));
     }
-    svg.classList.toggle("repaired", repaired());
+    byId("graph").classList.toggle("repaired", repaired());
     byId("legend").dataset.algorithm = under;
     byId("legend").dataset.asked = String(coalition.length > 0);
   }
@@ -75,14 +109,20 @@ function mountAudit(data) {
   }
 
   function showCommand(wanted) {
+    if (!byId("estimate")) return;
     byId("estimate").hidden = !wanted || !data.asking || repaired();
     byId("estimate-command").textContent = `${data.asking} ${coalition.join()}`;
+  }
+
+  function say(text, wrong = false) {
+    byId("message").textContent = text;
+    byId("message").classList.toggle("wrong", wrong);
   }
 
   function read(text) {
     const { agents: members, wrong } = readCoalition(text, data.n);
     if (wrong === undefined) choose(members);
-    else byId("message").textContent = `“${wrong}” names no agent; they are numbered 0 to ${data.n - 1}.`;
+    else say(`“${wrong}” names no agent; they are numbered 0 to ${data.n - 1}.`, true);
   }
 
   /** A link such as page.html#1,4 or page.html#1,4+repair carries what was selected. */
@@ -106,26 +146,24 @@ function mountAudit(data) {
     const moves = {
       ArrowRight: agent + 1, ArrowDown: agent + 1, ArrowLeft: agent - 1, ArrowUp: agent - 1, Home: 0, End: data.n - 1,
     };
-    if (event.key === "Enter" || event.key === " ") toggle(agent);
+    if (event.key === "Enter" || event.key === " ") press(agent);
     else if (event.key in moves) moveTo((moves[event.key] + data.n) % data.n);
     else return;
     event.preventDefault();
   }
 
-  svg.addEventListener("keydown", onKey);
-  svg.addEventListener("click", (event) => {
+  stage.addEventListener("keydown", onKey);
+  stage.addEventListener("click", (event) => {
     const shape = event.target.closest(".agent");
     if (!shape) return;
-    toggle(Number(shape.dataset.agent));
+    press(Number(shape.dataset.agent));
     moveTo(Number(shape.dataset.agent));
   });
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button?.dataset.copy) copyText(byId(button.dataset.copy), button);
-    if (button?.dataset.coalition) {
-      read(button.dataset.coalition);
-      if (!button.closest(".tools")) byId("ask").scrollIntoView();
-    }
+    const button = event.target.closest("[data-coalition]");
+    if (!button) return;
+    read(button.dataset.coalition);
+    if (!button.closest(".tools")) byId("ask").scrollIntoView();
   });
   byId("clear").addEventListener("click", () => choose([]));
   byId("undo").addEventListener("click", () => {
@@ -140,27 +178,24 @@ function mountAudit(data) {
   window.addEventListener("hashchange", () => readLink(location.hash));
 
   const link = location.hash;
+  adopt(first);
   coalition = data.coalition;
   show();
   if (link) readLink(link);
+  return {
+    adopt(next) { adopt(next); show(); },
+    estimate(found) { data.estimates = found; showCards(); },
+    listen(hear) { listeners.push(hear); show(); },
+    /** What a press on an agent does: by default it joins the coalition or leaves it. */
+    onPress(action) { press = action ?? toggle; },
+    say,
+  };
 }
 
 function element(tag, properties, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
   return made;
-}
-
-/** Copies what an element says, or selects it for the reader to copy where the browser does not let a page do so. */
-async function copyText(source, button) {
-  try {
-    await navigator.clipboard.writeText(source.textContent);
-    button.textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(source);
-    button.textContent = "Selected";
-  }
-  setTimeout(() => { button.textContent = "Copy"; }, 2000);
 }
 
 /** One algorithm's verdict, why, and what was estimated beforehand. */
@@ -175,4 +210,4 @@ function card({ key, title, tone, verdict, reasons }, estimates) {
   return box;
 }
 
-mountAudit(JSON.parse(document.getElementById("audit-data").textContent));
+const audit = mountAudit(JSON.parse(document.getElementById("audit-data").textContent));

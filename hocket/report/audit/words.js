@@ -29,10 +29,14 @@ function letter(index) {
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const either = (agents, one, several) => (agents.length === 1 ? one : several);
 
+function accused(found, call) {
+  return `${capital(call.named(found.coalition))} ${either(found.coalition, "colludes", "collude")}.`;
+}
+
 /** One sentence or two for whoever does not read on; also what a screen reader says after each change. */
 function headline(found, call) {
   if (!found.coalition.length) return "Nobody colludes yet.";
-  const who = `${capital(call.named(found.coalition))} ${either(found.coalition, "colludes", "collude")}.`;
+  const who = accused(found, call);
   if (!found.honest.length) return "Everybody colludes: nobody is left who could hide anything.";
   if (found.honest.length === 1) {
     return `Everybody but ${call.named(found.honest)} colludes. It has nothing left to hide behind, ` +

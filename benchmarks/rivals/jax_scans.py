@@ -1,7 +1,7 @@
 """What a specialist would write instead of hocket: one vectorised JAX scan per algorithm, no generality at all.
 
-Each builder returns a function from nothing to (states, Σ α x), the outputs of a hocket run. Where there is more
-than one sensible way to write it, all are built and the benchmark takes the fastest.
+Each builder returns a function from nothing to (states, Σ α x), the outputs of a hocket run; the sum only where
+averaging is asked for. Where there is more than one sensible way to write it, all are built and the fastest counts.
 """
 
 from __future__ import annotations
@@ -42,15 +42,17 @@ def mixes(network: Network) -> dict[str, Mix]:
     return ways
 
 
-def dgd(mix: Mix, gradient: Gradient, project: Project, alpha: Any, start: Any) -> Callable[[], Any]:
+def dgd(
+    mix: Mix, gradient: Gradient, project: Project, alpha: Any, start: Any, *, averaging: bool = False
+) -> Callable[[], Any]:
     """DGD as one scan over precomputed step sizes."""
 
     def next_round(carry: Any, a: Any) -> Any:
         x, total = carry
         v = mix(x)
-        return (project(v - a * gradient(v)), total + a * x), None
+        return (project(v - a * gradient(v)), total + a * x if averaging else None), None
 
-    run = jax.jit(lambda x, alpha: lax.scan(next_round, (x, jnp.zeros_like(x)), alpha)[0])
+    run = jax.jit(lambda x, alpha: lax.scan(next_round, (x, _no_sum(x, averaging)), alpha)[0])
     return lambda: run(start, alpha)
 
 
@@ -64,6 +66,7 @@ def rss_nb(
     *,
     delta: float,
     block: int,
+    averaging: bool = False,
 ) -> Callable[[], Any]:
     """RSS-NB with hocket's own generator, noise drawn `block` rounds ahead of a nested scan."""
     _n, dim = start.shape
@@ -84,7 +87,7 @@ def rss_nb(
     def next_round(carry: Any, args: Any) -> Any:
         (x, total), (a, d) = carry, args
         v = mix(x + a * d)
-        return (project(v - a * gradient(v)), total + a * x), None
+        return (project(v - a * gradient(v)), total + a * x if averaging else None), None
 
     def next_block(carry: Any, args: Any) -> Any:
         first, a = args
@@ -92,10 +95,14 @@ def rss_nb(
 
     def run(x: Any, alpha: Any) -> Any:
         firsts = 1 + block * jnp.arange(len(alpha) // block)
-        return lax.scan(next_block, (x, jnp.zeros_like(x)), (firsts, alpha.reshape(-1, block)))[0]
+        return lax.scan(next_block, (x, _no_sum(x, averaging)), (firsts, alpha.reshape(-1, block)))[0]
 
     compiled = jax.jit(run)
     return lambda: compiled(start, alpha)
+
+
+def _no_sum(x: Any, averaging: bool) -> Any:
+    return jnp.zeros_like(x) if averaging else None
 
 
 def _dealer(network: Network) -> Callable[[Any], Any]:

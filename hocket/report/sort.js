@@ -19,14 +19,18 @@ function sortBy(table, column) {
   const numeric = heads[column].classList.contains("number");
   const key = (row) => row.cells[column].textContent.trim();
   const compare = (one, other) => {
-    if (!numeric) return one.localeCompare(other, "en", { numeric: true });
-    const [left, right] = [parseFloat(one), parseFloat(other)];
-    return (Number.isNaN(left) ? Infinity : left) - (Number.isNaN(right) ? Infinity : right) || 0;
+    return numeric ? numberIn(one) - numberIn(other) || 0 : one.localeCompare(other, "en", { numeric: true });
   };
   const rows = [...table.tBodies[0].rows].sort((one, other) => compare(key(one), key(other)));
   table.tBodies[0].append(...(downwards ? rows.reverse() : rows));
   heads.forEach((head) => head.removeAttribute("aria-sort"));
   heads[column].setAttribute("aria-sort", downwards ? "descending" : "ascending");
+}
+
+/** The first number in a cell such as "±0.5", "10,000" or "2e-3"; what has none comes last. */
+function numberIn(text) {
+  const found = text.replaceAll(",", "").replace("−", "-").match(/-?\d*\.?\d+(e[+-]?\d+)?/i);
+  return found ? Number(found[0]) : Infinity;
 }
 
 document.querySelectorAll("table.sortable").forEach(makeSortable);

@@ -1,0 +1,135 @@
+"""A cluster on this machine: equality with the simulator, what crosses, how cost grows with links, and resuming.
+
+    python benchmarks/cluster.py [--processes 2 4] [--links 1000 10000 100000]
+
+Processes share this machine's cores and talk over its loopback: times say how cost grows, not how fast a cluster is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hocket as hk
+
+DIM = 16
+ROUNDS = 100
+ALGORITHMS = {
+    "DGD": hk.Dgd(),
+    "RSS-NB": hk.RssNb(1.0),
+    "RSS-NB paper": hk.RssNb(1.0, split="paper"),
+    "RSS-NB anchored": hk.RssNb(1.0, anchor=0.5),
+    "RSS-LB": hk.RssLb(1.0),
+    "FS": hk.FunctionSharing(2, 1.0),
+    "independent": hk.IndependentNoise(1.0),
+}
+
+
+def bowls(n: int) -> hk.Problem:
+    """Quadratics with minimisers of their own."""
+    centre = np.random.default_rng(0).uniform(-1, 1, size=(n, DIM))
+    return hk.polynomials(
+        np.stack([centre**2, -2 * centre, np.ones_like(centre)], axis=1), box=(-5, 5), dim=DIM
+    )
+
+
+def play(engine: Any, algorithm: hk.Algorithm, links: int) -> tuple[hk.Run, float]:
+    """A run on an 8-regular graph with about so many links, and the seconds that a further round takes."""
+    network = hk.Network.random_regular(8, max(links // 4, 12))
+    problem = bowls(network.n)
+    seconds, run = {}, None
+    for rounds in (3 * ROUNDS, 3 * ROUNDS, ROUNDS):  # the first compiles
+        began = time.perf_counter()
+        run = hk.solve(problem, network, algorithm, rounds=rounds, engine=engine, time_average=False)
+        seconds[rounds] = time.perf_counter() - began
+    assert run is not None
+    return run, (seconds[3 * ROUNDS] - seconds[ROUNDS]) / (2 * ROUNDS)
+
+
+def member(links: list[int], folder: Path) -> None:
+    """What each process plays; process 0 writes it down."""
+    import jax
+
+    rows = {}
+    for name, algorithm in ALGORITHMS.items():
+        run, seconds = play("cluster", algorithm, links[0])
+        if jax.process_index() == 0:
+            np.savez(
+                folder / f"{name}.npz", x=run.x, gap=run.history["gap"], apart=run.history["disagreement"]
+            )
+        rows[name] = run.settings["cluster"] | {"seconds": seconds}
+    growth = []
+    for count in links:
+        run, seconds = play("cluster", ALGORITHMS["RSS-NB"], count)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        growth.append({"links": run.settings["cluster"]["links"], "seconds": seconds, "bytes": memory})
+    if jax.process_index() == 0:
+        (folder / "rows.json").write_text(json.dumps({"rows": rows, "growth": growth}))
+
+
+def compare(processes: int, links: list[int]) -> None:
+    """Print one group's table beside the simulator."""
+    from hocket.engines.cluster.local import run_together
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        arguments = [str(Path(__file__).resolve()), "--member", str(folder), "--links", *map(str, links)]
+        run_together(["hocket.engines.cluster", *arguments], processes)
+        found = json.loads((folder / "rows.json").read_text())
+        print(f"\n{processes} processes, {links[0]:,} links, D = {DIM}, {ROUNDS} rounds")
+        head = ("algorithm", "x off by", "gap off by", "cut", "needs", "moves", "ratio")
+        print("{:16} {:>9} {:>10} {:>6} {:>9} {:>9} {:>6}".format(*head))
+        for algorithm, row in found["rows"].items():
+            run, _ = play("simulator", ALGORITHMS[algorithm], links[0])
+            with np.load(folder / f"{algorithm}.npz") as arrays:
+                off = np.abs(arrays["x"] - run.x).max()
+                gap = np.abs(arrays["gap"] - run.history["gap"]).max()
+            needed, moved = row["bytes_needed"], row["bytes_moved"]
+            print(
+                f"{algorithm:16} {off:9.1e} {gap:10.1e} {row['crossing']:6,} {needed:9,} {moved:9,} "
+                f"{moved / needed:6.3f}"
+            )
+        print_growth(found["growth"])
+
+
+def print_growth(growth: list[dict[str, float]]) -> None:
+    """Time and memory of RSS-NB against links, and the slope between the first size and the last."""
+    for row in growth:
+        print(
+            f"{row['links']:10,} links  {1e3 * row['seconds']:9.3f} ms a round  {row['bytes'] / 1e6:9.0f} MB at most"
+        )
+    if len(growth) > 1:
+        first, last = growth[0], growth[-1]
+        wide = np.log(last["links"] / first["links"])
+        slopes = (np.log(last[what] / first[what]) / wide for what in ("seconds", "bytes"))
+        print(
+            "slope {:.2f} in time, {:.2f} in memory (1 is linear; a start-up cost makes it smaller)".format(
+                *slopes
+            )
+        )
+
+
+def main() -> None:
+    """Compare for each number of processes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--links", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    parser.add_argument("--member", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.member is not None:
+        member(asked.links, asked.member)
+        return
+    for processes in asked.processes:
+        compare(processes, asked.links)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""RSS-NB with momentum: the noise of one algorithm, the descent of another."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import hocket as hk
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.noise import Draw
+
+
+class Rolling(NamedTuple):
+    """An agent's estimate, and its last move."""
+
+    x: Any
+    move: Any
+
+
+class HeavyBall(Algorithm):
+    """Descent with momentum (Polyak, 1964) under RSS-NB's noise; a candidate, about which nothing is proved here.
+
+    Choose it where plain descent crawls along a valley. A last move is noise, too: it is kept and said again in part.
+    """
+
+    delta: float
+    """Δ: bound on the norm of the noise, as in RSS-NB."""
+    momentum: float = 0.5
+    """The part of its last move that an agent makes once more."""
+
+    def setup(self, agent: Agent, x: Any) -> Rolling:
+        return Rolling(x, 0 * x)
+
+    def round(self, agent: Agent, state: Rolling, k: Any) -> Round:
+        w = state.x + agent.step(k) * agent.paired_noise(k)
+        heard = yield Say(w)
+        v = agent.mix(w, heard)
+        ahead = v + self.momentum * state.move
+        x = agent.feasible.project(ahead - agent.step(k) * agent.gradient(v))
+        return Rolling(x, x - v)
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        return hk.RssNb(self.delta).draws(plan)

@@ -1,0 +1,19 @@
+"""`python -m hocket.engines.cluster SCRIPT …`: join the cluster, then run a script in every process."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+
+from hocket.engines.cluster.joining import join
+
+
+def main() -> None:
+    """Run the script that the command line names, with its arguments."""
+    join()
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What the page may ask, checked at the door: errors name the limit and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import Field
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
+from hocket.config.section import Section, check
+from hocket.errors import BadInput
+from hocket.network import Network
+from hocket.topologies import parse
+from hocket.view import Threat
+
+MOST_AGENTS, MOST_LINKS, MOST_ROUNDS, LARGEST_DELTA = 40, 400, 200_000, 1000.0
+DEGREE = 4
+"""Of the noise functions: as high as the objectives that are played here."""
+
+
+class NamedNetwork(Section):
+    """A topology by name."""
+
+    topology: str = Field(max_length=60, description="a short text such as 'cycle:5' or 'harary:k=3,n=7'")
+
+    @cached_property
+    def network(self) -> Network:
+        """The network; a large one is refused before it is built."""
+        _refuse_large(self.topology)
+        return _small(parse(self.topology))
+
+
+class DrawnNetwork(Section):
+    """A network as it was drawn."""
+
+    n: int = Field(ge=2, le=MOST_AGENTS, description=f"2 to {MOST_AGENTS} agents")
+    links: list[list[int]] = Field(
+        max_length=MOST_LINKS, description=f"up to {MOST_LINKS} links, [[0, 1], …]"
+    )
+
+    @cached_property
+    def network(self) -> Network:
+        """The network; one that falls apart is refused, with its parts."""
+        return Network.from_edges(map(tuple, self.links), self.n, name="drawn")  # type: ignore[arg-type]
+
+
+class Question(DrawnNetwork):
+    """A plan to look at: who listens, and what is run."""
+
+    algorithm: Literal["function-sharing", "rss-nb", "rss-lb", "dgd"] = Field(
+        description="'function-sharing', 'rss-nb', 'rss-lb' or 'dgd'"
+    )
+    delta: float = Field(
+        1.0, ge=0, le=LARGEST_DELTA, description=f"a noise level Δ from 0 to {LARGEST_DELTA:g}"
+    )
+    anchor: float = Field(0.0, ge=0, le=1, description="a share of the noise from 0 to 1")
+    rounds: int = Field(1000, ge=1, le=MOST_ROUNDS, description=f"1 to {MOST_ROUNDS:,} rounds")
+    coalition: list[int] = Field(default=[], description="a list of agents")
+    threat: Threat = Field("coalition", description="'coalition', 'states' or 'states+noise'")
+    minima: Literal["shared", "apart"] = Field("shared", description="'shared' or 'apart'")
+    seed: int = Field(0, ge=0, description="a whole number, zero or more")
+
+    @property
+    def planned(self) -> Algorithm:
+        """The algorithm with its noise."""
+        match self.algorithm:
+            case "rss-nb":
+                return RssNb(self.delta, anchor=self.anchor)
+            case "rss-lb":
+                return RssLb(self.delta)
+            case "function-sharing":
+                return FunctionSharing(degree=DEGREE, bound=self.delta)
+        return Dgd()
+
+
+def asked_network(table: Mapping[str, Any]) -> Network:
+    """The network that is named or drawn."""
+    if "topology" in table:
+        return check(NamedNetwork, "network", table).network
+    return check(DrawnNetwork, "network", table).network
+
+
+def asked(table: Mapping[str, Any]) -> Question:
+    """A question about a plan."""
+    return check(Question, "plan", table)
+
+
+def _small(network: Network) -> Network:
+    if network.n > MOST_AGENTS or len(network.links) > MOST_LINKS:
+        raise BadInput(
+            f"{network.name} has {network.n} agents and {len(network.links)} links; the explorer takes up to "
+            f"{MOST_AGENTS} and {MOST_LINKS}: audit larger ones with hocket audit"
+        )
+    return network
+
+
+def _refuse_large(text: str) -> None:
+    """Before it is built: a hypercube of 40 dimensions would fill any memory."""
+    name, _, values = text.partition(":")
+    numbers = [word.rpartition("=")[2].strip() for part in values.split(",")[:2] for word in part.split("x")]
+    sizes = [int(number) for number in numbers if number.isdecimal()]
+    if name.strip().lower() == "hypercube":
+        sizes = [2 ** min(size, 30) for size in sizes]
+    if any(size > MOST_AGENTS for size in sizes):
+        raise BadInput(
+            f"{text!r} is too large: the explorer takes up to {MOST_AGENTS} agents; audit larger networks with "
+            "hocket audit"
+        )

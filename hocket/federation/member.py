@@ -1,0 +1,132 @@
+"""One member of a federation: its plan, its identity, its task, and where it keeps its things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hocket.algorithm import Plan as NoisePlan
+from hocket.engines.seat import Seat
+from hocket.errors import BadInput, BadPlan
+from hocket.federation.ending import ended
+from hocket.federation.home import Home
+from hocket.federation.masking import masked_start
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_file import read_plan
+from hocket.federation.run_folder import RunFolder
+from hocket.federation.sections import PUBLIC
+from hocket.federation.task import Task
+from hocket.links.channel import Neighbour, open_channels
+from hocket.links.escrow import FromSystem, Secrets
+from hocket.links.events import Channels
+from hocket.links.identity import Identity
+from hocket.links.limits import LinkLimits
+from hocket.links.wire import Limits
+
+MOST_ARRAYS = 4
+"""Arrays of the size of a state that one word may hold."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """All that one member brings to a run."""
+
+    plan: FederationPlan
+    identity: Identity
+    task: Task
+    home: Home
+    listen: str | None = None
+    """host:port to listen at, where that is not the address on the card."""
+    linger: float | None = 600.0
+    """Seconds to stay for slower neighbours when all is done; None for as long as it takes."""
+    metrics_port: int | None = None
+    secrets: Secrets = field(default_factory=FromSystem)
+
+    @property
+    def name(self) -> str:
+        return self.identity.name
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(self.home.run(self.plan.run_hash))
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self.plan.task.dtype)
+
+    def check(self) -> None:
+        """Refuse what would fail later, or should not begin at all."""
+        gone = self.folder.dropped
+        self.plan.check_signatures(without=gone)
+        self.plan.check_certificates(without=gone)
+        if self.plan.card(self.name).certificate_pem != self.identity.certificate_pem:
+            raise BadPlan(
+                f"the plan names another certificate for {self.name} than this one; use the identity whose card was "
+                "given to the plan, or have the plan signed again with the new card"
+            )
+        if self.task.dimension != self.plan.task.dimension:
+            raise BadInput(
+                f"the task has dimension {self.task.dimension} and the plan {self.plan.task.dimension}; run the task "
+                "that the plan was made for"
+            )
+
+    def start(self) -> np.ndarray:
+        """Where this member begins: the public start, the same for all, or what it published in an earlier run."""
+        first = self._public_start() if self.plan.run.start == PUBLIC else self._published_before()
+        if first.shape != (self.plan.task.dimension,):
+            raise BadInput(f"the start has shape {first.shape}, not ({self.plan.task.dimension},)")
+        return self.plan.feasible.project(first)
+
+    def _public_start(self) -> np.ndarray:
+        return np.asarray(self.task.start(self.plan.task.seed), dtype=self.dtype)
+
+    def _published_before(self) -> np.ndarray:
+        """Projected noise and all: what was published may lie outside X by as much as noise carried it."""
+        folder = RunFolder(self.home.run(bytes.fromhex(self.plan.run.start)))
+        if not folder.plan.exists():
+            raise BadInput(
+                f"{self.name} is to go on from the run in {folder.path}, and there is none; restore that folder from a "
+                "backup, or plan a public start together"
+            )
+        return ended(folder, read_plan(folder.plan), self.name).published.astype(self.dtype)
+
+    def seat(self, gone: frozenset[str] = frozenset()) -> Seat:
+        """This member's place in the run."""
+        plan = self.plan
+        noise_plan = NoisePlan(plan.network, plan.task.dimension, plan.step, plan.run.rounds)
+        me, left = plan.agent(self.name), {plan.agent(name) for name in gone}
+        dropped = frozenset(left) & set(plan.network.neighbours(me))
+        public = plan.run.start == PUBLIC
+        algorithm = plan.algorithm.effective() if public else masked_start(plan.algorithm)
+        return Seat(me, noise_plan, algorithm, plan.feasible, self.dtype, dropped)
+
+    async def open_channels(self) -> Channels:
+        """Links to all neighbours, over the network."""
+        plan, dialled = self.plan, self.plan.dials(self.name)
+        size = MOST_ARRAYS * self.dtype.itemsize * plan.task.dimension
+        return await open_channels(
+            self.name,
+            key=self.identity.private_key_pem,
+            certificate=self.identity.certificate_pem,
+            neighbours=[
+                Neighbour(
+                    name,
+                    plan.card(name).certificate_pem,
+                    name,
+                    plan.card(name).address if name in dialled else None,
+                )
+                for name in plan.neighbours(self.name)
+            ],
+            plan=plan.hash.hex(),
+            listen=self.listen or _bindable(plan.card(self.name).address),
+            limits=LinkLimits(message=Limits.words(size).bytes),
+        )
+
+
+def _bindable(address: str | None) -> str | None:
+    """Where to listen for an address on a card: a name may be a router's, so all interfaces; loopback is loopback."""
+    if address is None:
+        return None
+    host, _, port = address.rpartition(":")
+    return address if host in ("127.0.0.1", "localhost", "[::1]") else f"0.0.0.0:{port}"

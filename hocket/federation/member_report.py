@@ -1,0 +1,206 @@
+"""The report of one member's part in a run, from the folder that its process left.
+
+It holds what this member may know: its own measurements, the plan that all have signed, and the audit of that plan.
+No state, gradient or noise is in it, nor is anything of the others beside their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.config.toml import dumps
+from hocket.errors import HocketError
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_file import read_plan
+from hocket.federation.run_folder import RunFolder, read_json
+from hocket.privacy import Audit, audit
+from hocket.privacy.wording import counted
+from hocket.report.exposure import exposed
+from hocket.report.folder import PAGE
+from hocket.report.names import spoken
+from hocket.report.numbers import plain
+from hocket.report.page import Card, Figure, Page
+from hocket.report.panels import Line, Panel, sheet
+from hocket.report.tables import Table, settings_table
+
+TRAFFIC = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"}
+"""What is measured of links; everything else that a line of metrics holds is of the task."""
+PANELS = 3
+"""Measurements drawn side by side, at most."""
+
+
+def write_member_report(
+    folder: RunFolder,
+    *,
+    colluders: int | None = None,
+    coalition: Iterable[int] | None = None,
+    watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+) -> Path:
+    """Write the page into the member's folder; returns where it lies. The audit is against as many as was planned."""
+    plan, status, measured = read_plan(folder.plan), folder.status(), _measurements(folder)
+    about = read_json(folder.about) if folder.about.is_file() else {}
+    if colluders is None and coalition is None:
+        colluders = plan.audit.colluders
+    card, exposure = exposed(_audited(plan, colluders, coalition, about.get("runs", 1), watch))
+    page = Page(
+        title=f"{status['member']} in a run of {status['task']}",
+        facts=[
+            counted(len(plan.names), "member"),
+            counted(len(plan.links), "link"),
+            counted(plan.task.dimension, "unknown"),
+            counted(plan.run.rounds, "round"),
+            spoken(type(plan.algorithm).__name__),
+        ],
+        summary=[_in_words(status, measured), *_losses(status)],
+        cards=[_progress(status, measured), _theorem(plan), card],
+        tables=[_last_table(status, measured), _members_table(plan, status)],
+        notes=[
+            "Losses are of this member's own data. Lag is how long after its own word a neighbour's came.",
+            "In the audit, members go by their numbers in the plan.",
+        ],
+        details=[settings_table(about)] if "versions" in about else [],
+        figures=_figures(measured),
+        exposure=exposure,
+        configuration=_plan_text(plan),
+        commands=["hocket peer run plan.toml --task FILE.py:NAME", "hocket peer status plan.toml"],
+    )
+    return page.save(folder.path / PAGE)
+
+
+def _audited(
+    plan: FederationPlan,
+    colluders: int | None,
+    coalition: Iterable[int] | None,
+    runs: int,
+    watch: Callable[[Sequence[Any]], Iterable[Any]],
+) -> Audit | str:
+    """The plan's audit, over all runs on the same data that this member has taken part in."""
+    try:
+        return audit(
+            plan.network,
+            colluders=colluders,
+            coalition=coalition,
+            algorithm=plan.algorithm,
+            rounds=plan.run.rounds,
+            step=plan.step,
+            dim=plan.task.dimension,
+            runs=runs,
+            watch=watch,
+        )
+    except HocketError as error:
+        return str(error)
+
+
+def _measurements(folder: RunFolder) -> list[dict[str, Any]]:
+    """All lines of metrics; a line that a crash cut short is left out."""
+    if not folder.metrics.is_file():
+        return []
+    lines = folder.metrics.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def _in_words(status: dict[str, Any], measured: list[dict[str, Any]]) -> str:
+    done, rounds = status["round"], status["rounds"]
+    how = (
+        f"has finished all {rounds:,} rounds" if status["finished"] else f"is in round {done:,} of {rounds:,}"
+    )
+    apart = measured[-1].get("disagreement") if measured else None
+    near = "" if apart is None else f"; its neighbours are within {plain(apart)} of its own state"
+    return f"{status['member']} {how}{near}."
+
+
+def _losses(status: dict[str, Any]) -> list[str]:
+    if not status["dropped"]:
+        return []
+    return [f"Dropped on the way, by everybody's vote: {', '.join(status['dropped'])}.", *status["verdict"]]
+
+
+def _progress(status: dict[str, Any], measured: list[dict[str, Any]]) -> Card:
+    question = "Did it converge?"
+    reasons = [
+        f"{name} went from {plain(measured[0][name])} to {plain(measured[-1][name])}."
+        for name in _drawn(measured)
+    ]
+    if not status["finished"]:
+        return Card(question, f"not finished: round {status['round']:,}", "open", reasons)
+    return Card(question, f"ran its {status['rounds']:,} rounds", "holds", reasons)
+
+
+def _theorem(plan: FederationPlan) -> Card:
+    """Nobody knows all objectives, so that only what the plan says can be checked."""
+    question, conditions = "Which theorem applies?", plan.step.conditions()
+    if plan.run.local_steps > 1:
+        return Card(question, "none", "open", (f"No theorem covers {plan.run.local_steps} local steps.",))
+    if not (conditions.sum_diverges and conditions.squares_summable and conditions.non_increasing):
+        return Card(question, "none", "open", (f"{plan.step} does not satisfy Σα_k = ∞ and Σα_k² < ∞.",))
+    return Card(
+        question,
+        "Theorem 1, if all is convex",
+        "open",
+        (
+            "The steps are as it asks. Whether the sum of the objectives is convex, and gradients are bounded, only "
+            "all members together could say: none of them knows all objectives.",
+        ),
+    )
+
+
+def _last_table(status: dict[str, Any], measured: list[dict[str, Any]]) -> Table:
+    numbers = status["measured"] or (measured[-1] if measured else {})
+    rows = [(name.replace("_", " "), plain(value)) for name, value in numbers.items() if _is_number(value)]
+    lags = measured[-1].get("lag", {}) if measured else {}
+    rows += [(f"lag of {name}, seconds", plain(lag)) for name, lag in lags.items()]
+    return Table(("", ""), tuple(rows), "What was measured last")
+
+
+def _members_table(plan: FederationPlan, status: dict[str, Any]) -> Table:
+    rows = []
+    for number, name in enumerate(plan.names):
+        state = "dropped" if name in status["dropped"] else "this member" if name == status["member"] else ""
+        rows.append((str(number), name, ", ".join(plan.neighbours(name)), state))
+    return Table(("number", "member", "talks to", ""), tuple(rows), "Members", numeric=frozenset({0}))
+
+
+def _drawn(measured: list[dict[str, Any]]) -> list[str]:
+    """What is worth a panel: numbers of the task that are in every line, disagreement last."""
+    if not measured:
+        return []
+    names = [name for name, value in measured[0].items() if name not in TRAFFIC and _is_number(value)]
+    names = [name for name in names if all(name in line for line in measured)]
+    return sorted(names, key=lambda name: name == "disagreement")[:PANELS]
+
+
+def _figures(measured: list[dict[str, Any]]) -> list[Figure]:
+    names = _drawn(measured)
+    rounds = np.array([line["round"] for line in measured])
+    if not names or len(measured) < 2:
+        return []
+    values = {name: np.array([line[name] for line in measured], dtype=float) for name in names}
+    panels = [
+        Panel(
+            title=f"{name[0].upper()}{name[1:]}",
+            across=r"round $k$",
+            up=name,
+            lines=[Line("", rounds, values[name], style=1)],
+            linear="" if (values[name] > 0).all() and np.ptp(np.log(values[name])) > 3 else "up",
+        )
+        for name in names
+    ]
+    ends = "; ".join(f"{name} from {plain(values[name][0])} to {plain(values[name][-1])}" for name in names)
+    drawing = sheet([panels], size=(9.6, 3.6), alt=f"What this member measured against rounds: {ends}.")
+    return [Figure.of(drawing, "What this member measured, on its own data, as rounds went by.")]
+
+
+def _plan_text(plan: FederationPlan) -> str:
+    """The plan without certificates and weights, which are long and say little."""
+    tables = {name: table for name, table in plan.tables().items() if name != "cards"}
+    tables["network"] = {key: value for key, value in tables["network"].items() if key != "weights"}
+    return f"# The plan; its fingerprint is {plan.fingerprint}\n\n{dumps(tables)}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

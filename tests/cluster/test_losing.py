@@ -1,0 +1,180 @@
+"""A process that is lost ends all the others with its name; what was reached is taken up by any number of processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hocket.engines.cluster import joining, watching
+from hocket.engines.cluster.joining import ADDRESS, COUNT, NUMBER
+from hocket.engines.cluster.local import _free_port, run_together
+from hocket.engines.cluster.watching import ALARM, ALIVE, LEFT, Watch
+from hocket.errors import BadInput, ClusterError
+from tests.cluster import long_run
+from tests.cluster.groups import HERE, ROOT
+
+SCRIPT = HERE / "long_run.py"
+
+
+class Store:
+    """The coordinator's memory, within reach."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, str] = {}
+        self.answers = True
+
+    def key_value_set(self, key: str, value: str, allow_overwrite: bool) -> None:
+        self.words[key] = value
+
+    def key_value_dir_get(self, folder: str) -> list[tuple[str, str]]:
+        if not self.answers:
+            raise RuntimeError("no connection")
+        return [(key, word) for key, word in self.words.items() if key.startswith(folder)]
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(watching, "PATIENCE", 0.2)
+    monkeypatch.setattr(watching, "ALARMED", 0.1)
+    store, ended = Store(), []
+    store.words |= {f"{ALIVE}1": "1", f"{ALIVE}2": "1"}
+    return Watch(store, 0, 3, ended=ended.append), store, ended
+
+
+def beat(store: Store, *numbers: int) -> None:
+    for number in numbers:
+        store.words[f"{ALIVE}{number}"] += "1"
+
+
+def test_a_process_without_signs_of_life_is_named(watch):
+    guard, store, ended = watch
+    guard._look()
+    time.sleep(0.3)
+    beat(store, 1)
+    guard._look()
+    assert len(ended) == 1
+    assert ended[0].startswith("process 2 of 3 is lost: no sign of life for 0.2 s")
+
+
+def test_an_alarm_shortens_the_wait(watch):
+    guard, store, ended = watch
+    guard._look()
+    time.sleep(0.15)
+    beat(store, 2)
+    guard._look()
+    assert not ended
+    store.words[f"{ALARM}2"] = "ValueError"
+    guard._look()
+    assert "process 1 of 3 is lost" in ended[0]
+
+
+def test_who_leaves_is_missed_only_while_a_run_is_played(watch):
+    guard, store, ended = watch
+    store.words[f"{ALIVE}1"] = LEFT
+    guard._look()
+    time.sleep(0.3)
+    beat(store, 2)
+    guard._look()
+    assert not ended
+    with guard.over():
+        guard._look()
+    assert "process 1 of 3 left before the run was over" in ended[0]
+
+
+def test_a_coordinator_that_no_longer_answers_is_named(watch):
+    guard, store, ended = watch
+    store.answers = False
+    time.sleep(0.3)
+    guard._look()
+    assert "process 0, which coordinates the cluster, no longer answers" in ended[0]
+
+
+def test_a_failed_collective_raises_the_alarm(watch):
+    guard, store, ended = watch
+    with pytest.raises(ValueError, match="Gloo"), guard.over():
+        raise ValueError("UNKNOWN: Gloo collective permute failed: Connection closed by peer")
+    assert f"{ALARM}0" in store.words
+    assert not ended
+    guard._listening = lambda: False
+    with pytest.raises(ValueError, match="Gloo"), guard.over():
+        raise ValueError("UNKNOWN: Gloo all-reduce failed: Connection reset by peer")
+    assert ended[0].startswith("process 0, which coordinates the cluster, no longer answers")
+
+
+def test_a_coordinator_out_of_reach_is_named_by_its_address(monkeypatch):
+    address = f"127.0.0.1:{_free_port()}"
+    with pytest.raises(ClusterError, match=rf"process 0 at {address}, cannot be reached after 0.5 s"):
+        joining._reach(address, 0.5)
+    with pytest.raises(BadInput, match="write HOST:PORT"):
+        joining._reach("nowhere", 0.5)
+
+
+def test_how_a_process_was_started_is_read_from_its_environment():
+    started = {ADDRESS: "host:1", COUNT: "3", NUMBER: "2"}
+    assert joining._called(started) == joining.Call("host:1", 3, 2)
+    assert joining._called({}) is None
+    assert joining._called({"SLURM_STEP_NUM_TASKS": "1"}) is None
+    assert joining._called({"SLURM_STEP_NUM_TASKS": "8"}) == joining.Call()
+    with pytest.raises(BadInput, match="JAX_PROCESS_ID is not a whole number"):
+        joining._called({ADDRESS: "host:1", COUNT: "3"})
+    with pytest.raises(BadInput, match="processes are numbered from 0"):
+        joining._called(started | {NUMBER: "3"})
+
+
+def kill_when_kept(folder: Path, number: int) -> None:
+    """SIGKILL to one process, once a checkpoint is written."""
+    deadline = time.monotonic() + 200
+    while not (folder / "checkpoint.npz").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.kill(int((folder / f"process-{number}").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_taken_up_by_another_number_of_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    killer = threading.Thread(target=kill_when_kept, args=(tmp_path, 2))
+    killer.start()
+    command = ["hocket.engines.cluster", str(SCRIPT), str(tmp_path), "slowly"]
+    with pytest.raises(ClusterError, match=r"process 2 of 4 is lost: it ended by signal 9 \(SIGKILL\)"):
+        run_together(command, 4)
+    killer.join()
+    assert not (tmp_path / "x.npy").exists()
+    ended = run_together(["hocket.engines.cluster", str(SCRIPT), str(tmp_path), "at once"], 2)
+    assert ended.well
+    assert 1 < int(ended.output) < long_run.ROUNDS  # it did go on from somewhere
+    run = long_run.play("simulator")
+    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), run.x, rtol=0, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [0, 1])
+def test_without_anybody_watching_processes_end_each_other(tmp_path, lost):
+    """As on many machines: nobody but the processes themselves can tell."""
+    address = f"127.0.0.1:{_free_port()}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", ADDRESS: address, COUNT: "3"}
+    command = [sys.executable, "-m", "hocket.engines.cluster", str(SCRIPT), str(tmp_path), "slowly"]
+    group = [
+        subprocess.Popen(command, env=environment | {NUMBER: str(number)}, stderr=subprocess.PIPE)
+        for number in range(3)
+    ]
+    try:
+        kill_when_kept(tmp_path, lost)
+        others = [group[number] for number in range(3) if number != lost]
+        said = [process.communicate(timeout=90)[1].decode() for process in others]
+        assert all(process.returncode for process in others)
+        # Where process 0 is gone, JAX may be quicker to end a process than we are: it calls it the leader.
+        names = {0: ("process 0", "the leader task was preempted/died"), 1: ("process 1 of 3 is lost",)}[lost]
+        assert all(any(name in words for name in names) for words in said), said
+    finally:
+        for process in group:
+            process.kill()
+            process.communicate()

@@ -1,0 +1,46 @@
+"""Both ends of links over gRPC, for tests that open and break them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hocket.links.channel import GrpcChannels, Neighbour, open_channels
+from hocket.links.identity import Identity
+from hocket.links.limits import LinkLimits
+
+SHORT = 20.0
+ASH, BIRCH, CEDAR = (Identity.create(name) for name in ("ash", "birch", "cedar"))
+
+
+async def listener(address: str, **changes: Any) -> GrpcChannels:
+    """Ash, whom birch may dial."""
+    return await end(ASH, [Neighbour("birch", BIRCH.certificate_pem, "birch")], listen=address, **changes)
+
+
+async def end(me: Identity, neighbours: list[Neighbour], **changes: Any) -> GrpcChannels:
+    given = {"plan": "00", "listen": None, "limits": LinkLimits(message=1 << 20)} | changes
+    return await open_channels(
+        me.name, key=me.private_key_pem, certificate=me.certificate_pem, neighbours=neighbours, **given
+    )
+
+
+def to_ash(address: str) -> list[Neighbour]:
+    return [Neighbour("ash", ASH.certificate_pem, "ash", address)]
+
+
+async def first_of(channels: GrpcChannels, kind: type) -> Any:
+    async with asyncio.timeout(SHORT):
+        while not isinstance(event := await channels.receive(), kind):
+            pass
+        return event
+
+
+async def say(call: Any, message: bytes) -> None:
+    await call.write(message)
+    await call.read()
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(scene())  # type: ignore[arg-type]

@@ -1,0 +1,83 @@
+"""The report of a member's part in a run, from its folder alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hocket.cli import main
+from hocket.federation.plan_file import write_plan
+from hocket.federation.run_folder import RunFolder, write_json
+from tests.peers.plans import SHARING, drawn
+
+STATUS = {
+    "member": "clinic-c",
+    "task": "digits",
+    "round": 50,
+    "rounds": 50,
+    "finished": True,
+    "dropped": [],
+    "verdict": [],
+    "measured": {"round": 50, "loss": 0.25, "bytes_said": 6400},
+}
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    folder = RunFolder(tmp_path / "run")
+    folder.make()
+    write_plan(drawn(algorithm=SHARING), folder.plan)
+    write_json(folder.path / "status.json", STATUS)
+    lines = [
+        {"time": 1.0, "round": k, "disagreement": 1 / k, "loss": 2 / k, "lag": {"clinic-b": 0.01}}
+        for k in (1, 10, 50)
+    ]
+    folder.metrics.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"time": 2.0, "rou')
+    return folder
+
+
+def report_of(folder: RunFolder, *words: str) -> str:
+    assert main(["report", str(folder.path), *words]) == 0
+    return (folder.path / "report.html").read_text(encoding="utf-8")
+
+
+def test_it_says_how_the_run_stands_and_what_the_plan_exposes(folder):
+    page = report_of(folder)
+    assert "clinic-c has finished all 50 rounds; its neighbours are within 0.02 of its own state." in page
+    assert "loss went from 2 to 0.04." in page
+    assert "Theorem 1, if all is convex" in page
+    assert "nothing but sums, to 2 colluders (Theorem 2)" in page  # as many as the plan was audited against
+    assert "lag of clinic-b, seconds" in page
+    assert "What this member measured against rounds" in page
+    assert "BEGIN CERTIFICATE" not in page
+
+
+def test_another_coalition_may_be_asked_about(folder):
+    assert "coalition {0}" in report_of(folder, "--coalition", "0")
+
+
+def test_a_member_that_was_dropped_and_a_run_that_goes_on_are_told(folder):
+    told = {"finished": False, "round": 7, "dropped": ["clinic-e"], "verdict": ["Agent 4 is gone."]}
+    write_json(folder.path / "status.json", STATUS | told)
+    page = report_of(folder)
+    assert "clinic-c is in round 7 of 50" in page
+    assert "not finished: round 7" in page
+    assert "by everybody&#39;s vote: clinic-e." in page
+    assert "Agent 4 is gone." in page
+
+
+def test_a_run_that_has_measured_nothing_yet_has_a_report(folder):
+    folder.metrics.unlink()
+    write_json(folder.path / "status.json", STATUS | {"measured": {}})
+    page = report_of(folder)
+    assert 'href="#figures"' not in page
+
+
+def test_a_home_names_its_runs(folder, capsys):
+    home = folder.path.parent / "home" / "runs" / "0123"
+    home.mkdir(parents=True)
+    write_json(home / "status.json", STATUS)
+    assert main(["report", str(Path(folder.path.parent, "home"))]) == 1
+    assert f"name one of {home}" in capsys.readouterr().err

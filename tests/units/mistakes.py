@@ -1,0 +1,222 @@
+"""Mistakes that can be made on the command line: what is typed, and what the answer must say.
+
+Choose it for a new error: a row here has it triggered, and checked for its culprit and its limit or cure.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FAILED, MISUSED = 1, 2
+
+
+class Mistake(NamedTuple):
+    """A command line, what its error must name as culprit, and what as limit or cure."""
+
+    words: str
+    culprit: str
+    cure: str
+    code: int = FAILED
+
+
+RING = "audit --topology cycle:5"
+PAIR = f"{RING} --colluders 1"
+
+GENERAL = [
+    Mistake("slove", '"slove"', 'Did you mean "solve"?', MISUSED),
+    Mistake("completion tcsh", '"tcsh"', '"bash", "fish", "zsh"', MISUSED),
+    Mistake("demo --uot x", "--uot", "Did you mean --out?", MISUSED),
+    Mistake("demo --out full", "full is not empty", "name a new folder"),
+    Mistake("demo --out file", "file is a file", "name a new folder"),
+]
+
+SOLVE = [
+    Mistake("solve", "PROBLEM", "requires an argument", MISUSED),
+    Mistake("solve good.toml --engine moon", '"moon" for --engine', '"simulator", "cluster"', MISUSED),
+    Mistake("solve none.toml", "none.toml", "name a configuration file"),
+    Mistake("solve empty", "it has no config.toml", "name a configuration file"),
+    Mistake("solve run --out other", "run is a run's folder", "leave --out away"),
+    Mistake("solve good.toml --out full", "full is not empty", "name a new folder"),
+    Mistake("solve good.toml --out run", "run is not empty", "go on with it (hocket solve run)"),
+    Mistake("solve good.toml --out file", "file is a file", "name a new folder"),
+    Mistake("solve good.toml --out file/run", "file", "name a"),
+    Mistake("solve typo.toml", "'detla'", "did you mean 'delta'?"),
+    Mistake("solve sectionless.toml", "[run] is missing", "the sections are [problem]"),
+    Mistake("solve negative.toml", "delta = -1.0", "must be zero or more"),
+    Mistake("solve text.toml", "rounds = '5' (text)", "a whole number of rounds"),
+    Mistake("solve zero.toml", "rounds = 0", "at least 1"),
+    Mistake("solve six.toml", "5 agents and the network 6", "must be the same agents"),
+    Mistake("solve apart.toml", "{0, 1}, {2, 3, 4}", "add links between them"),
+    Mistake("solve moon.toml", "'moon'", "known are cycle"),
+    Mistake("solve path.toml", "agent 0, 4", "give it a second link"),
+    Mistake("solve far.toml", "agent 0 starts at [99.]", "move it inside"),
+    Mistake("solve data.toml", "there is no file none.npz", "relative to the configuration file"),
+    Mistake("solve nameless.toml", "defines no 'nothing'", "write the name of a Problem"),
+    Mistake("solve failing.toml", "failing.py, line 1", "ZeroDivisionError"),
+    Mistake("solve seven.toml", "gives a int", "must be a hocket.Problem"),
+    Mistake("solve broken.toml", "broken.toml is not valid TOML", "line 1"),
+    Mistake("solve bytes.toml", "bytes.toml is not text in UTF-8", "save it as UTF-8"),
+]
+
+AUDIT = [
+    Mistake("audit", "has none", "one of --topology, --edges and --run"),
+    Mistake(f"{PAIR} --edges links.txt", "--topology and --edges", "one of"),
+    Mistake(RING, "against somebody", "--colluders"),
+    Mistake(f"{RING} --coalition x", "--coalition 'x'", "write their numbers"),
+    Mistake(f"{RING} --coalition 9", "agent 9", "0 to 4"),
+    Mistake(f"{RING} --colluders x", '"x"', "--colluders", MISUSED),
+    Mistake(f"{RING} --colluders 0", "colluders = 0", "1 or more"),
+    Mistake(f"{RING} --colluders 5", "5 colluders among 5", "at most 3"),
+    Mistake(f"{PAIR} --step fast", "'fast'", "write a,b,p"),
+    Mistake(f"{PAIR} --step=-1", "-1", "a > 0"),
+    Mistake(f"{PAIR} --forbid 0", "'0' is no link", "write its two agents"),
+    Mistake(f"{RING} --colluders 2 --forbid 0-9", "0-9", "0 to 4"),
+    Mistake(f"{PAIR} --algorithm rsa", "'rsa'", "choose one of"),
+    Mistake(f"{PAIR} --weights heavy", "'heavy'", "choose 'paper'"),
+    Mistake(f"{PAIR} --rounds 0", "rounds = 0", "1 or more"),
+    Mistake(f"{PAIR} --runs 0", "runs = 0", "1 or more"),
+    Mistake(f"{PAIR} --sigma=-1", "sigma = -1", "zero or more"),
+    Mistake(f"{PAIR} --rounds 5 --wanted-sd=-1", "wanted = -1", "above zero"),
+    Mistake(f"{PAIR} --rounds 5 --html empty", "empty", "name another place"),
+    Mistake("audit --topology moon:5 --colluders 1", "'moon'", "known are cycle"),
+    Mistake("audit --topology cycle:2 --colluders 1", "got 2", "at least 3"),
+    Mistake("audit --topology cycle --colluders 1", "'cycle' does not say n", "cycle:5"),
+    Mistake("audit --edges none.txt --colluders 1", "none.txt", "two agent numbers a line"),
+    Mistake("audit --edges links.txt --colluders 1", "links.txt, line 2", "write two agent numbers"),
+    Mistake("audit --run empty --colluders 1", "it has no config.toml", "`hocket solve` wrote"),
+    Mistake("audit --run run --colluders 1", "kept no words", "keep='transcript'"),
+    Mistake("audit --run run --colluders 1 --wanted-sd 1", "--wanted-sd", "leave --run away"),
+]
+
+PAGES = [
+    Mistake("report", "FOLDER", "requires an argument", MISUSED),
+    Mistake("report nowhere", "there is no folder nowhere", "name one"),
+    Mistake("report empty", "neither run.json nor plan.toml", "name one that"),
+    Mistake("report run --colluders 1 --coalition 2", "--coalition", "leave one away"),
+    Mistake("report run --coalition x", "'x'", "write their numbers"),
+    Mistake("report run --colluders 4", "4 colluders among 5", "at most 3"),
+    Mistake("explore --topology moon:5 --no-browser", "'moon'", "known are cycle"),
+    Mistake("explore --port 99999 --no-browser", "port 99999", "name another with --port"),
+    Mistake("explore --port x", '"x"', "--port", MISUSED),
+]
+
+REPRODUCE = [
+    Mistake("reproduce moon", '"moon"', "Available commands: polynomials", MISUSED),
+    *(
+        Mistake(f"reproduce {part} --out full", "full is not empty", "name a new folder")
+        for part in ("polynomials", "tradeoff", "privacy", "all")
+    ),
+    Mistake("reproduce mnist --data nowhere", "nowhere holds no train-images", "put it there"),
+    Mistake("reproduce mnist --only moon", "'moon'", "its parts are curves"),
+    Mistake("reproduce reuters --data nowhere", "nowhere holds no reuters.npz", "put it there"),
+    Mistake("reproduce claims --only moon", "'moon'", "the claims are"),
+    Mistake("reproduce claims --only lemma-1 --out x", "--only", "leave one of them away"),
+    Mistake("reproduce learning-attacks --quikc", "--quikc", "Did you mean --quick?", MISUSED),
+]
+
+CLUSTER = [
+    Mistake("cluster run good.toml", "--processes", "requires an argument", MISUSED),
+    Mistake("cluster run good.toml --processes 0", "--processes 0", "at least one"),
+    Mistake("cluster run none.toml --processes 1", "none.toml", "name a configuration file"),
+]
+
+CARDS = "clinic-a.toml clinic-b.toml clinic-c.toml"
+
+
+def plan(more: str = "", *, cards: str = CARDS, **changes: object) -> str:
+    """`hocket peer plan` with some options changed; None leaves one out."""
+    options = {
+        "topology": "complete",
+        "colluders": 1,
+        "algorithm": "rss-nb",
+        "delta": 1,
+        "anchor": 0.5,
+        "task": "mean",
+        "dimension": 1,
+        "rounds": 5,
+        "out": "new.toml",
+    } | changes
+    given = " ".join(
+        f"--{key.replace('_', '-')}={value}" for key, value in options.items() if value is not None
+    )
+    return f"peer plan {cards} {given} {more}".strip()
+
+
+PLAN = [
+    Mistake(plan(cards=""), "0 cards", "two at least"),
+    Mistake(plan(cards="clinic-a.toml"), "1 cards", "two at least"),
+    Mistake(plan(cards=f"none.toml {CARDS}"), "none.toml", "`hocket peer init` wrote"),
+    Mistake(plan(cards=f"good.toml {CARDS}"), "good.toml is no card", "[card]"),
+    Mistake(plan(cards=f"clinic-a.toml {CARDS}"), "clinic-a", "one card"),
+    Mistake(plan(topology="cycle:7"), "7 agents, and 3 cards", "choose one that fits"),
+    Mistake(plan(topology="moon"), "'moon'", "known are cycle"),
+    Mistake(plan(cards=f"{CARDS} clinic-d.toml"), "clinic-c and clinic-d", "give one of them an address"),
+    Mistake(plan(step="fast"), "'fast'", "write a,b,p"),
+    Mistake(plan(box="1"), "'1' is no box", "write low,high"),
+    Mistake(plan(box="-1,1", ball=1), "--box and --ball", "give one of them"),
+    Mistake(plan(algorithm="rsa"), "'rsa'", "choose one of"),
+    Mistake(plan(delta=None), "'delta'", "give a number"),
+    Mistake(plan(delta=-1), "delta = -1.0", "zero or more"),
+    Mistake(plan(degree=2), "'degree'", "its keys are"),
+    Mistake(plan(colluders=0), "colluders = 0", "at least 1"),
+    Mistake(plan(rounds=0), "rounds = 0", "at least 1"),
+    Mistake(plan(dimension=0), "dimension = 0", "how many numbers"),
+    Mistake(plan(dimension=None), "does not tell the dimension", "give --dimension"),
+    Mistake(plan(dimension=None, task="none.py:task"), "none.py", "--task"),
+    Mistake(plan(dimension=None, task="failing.py:task"), "failing.py, line 1", "ZeroDivisionError"),
+    Mistake(plan(dtype="float8"), "'float8'", "'float64' or 'float32'"),
+    Mistake(plan(dataset="../x"), "'../x'", "letters, digits"),
+    Mistake(plan(min_sd=9), "9 is the least", "--unsafe"),
+    Mistake(plan(out="file"), "file exists", "--out"),
+    Mistake(plan(out="file/plan.toml"), "file/plan.toml", "cannot be written"),
+    Mistake(plan(after="none.toml"), "none.toml", "hocket peer plan"),
+]
+
+MEMBER = [
+    Mistake("peer init", "--name", "requires an argument", MISUSED),
+    Mistake("peer init --name Clinic --home new", "'Clinic'", "use small letters"),
+    Mistake("peer init --name clinic-z --address clinic --home new", "'clinic'", "write host:port"),
+    Mistake("peer init --name clinic-z --days 0 --home new", "0", "at least one day"),
+    Mistake("peer init --name clinic-a --home new", "clinic-a.toml exists", "--card"),
+    Mistake("peer init --name clinic-z --home home-a", "already holds an identity", "name another folder"),
+    Mistake("peer init --name clinic-z --home file", "file", "name another place"),
+    Mistake("peer sign none.toml --home home-a", "none.toml", "hocket peer plan"),
+    Mistake("peer sign good.toml --home home-a", "good.toml", "a plan has"),
+    Mistake("peer sign plan.toml --home nobody", "nobody", "hocket peer init"),
+    Mistake("peer sign plan.toml --home home-d", "clinic-d is not in this plan", "its members are"),
+    Mistake("peer sign plan.toml changed.toml --home home-a", "another plan", "rounds"),
+    Mistake("peer status none.toml --home home-a", "none.toml", "hocket peer plan"),
+    Mistake("peer status signed.toml --home home-a", "clinic", "begin it with hocket peer run"),
+    Mistake("peer stop signed.toml --home home-a", "clinic", "begin it with hocket peer run"),
+    Mistake("peer drop signed.toml oak --home home-a", "oak is not in this plan", "its members are"),
+    Mistake("peer drop signed.toml clinic-a --home home-a", "clinic-a is you", "to leave, stop"),
+    Mistake("peer renew --home nobody", "nobody", "hocket peer init"),
+    Mistake("peer renew --home home-a --card file", "file exists", "--card"),
+    Mistake("peer renew --home home-a --address x", "'x'", "write host:port"),
+    Mistake("peer replace signed.toml", "no card", "hocket peer renew"),
+    Mistake("peer replace signed.toml clinic-d.toml", "clinic-d", "its members are"),
+    Mistake("peer replace signed.toml clinic-a.toml -o file", "file exists", "--out"),
+    Mistake("peer demo --algorithm rsa", "rsa", "choose one of"),
+    Mistake("peer demo --out full", "full is not empty", "name a new folder"),
+    *(
+        mistake
+        for command in ("check", "run")
+        for mistake in (
+            Mistake(f"peer {command} plan.toml", "--task", "requires an argument", MISUSED),
+            Mistake(f"peer {command} none.toml --task task.py:task --home home-a", "none.toml", "peer plan"),
+            Mistake(f"peer {command} plan.toml --task task.py:task --home home-a", "clinic-a", "peer sign"),
+            Mistake(f"peer {command} signed.toml --task task --home home-a", "task", "FILE.py:NAME"),
+            Mistake(f"peer {command} signed.toml --task none.py:task --home home-a", "none.py", "--task"),
+            Mistake(f"peer {command} signed.toml --task seven.py:problem --home home-a", "int", "gradient("),
+            Mistake(f"peer {command} signed.toml --task task.py:wide --home home-a", "dimension 2", "plan 1"),
+            Mistake(f"peer {command} signed.toml --task task.py:task --home nobody", "nobody", "peer init"),
+            Mistake(
+                f"peer {command} changed.toml --task task.py:task --home home-a",
+                "the signature of clinic-",
+                "signs it again",
+            ),
+        )
+    ),
+]
+
+ALL = [*GENERAL, *SOLVE, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]

@@ -35,7 +35,7 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
 
-bench: $(RIVALS)/has-rivals ## measure beside what one would pick instead, about eight minutes on two quiet cores
+bench: $(RIVALS)/has-rivals ## measure beside what one would pick instead, about five minutes on two quiet cores
 	$(RIVALS)/bin/python benchmarks/bench.py $(BENCH)
 
 docs: $(VENV)/has-docs ## build the documentation into build/site, and check every link

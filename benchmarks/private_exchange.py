@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from outcome import Claim, Section, rows
-from racing import Contestant, Effort, race
+from racing import Contestant, Effort, Waiting, race
 from rivals.exchanges import Exchange, Plain
 from rivals.installed import has
 from rivals.over_links import OverLinks
@@ -76,11 +76,13 @@ def exchanging(shards: learning.Shards, test: learning.Dataset, effort: Effort) 
         turns=effort.turns,
         about="private exchange",
     )
-    trainer = local_training(model, shards)
-    more = {
-        name: {"accuracy": trained(trainer, way, model, test), "traffic": way.traffic}
-        for name, way in contestants.items()
-    }
+    trainer, more = local_training(model, shards), {}
+    waiting = Waiting("training", len(contestants))
+    for name, way in contestants.items():
+        waiting.tell(name)
+        more[name] = {"accuracy": trained(trainer, way, model, test), "traffic": way.traffic}
+        waiting.done += 1
+    waiting.clear()
     own = paces["hocket, RSS-NB as over links"].rate
     claims = [
         Claim(f"exchange: RSS-NB over {name}", own / pace.rate, 100)

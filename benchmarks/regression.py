@@ -16,12 +16,12 @@ KEPT = Path(__file__).with_name("results.json")
 
 
 def ratios(results: Mapping[str, Any]) -> dict[str, float]:
-    """How many times as good hocket was, by name; above 1 is better, whichever way a promise is worded."""
-    return {
-        claim["name"]: claim["ratio"] if claim["at_least"] else 1 / claim["ratio"]
-        for section in results["sections"]
-        for claim in section["claims"]
-    }
+    """Every promised ratio by name, turned over where less is better: a fall is always for the worse."""
+    out = {}
+    for claim in (claim for section in results["sections"] for claim in section["claims"]):
+        name, ratio = claim["name"], claim["ratio"]
+        out |= {name: ratio} if claim["at_least"] else {f"1 / ({name})": 1 / ratio}
+    return out
 
 
 def fallen(now: Mapping[str, Any], before: Mapping[str, Any], *, parts: bool = False) -> list[str]:

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<file>[^)#\s]+)(?P<heading>#[^)\s]+)?\)")
 OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages that are read where they lie, in the repository, and their places on the site."""
-FIGURES = {".svg", ".png", ".json"}
+BESIDE = {".svg", ".png", ".json", ".css"}
+"""What lies beside pages: figures, their numbers, the style sheet."""
 
 
 def gather(folder: Path) -> None:
@@ -53,11 +54,11 @@ def place_of(source: str) -> str | None:
     path = PurePosixPath(source)
     if source in OUTSIDE:
         return OUTSIDE[source]
-    if path.parts[0] == "docs" and path.suffix in FIGURES | {".md"}:
+    if path.parts[0] == "docs" and path.suffix in BESIDE | {".md"}:
         return str(path.relative_to("docs"))
     if path.parts[0] == "examples" and path.name == "README.md":
         return f"examples/{path.parent.name}.md"
-    if path.parts[0] == "examples" and path.suffix in FIGURES:
+    if path.parts[0] == "examples" and path.suffix in BESIDE:
         return f"examples/{path.parent.name}-{path.name}"
     return None
 

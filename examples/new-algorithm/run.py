@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from heavy_ball import HeavyBall
 
 AGENTS, SAMPLES, DIM = 10, 30, 5
-LEVELS = [0.0, 2.0, 20.0]
+LEVELS = [0.0, 50.0, 500.0]
 STEP = hk.Power(0.5, 10, 0.75)
 
 
@@ -63,7 +63,7 @@ def main(quick: bool, out: Path) -> dict[str, hk.Sweep]:
     print("algorithm  " + "".join(f"{f'Δ = {delta:g}':>12}" for delta in LEVELS))
     for name, many in sweeps.items():
         print(f"{name:11}" + "".join(f"{np.median(gaps):12.1e}" for gaps in many.gap))
-    one = hk.solve(problem, network, HeavyBall(20.0, momentum=0.8), step=STEP, rounds=50, progress=False)
+    one = hk.solve(problem, network, HeavyBall(50.0, momentum=0.8), step=STEP, rounds=50, progress=False)
     print(f"Its claim: {one.claim}")
     out.mkdir(parents=True, exist_ok=True)
     draw(out / "figure.svg", sweeps)

@@ -29,11 +29,11 @@ def bumps(places: np.ndarray) -> np.ndarray:
 
 
 def sensor_network(rng: np.random.Generator) -> tuple[hk.Network, np.ndarray]:
-    """Sensors at random places, linked where they are in reach, and to the next one along so that nobody is alone."""
+    """Sensors at random places, linked where they are in reach; a shortest tree sees to it that nobody is left out."""
     places = rng.uniform(size=(SENSORS, 2))
-    places = places[np.argsort(places.sum(axis=1))]
     graph = nx.random_geometric_graph(SENSORS, REACH, pos=dict(enumerate(places)))
-    graph.add_edges_from((j, j + 1) for j in range(SENSORS - 1))
+    lengths = np.linalg.norm(places[:, None] - places, axis=-1)
+    graph.add_edges_from(nx.minimum_spanning_tree(nx.from_numpy_array(lengths)).edges)
     return hk.Network.from_networkx(graph, weights="metropolis"), places
 
 
@@ -83,8 +83,8 @@ def main(quick: bool, out: Path) -> dict[str, hk.Run]:
     rounds = 300 if quick else 20_000
     algorithms = {
         "DGD": hk.Dgd(),
-        "RSS-NB": hk.RssNb(delta=5.0, anchor=0.5),
-        "noise of one's own": hk.IndependentNoise(delta=2.0),
+        "RSS-NB": hk.RssNb(delta=30.0, anchor=0.5),
+        "noise of one's own": hk.IndependentNoise(delta=4.75),
     }
     print(f"{SENSORS} sensors, {len(network.links)} links, λ = {network.lam:.2f}; {rounds:,} rounds")
     runs = {}

@@ -6,6 +6,8 @@ Audits the links they have, adds the fewest that mend them, audits again, plans 
 """
 
 import argparse
+import io
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import matplotlib
@@ -29,28 +31,38 @@ LINKS = [
     ("Bruges", "Charleroi"),
 ]
 COLLUDERS = 2
+PAIR = ("Dinant", "Florenville")
+"""The two neighbours that Eupen has."""
 WANTED = 0.5
 """No gradient may be known with a smaller standard deviation than this, per coordinate."""
 STEP = hk.Power(1.0, 20, 0.75)
 
 
+def colluding() -> set[int]:
+    """The pair by its numbers."""
+    return {CLINICS.index(name) for name in PAIR}
+
+
 def draw(path: Path, before: hk.Network, after: hk.Network, rounds: list[int]) -> None:
-    """What the best-placed pair knows of Eupen's gradient, over the rounds."""
+    """How closely Eupen's two neighbours know that gradient which they know best, over the rounds."""
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    eupen, pair = CLINICS.index("Eupen"), {CLINICS.index("Dinant"), CLINICS.index("Florenville")}
+    honest = [agent for agent, name in enumerate(CLINICS) if name not in PAIR]
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
     for network, when in ((before, "as it is"), (after, "with the new links")):
         for anchor in (0.0, 0.5):
+            kept = {"sigma": 1 - anchor, "anchor_sigma": anchor}  # of one draw, fresh and drawn once
             known = [
-                hk.leakage(network, "rss-nb", coalition=pair, rounds=k, step=STEP, anchor=anchor).sd[eupen]
+                hk.leakage(network, "rss-nb", coalition=colluding(), rounds=k, step=STEP, **kept)
+                .sd[honest]
+                .min()
                 for k in rounds
             ]
             axes.plot(rounds, known, "o-" if anchor else "s--", label=f"{when}, anchor {anchor:g}")
     axes.set(
         xscale="log",
-        title="How well Dinant and Florenville know Eupen's gradient",
+        title=f"How well {' and '.join(PAIR)} know the gradient they know best",
         xlabel="rounds",
         ylabel="standard deviation, in units of one draw",
         ylim=(0, None),
@@ -83,16 +95,17 @@ def main(quick: bool, out: Path) -> tuple[hk.Network, hk.Network]:
     print("\nWith them:")
     for line in hk.audit(better, colluders=COLLUDERS, algorithm="function-sharing", rounds=rounds).verdict:
         print(f"  {line}")
-    pair = {CLINICS.index("Dinant"), CLINICS.index("Florenville")}
     print("\nIf RSS-NB is run in its place:")
-    for line in str(plan_noise(better, WANTED, coalition=pair, rounds=rounds, step=STEP)).splitlines():
+    for line in str(plan_noise(better, WANTED, coalition=colluding(), rounds=rounds, step=STEP)).splitlines():
         print(f"  {line}")
 
     links, page = out / "links.txt", out / "audit.html"
     links.write_text("".join(f"{i} {j}\n" for i, j in better.links), encoding="utf-8")
     page.unlink(missing_ok=True)
     asked = ["--edges", str(links), "--colluders", str(COLLUDERS), "--rounds", str(rounds)]
-    hocket(["audit", *asked, "--html", str(page)])
+    with redirect_stdout(io.StringIO()):  # the page says it all
+        hocket(["audit", *asked, "--html", str(page)])
+    print(f"\nPage: {page}")
     draw(out / "figure.svg", network, better, [int(k) for k in np.geomspace(5, rounds, 3 if quick else 8)])
     print(f"Figure: {out / 'figure.svg'}")
     return network, better

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from hocket import threefry
 from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.program import Program
-from hocket.noise import Draw, Pair, When
+from hocket.noise import Balanced, Draw, Pair, When
 
 
 def kept_noise(program: Program) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def _dealt(program: Program, draw: Draw, when: When) -> Any:
     """
     if jax.default_backend() != "cpu":
         key = threefry.derive(program.root, draw.label)
-        if in_one_kernel(draw, when, program.wiring, program.dtype):
+        if isinstance(draw, Balanced) and in_one_kernel(draw, when, program.wiring, program.dtype):
             return balanced_noise(draw, key, when, program.wiring)
         return draw.at_each_end(key, when, program.wiring, program.dtype)
     condensed = _settled(lambda: draw.condense(_raw(program, draw, when)), when)

@@ -26,11 +26,10 @@ MOST_SLOTS = 16
 """Beyond, draws no longer fit into registers."""
 
 
-def in_one_kernel(draw: Any, when: When, wiring: Wiring, dtype: Any) -> bool:
+def in_one_kernel(draw: Balanced, when: When, wiring: Wiring, dtype: Any) -> bool:
     """Whether this noise can be drawn here; otherwise array code gives the same numbers."""
     return (
-        isinstance(draw, Balanced)
-        and draw.given is None
+        draw.given is None
         and np.dtype(dtype) == np.float32
         and len(when.rounds) == 1
         and wiring.slots <= MOST_SLOTS

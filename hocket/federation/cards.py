@@ -93,7 +93,9 @@ def read_card(path: Path) -> Card:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BadConfig(f"{path} cannot be read: {error.strerror}; name the card that `hocket peer init` wrote") from None
+        raise BadConfig(
+            f"{path} cannot be read: {error.strerror}; name the card that `hocket peer init` wrote"
+        ) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadConfig(f"{path} is no card: {error}; ask for it again") from None
     if set(tables) != {"card"} or not isinstance(tables["card"], dict):

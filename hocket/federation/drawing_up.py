@@ -38,7 +38,9 @@ def draw_up(
     """
     cards = sorted(cards, key=lambda card: card.name)
     if len(cards) < 2:
-        raise BadPlan(f"{len(cards)} cards were given, and a federation needs two at least; name the card of every member")
+        raise BadPlan(
+            f"a federation needs at least two members, and {len(cards)} cards were given; name the card of each"
+        )
     network = parse(sized(topology, len(cards)), weights=weights)
     if network.n != len(cards):
         raise BadPlan(

@@ -106,7 +106,7 @@ def lemma2(
     grad_at: str = "mixed",
     **quantities: Unpack[Quantities],
 ) -> Bound:
-    """Lemma 2: the bound (1 + F_k) η²_k − 2 α_k (f(x̄_k) − f(y)) + H_k on η²_{k+1} = Σ_j ‖x_{k+1}^j − y‖².
+    """Lemma 2: the bound `(1 + F_k) η²_k − 2 α_k (f(x̄_k) − f(y)) + H_k` on `η²_{k+1} = Σ_j ‖x_{k+1}^j − y‖²`.
 
     For following a run round by round. With a problem, give the states `x` of round k; then y is its optimum.
     Plain numbers: n, L, N, delta, spread = max_j ‖δ_k^j‖, eta_sq = η²_k and gap = f(x̄_k) − f(y).

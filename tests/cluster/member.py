@@ -85,4 +85,5 @@ def main() -> None:
         (out / "said.json").write_text(json.dumps({"complaints": said, "moved": moved}), encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -96,7 +96,6 @@ PAGES = [
     Mistake("report run --coalition x", "'x'", "write their numbers"),
     Mistake("report run --colluders 4", "4 colluders among 5", "at most 3"),
     Mistake("explore --topology moon:5 --no-browser", "'moon'", "known are cycle"),
-    Mistake("explore --port 99999 --no-browser", "port 99999", "name another with --port"),
     Mistake("explore --port x", '"x"', "--port", MISUSED),
 ]
 
@@ -106,9 +105,15 @@ REPRODUCE = [
         Mistake(f"reproduce {part} --out full", "full is not empty", "name a new folder")
         for part in ("polynomials", "tradeoff", "privacy", "all")
     ),
-    Mistake("reproduce mnist --data nowhere", "nowhere holds no train-images", "put it there"),
+    Mistake(
+        "reproduce mnist --data nowhere", "nowhere, which is no folder", "name the one that holds your data"
+    ),
+    Mistake("reproduce mnist --data empty", "empty holds no train-images", "put it there"),
+    Mistake("reproduce reuters --data empty", "empty holds no reuters.npz", "put it there"),
     Mistake("reproduce mnist --only moon", "'moon'", "its parts are curves"),
-    Mistake("reproduce reuters --data nowhere", "nowhere holds no reuters.npz", "put it there"),
+    Mistake(
+        "reproduce reuters --data nowhere", "nowhere, which is no folder", "name the one that holds your data"
+    ),
     Mistake("reproduce claims --only moon", "'moon'", "the claims are"),
     Mistake("reproduce claims --only lemma-1 --out x", "--only", "leave one of them away"),
     Mistake("reproduce learning-attacks --quikc", "--quikc", "Did you mean --quick?", MISUSED),
@@ -143,8 +148,8 @@ def plan(more: str = "", *, cards: str = CARDS, **changes: object) -> str:
 
 
 PLAN = [
-    Mistake(plan(cards=""), "0 cards", "two at least"),
-    Mistake(plan(cards="clinic-a.toml"), "1 cards", "two at least"),
+    Mistake(plan(cards=""), "0 cards", "at least two members"),
+    Mistake(plan(cards="clinic-a.toml"), "1 cards", "at least two members"),
     Mistake(plan(cards=f"none.toml {CARDS}"), "none.toml", "`hocket peer init` wrote"),
     Mistake(plan(cards=f"good.toml {CARDS}"), "good.toml is no card", "[card]"),
     Mistake(plan(cards=f"clinic-a.toml {CARDS}"), "clinic-a", "one card"),
@@ -186,8 +191,16 @@ MEMBER = [
     Mistake("peer sign plan.toml --home home-d", "clinic-d is not in this plan", "its members are"),
     Mistake("peer sign plan.toml changed.toml --home home-a", "another plan", "rounds"),
     Mistake("peer status none.toml --home home-a", "none.toml", "hocket peer plan"),
-    Mistake("peer status signed.toml --home home-a", "clinic", "begin it with hocket peer run"),
-    Mistake("peer stop signed.toml --home home-a", "clinic", "begin it with hocket peer run"),
+    Mistake(
+        "peer status signed.toml --home home-a",
+        "no run of this plan was begun",
+        "begin it with hocket peer run",
+    ),
+    Mistake(
+        "peer stop signed.toml --home home-a",
+        "no run of this plan was begun",
+        "begin it with hocket peer run",
+    ),
     Mistake("peer drop signed.toml oak --home home-a", "oak is not in this plan", "its members are"),
     Mistake("peer drop signed.toml clinic-a --home home-a", "clinic-a is you", "to leave, stop"),
     Mistake("peer renew --home nobody", "nobody", "hocket peer init"),

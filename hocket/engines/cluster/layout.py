@@ -7,6 +7,7 @@ from functools import cached_property
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from jaxtyping import Int
 
 from hocket.engines.cluster.partition import crossing, partition
@@ -89,6 +90,13 @@ class Layout:
 
 
 def lay_out(wiring: Wiring, shards: int) -> Layout:
-    """Place the agents of a network so that few links cross."""
+    """Place the agents of a network so that few links cross: process 0 decides, for all.
+
+    METIS takes its random numbers from a generator that all threads of a process share, and may not be installed
+    everywhere: left to themselves, processes would place agents differently.
+    """
     wiring = jax.tree.map(np.asarray, wiring)
-    return Layout(wiring, partition(wiring.links, wiring.n, shards), shards)
+    first, nothing = jax.process_index() == 0, np.zeros(wiring.n, np.int64)
+    shard_of = partition(wiring.links, wiring.n, shards) if first else nothing
+    agreed = multihost_utils.broadcast_one_to_all(shard_of.astype(np.int32))
+    return Layout(wiring, np.asarray(agreed, np.int64), shards)

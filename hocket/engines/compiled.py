@@ -134,12 +134,15 @@ def compilations() -> int:
 
 
 def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-    """Run from stop to stop; a stop that was already reached costs nothing."""
+    """Run from stop to stop; stops that repeat the last one are padding, and nothing is done for them."""
     nothing = no_measures(program, carry, steps)
+    rows = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(stops), *leaf.shape)), nothing)
 
-    def leg(carry: Carry, stop: Any) -> tuple[Carry, Measures]:
-        k, measured = stop
-        carry = run_until(program, carry, steps, k)
-        return carry, jax.lax.cond(measured, lambda: measure(program, carry, steps), lambda: nothing)
+    def leg(i: Any, reached: tuple[Carry, Measures]) -> tuple[Carry, Measures]:
+        carry, rows = reached
+        carry = run_until(program, carry, steps, stops[i])
+        measured = jax.lax.cond(wanted[i], lambda: measure(program, carry, steps), lambda: nothing)
+        return carry, jax.tree.map(lambda row, value: row.at[i].set(value), rows, measured)
 
-    return jax.lax.scan(leg, carry, (stops, wanted))
+    # A loop over all stops would copy the states at every one of them, reached or not.
+    return jax.lax.fori_loop(0, 1 + jnp.sum(stops < stops[-1]), leg, (carry, rows))

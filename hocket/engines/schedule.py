@@ -42,7 +42,7 @@ class Leg(NamedTuple):
 
     @property
     def padded(self) -> np.ndarray:
-        """All calls have the same number of stops: a stop already reached costs nothing."""
+        """All calls have the same number of stops; nothing is done for those that repeat the last."""
         return np.concatenate([self.stops, np.repeat(self.stops[-1], STOPS - len(self.stops))])
 
 

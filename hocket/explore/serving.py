@@ -15,6 +15,7 @@ from hocket.explore.app import Explorer, explorer_app
 from hocket.network import Network
 
 LOOPBACK = "127.0.0.1"
+LAST_PORT = 65535
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,11 @@ class _Server(Server):
 
 def take_port(network: Network, port: int = 0) -> Served:
     """Bind to loopback, and nothing else; port 0 takes any that is free."""
+    if not 0 <= port <= LAST_PORT:
+        raise BadConfig(f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any")
     try:
         listening = socket.create_server((LOOPBACK, port))
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise BadConfig(
             f"port {port} on this machine cannot be had ({error}); name another with --port, or 0 for any that is free"
         ) from error

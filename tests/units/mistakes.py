@@ -97,6 +97,7 @@ PAGES = [
     Mistake("report run --colluders 4", "4 colluders among 5", "at most 3"),
     Mistake("explore --topology moon:5 --no-browser", "'moon'", "known are cycle"),
     Mistake("explore --port x", '"x"', "--port", MISUSED),
+    Mistake("explore --port 99999 --no-browser", "port 99999", "name another with --port"),
 ]
 
 REPRODUCE = [

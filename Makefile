@@ -17,10 +17,10 @@ JOBS ?= 2
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser slow bench docs check lint types imports format clean
+.PHONY: help demo test browser slow endurance bench docs check lint types imports format clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/has-package ## solve the paper's five-agent problem with four algorithms, under a minute
 	$(BIN)/hocket demo
@@ -34,6 +34,9 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 # pytest leaves with 5 where no test is marked slow, which is no failure.
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
+
+endurance: $(VENV)/has-test ## run what takes many minutes: a thousand rounds in bad weather
+	$(BIN)/pytest -m endurance
 
 bench: $(RIVALS)/has-rivals ## measure beside what one would pick instead, about five minutes on two quiet cores
 	$(RIVALS)/bin/python benchmarks/bench.py $(BENCH)

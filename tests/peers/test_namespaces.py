@@ -19,7 +19,7 @@ from .federation_case import Federation, free_ports, play
 from .namespaces import Machines, Weather, machines, why_not
 from .quadratic import target
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+pytestmark = pytest.mark.skipif(bool(why_not()), reason=why_not())
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
@@ -74,6 +74,7 @@ def waited_for(clinics: Clinics, place: int, name: str) -> None:
     raise AssertionError(f"{NAMES[place]} never said that it waits for {name}")
 
 
+@pytest.mark.slow
 def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
     with machines(NAMES) as lan:
         clinics = Clinics(lan, tmp_path)
@@ -121,7 +122,11 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
 
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize(
-    ("members", "rounds", "partition"), [(3, 100, 5.0), (10, 1000, 30.0)], ids=["small", "whole"]
+    ("members", "rounds", "partition"),
+    [
+        pytest.param(3, 100, 5.0, marks=pytest.mark.slow, id="small"),
+        pytest.param(10, 1000, 30.0, marks=pytest.mark.endurance, id="whole"),
+    ],
 )
 def test_bad_weather_changes_nothing(tmp_path, record_property, members, rounds, partition):
     """20 ms of delay, 2 % of packets lost, and a partition: bit for bit what members in calm come to, memory flat."""

@@ -50,7 +50,7 @@ def test_a_partition_heals(tmp_path):
     calm_and_stormy(Federation(tmp_path, members=3, rounds=60), delay=0.01, storm=3.0)
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_ten_members_a_thousand_rounds_and_half_a_minute_of_storm(tmp_path):
     federation = Federation(tmp_path, members=10, rounds=1000)
     play(Federation(tmp_path / "warm-up", members=10, rounds=50), delay=0.0, storm=0.0)

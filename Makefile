@@ -35,7 +35,7 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
 
-endurance: $(VENV)/has-test ## run what takes many minutes: a thousand rounds in bad weather
+endurance: $(VENV)/has-test ## run what takes many minutes: bad weather, attacks, claims
 	$(BIN)/pytest -m endurance
 
 bench: $(RIVALS)/has-rivals ## measure beside what one would pick instead, about five minutes on two quiet cores

@@ -63,7 +63,9 @@ class _Server(Server):
 def take_port(network: Network, port: int = 0) -> Served:
     """Bind to loopback, and nothing else; port 0 takes any that is free."""
     if not 0 <= port <= LAST_PORT:
-        raise BadConfig(f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any")
+        raise BadConfig(
+            f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any"
+        )
     try:
         listening = socket.create_server((LOOPBACK, port))
     except OSError as error:

@@ -24,6 +24,7 @@ def test_every_example_is_run() -> None:
     assert folders == {*SAID, "hospitals"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAID)
 def test_an_example_runs_and_draws(name: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -247,7 +247,7 @@ def test_the_table_has_a_line_per_attack_and_says_what_nothing_hides() -> None:
         attack_rows(effort=Effort(seeds=0))
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_what_the_documents_say_about_attacks() -> None:
     said: list[str] = []
     rows = {(row.attack, row.on, row.method): row.rate for row in attack_rows(effort=QUICK, say=said.append)}

@@ -52,8 +52,19 @@ def learn(model: Any = NET, algorithm: Any = None, shards: Any = SHARDS, **optio
     return train(model, shards, RING, algorithm or hk.Dgd(), **(given | options))
 
 
+USUALLY = ("rss-nb", "rss-lb", "fs")
+"""Algorithms that every run of the tests trains with; the others are left to the slow ones."""
+
+
 @pytest.mark.parametrize(
-    ("name", "feasible"), [*((name, hk.Ball(0.7)) for name in ALGORITHMS), ("rss-nb", None)]
+    ("name", "feasible"),
+    [
+        ("rss-nb", None),
+        *(
+            pytest.param(name, hk.Ball(0.7), marks=() if name in USUALLY else pytest.mark.slow)
+            for name in ALGORITHMS
+        ),
+    ],
 )
 def test_one_step_of_all_samples_is_the_algorithm_as_printed(name: str, feasible: Any) -> None:
     """H = 1 and batches of whole shards: the very run that `solve` makes of the same loss, noise included."""

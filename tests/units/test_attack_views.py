@@ -25,7 +25,10 @@ from tests.units.attack_cases import ASIDE, CURVED, RING, SURROUNDED, TAPPED, TA
 from tests.units.engine_cases import LONELY, PHASES, play
 
 
-@pytest.mark.parametrize("network", [PHASES, LONELY], ids=["phases", "lonely"])
+@pytest.mark.parametrize(
+    "network",
+    [pytest.param(PHASES, id="phases"), pytest.param(LONELY, id="lonely", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "algorithm",
     [hk.Dgd(), hk.RssNb(1.0, anchor=0.5), hk.RssLb(1.0, unprotected=True)],

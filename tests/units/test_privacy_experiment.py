@@ -264,7 +264,7 @@ def test_a_small_run_from_end_to_end(monkeypatch):
     assert bias.average["RSS-NB, anchored"] > bias.average["DGD"]
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 @pytest.mark.parametrize("claim", claims.PRIVACY.claims, ids=lambda claim: claim.name)
 def test_every_claim_about_privacy_is_judged_as_the_page_says(claim):
     (entry,) = claims.judge([claims.Group("one", (claim,))]).entries

@@ -164,7 +164,7 @@ def test_long_runs_differ_by_rounding_only(dtype):
     assert found.same_functions
     assert not found.exact
     # Rounding of coefficients up to 10 at states up to 1, damped by the contraction of later rounds.
-    assert found.difference < (1e-11 if dtype == "float64" else 1e-3)
+    assert found.difference < (1e-11 if dtype == "float64" else 5e-3)
 
 
 def test_the_step_may_be_a_callable():

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +37,26 @@ NAME = re.compile(r"\bhk\.(\w+(?:\.\w+)*)")
 
 NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+LONG = {"docs/privacy.md", "docs/learning.md"}
+"""Pages whose examples take half a minute."""
 
 
-@each_page
+def pages(slow: Collection[str] = ()) -> pytest.MarkDecorator:
+    """A test for every page; for these pages, a slow one."""
+    named = {str(page.relative_to(ROOT)): page for page in PAGES}
+    return pytest.mark.parametrize(
+        "page",
+        [
+            pytest.param(page, id=name, marks=pytest.mark.slow if name in slow else ())
+            for name, page in named.items()
+        ],
+    )
+
+
+each_page = pages()
+
+
+@pages(slow=LONG)
 def test_examples_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

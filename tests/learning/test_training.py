@@ -92,7 +92,9 @@ def test_one_step_of_all_samples_is_the_algorithm_as_printed(name: str, feasible
         assert np.linalg.norm(trained.x, axis=1).max() <= 0.7 + 1e-6
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in USUALLY else pytest.mark.slow) for name in ALGORITHMS]
+)
 def test_everybody_learns(name: str) -> None:
     run = learn(algorithm=ALGORITHMS[name], epochs=25, step=0.3)
     accuracy = run.history["accuracy"]

@@ -316,7 +316,7 @@ def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
         assert sd["gaussian"] > 2.5 * sd["uniform"]
 
 
-@pytest.mark.parametrize("network", ["slots", "varying"])
+@pytest.mark.parametrize("network", ["slots", pytest.param("varying", marks=pytest.mark.slow)])
 def test_the_kernel_for_gpus_gives_the_numbers_of_array_code(network):
     graph = NETWORKS[network]
     [draw] = draws_of(ALGORITHMS["balanced"], graph).values()

@@ -88,6 +88,7 @@ def test_polynomials(capsys, monkeypatch):
     assert json.loads(Path("here/results.json").read_text())["rounds"] == {"curves": 500, "reference": 1000}
 
 
+@pytest.mark.slow
 def test_tradeoff(capsys, monkeypatch):
     monkeypatch.setattr(tradeoff, "QUICK", SMALL)
     monkeypatch.setattr(tradeoff.runs, "ALGORITHMS", (hk.RssNb(1.0),))  # half of the programs to compile

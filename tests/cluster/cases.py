@@ -98,4 +98,4 @@ OTHERS: dict[str, Case] = {
 }
 CASES: dict[str, Case] = BY_ROW | VARYING | OTHERS
 QUICK = ("rss-nb-anchored", "rss-lb", "star")
-"""What two processes play in every test run; the rest is for `make slow`."""
+"""What two processes play in every test run; the rest is for `make endurance`."""

@@ -51,7 +51,7 @@ def test_two_processes_play_the_run_of_the_simulator(two, case):
     check_equal(two, case)
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 @pytest.mark.parametrize("case", CASES)
 def test_every_algorithm_is_played_alike(all_cases, case):
     check_equal(all_cases, case)

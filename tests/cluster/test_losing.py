@@ -155,7 +155,7 @@ def test_a_killed_run_is_taken_up_by_another_number_of_processes(tmp_path, monke
     np.testing.assert_allclose(np.load(tmp_path / "x.npy"), run.x, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 @pytest.mark.parametrize("lost", [0, 1])
 def test_without_anybody_watching_processes_end_each_other(tmp_path, lost):
     """As on many machines: nobody but the processes themselves can tell."""

@@ -48,6 +48,6 @@ def test_a_killed_member_leaves_no_trace(tmp_path):
     compare(Federation(tmp_path, members=2, rounds=500, topology="path"), kills=2)
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_thirty_kills_over_five_members(tmp_path):
     compare(Federation(tmp_path, members=5, rounds=3000), kills=30)

@@ -22,9 +22,13 @@ os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=1")
 SLOW_LIMIT = 900  # seconds for one slow law; every other test has the limit in pyproject.toml
 
 # No deadline: the first example of a shape pays for its compilation.
-# In CI the examples are fixed, so that a failure there is the change's own and not the day's luck.
+# In CI there are more of them, and they are fixed, so that a failure there is the change's own and not the day's luck.
 settings.register_profile(
-    "fast", max_examples=8, deadline=None, derandomize="CI" in os.environ, print_blob=True
+    "fast",
+    max_examples=15 if "CI" in os.environ else 8,
+    deadline=None,
+    derandomize="CI" in os.environ,
+    print_blob=True,
 )
 settings.register_profile("slow", settings.get_profile("fast"), max_examples=100)
 

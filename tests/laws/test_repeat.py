@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
@@ -37,8 +37,6 @@ def test_a_resumed_run_equals_an_unbroken_one(row, network, seed, cut, tmp_path_
     np.testing.assert_array_equal(whole.time_average, resumed.time_average)
 
 
-@pytest.mark.slow
-@settings(max_examples=8)
 @pytest.mark.parametrize("row", ROWS, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32))
 def test_a_sweep_repeats_its_single_runs(row, network, seed):

@@ -19,7 +19,9 @@ from hocket.wiring import wire
 @pytest.fixture(params=["metis", "without metis"])
 def metis(request, monkeypatch):
     if request.param == "metis":
-        pytest.importorskip("pymetis")
+        pytest.importorskip(
+            "pymetis", reason="the extra cluster is not installed; placing without METIS is tested"
+        )
     else:
         monkeypatch.setitem(sys.modules, "pymetis", None)
 

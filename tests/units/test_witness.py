@@ -163,8 +163,9 @@ def test_long_runs_differ_by_rounding_only(dtype):
     found = witness(run, {4}, {0: [0, 3, 2], 1: [0, 0, 0, 0, 1]}, fill="least")
     assert found.same_functions
     assert not found.exact
-    # Rounding of coefficients up to 10 at states up to 1, damped by the contraction of later rounds.
-    assert found.difference < (1e-11 if dtype == "float64" else 5e-3)
+    # One rounding of α f′ at the edge of the box: α near 0.1, coefficients up to 10 at degree 4, states up to 30. Later
+    # rounds contract. How close a run comes to it depends on whether it starts out at that edge: 3e-6 to 2e-2 in float32.
+    assert found.difference < 0.1 * 4 * 10 * 30**3 * np.finfo(dtype).eps
 
 
 def test_the_step_may_be_a_callable():

@@ -60,8 +60,8 @@ class Agent:
         return self.shares["paired"]
 
     def anchor_noise(self) -> Any:
-        """Pairwise noise drawn once and kept for as long as the data are the same; zero if none was agreed."""
-        return self.shares.get("anchor", 0)
+        """Pairwise noise drawn once and kept for as long as the data are the same; None if none was agreed."""
+        return self.shares.get("anchor")
 
     def function_noise(self) -> Any:
         """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""

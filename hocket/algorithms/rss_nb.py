@@ -53,8 +53,10 @@ class RssNb(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.paired_noise(k)  # eq. (2): sums to zero over the network
-        # Scaled by α_{k−1} like the gradient inside x_k: scaled by α_k, their ratio would tell the two apart.
-        w = w + agent.step(k - 1) * agent.anchor_noise()
+        anchor = agent.anchor_noise()
+        if anchor is not None:
+            # Scaled by α_{k−1} like the gradient inside x_k: scaled by α_k, their ratio would tell the two apart.
+            w = w + agent.step(k - 1) * anchor
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
 

@@ -15,6 +15,9 @@ from hocket.engines.drawing import noise_of_round
 from hocket.engines.program import FARTHEST, Carry, Program, Steps
 from hocket.engines.rounds import per_agent, shares_in
 
+AT_ONCE = 1 << 24
+"""Numbers that are read at once."""
+
 
 class Measures(NamedTuple):
     """What is measured at a recorded round."""
@@ -62,10 +65,10 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Any:
     rms, largest = noise_size(program, carry, steps)
     loss = program.total(mean)
     if program.measures_all:
-        totals = counted = jax.vmap(program.total)(x)
+        totals = counted = totals_at(program, x)
     else:
         rows, counts = crew.farthest(distance, FARTHEST)
-        totals = jax.vmap(program.total)(x[rows])
+        totals = totals_at(program, x[rows])
         counted = jnp.where(counts, totals, -jnp.inf)
     finite = jnp.isfinite(x).all(axis=1)
     # Every agent's own objective is read only where a sum of them says that something is wrong.
@@ -82,6 +85,15 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Any:
         noise_max=largest,
         finite=crew.roll(finite),
     )
+
+
+def totals_at(program: Program, rows: Any) -> Any:
+    """Σ_j f_j at each row. One row after the other where all at once would be much: that fills a GPU's memory, and its
+    compiler takes minutes over sums of that size.
+    """
+    if len(rows) * program.total_work <= AT_ONCE:
+        return jax.vmap(program.total)(rows)
+    return jax.lax.map(program.total, rows)
 
 
 def no_measures(program: Program, carry: Carry, steps: Steps) -> Any:

@@ -28,9 +28,9 @@ class Words(NamedTuple):
         return jax.tree.map(self._mix, own, *self.words)
 
     def _mix(self, own: Any, *words: Any) -> Any:
-        mixed = self.own_weight * own
+        mixed, scratch = self.own_weight * own, np.empty_like(own)
         for weight, word in zip(self.weights, words, strict=True):
-            mixed += weight * word
+            mixed += np.multiply(word, weight, out=scratch)
         return mixed
 
 

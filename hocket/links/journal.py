@@ -7,8 +7,7 @@ Words are not written themselves, except those of later exchanges, which depend 
 goes to the disk.
 
 The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
-further behind. A round is written over the one before the previous, keys and all, in a row of the same size: SQLite
-then overwrites its pages where they lie, and writes half of what it writes for a row that is deleted and put back.
+further behind. A round is written over the one before the previous, keys and all.
 """
 
 from __future__ import annotations
@@ -23,39 +22,17 @@ from typing import NamedTuple, Self
 from cryptography.hazmat.primitives.poly1305 import Poly1305
 
 from hocket.errors import JournalError
-from hocket.links.database import Database
+from hocket.links.database import PAGE, Database
 from hocket.links.fingerprint import spoken
 from hocket.links.handshake import Offer
+from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, write_large
 from hocket.links.wire import pack_parts, unpack_parts
 
-FORMAT = 1
+FORMAT = 2
 DIGEST_LABEL = b"hocket/journal/1 digest"
 EVERYBODY = ""
 """In place of a neighbour's name: a word that all neighbours hear."""
 KEPT_ROUNDS = 2
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS about (
-    only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS positions (
-    place INTEGER PRIMARY KEY, round INTEGER NOT NULL, digest BLOB NOT NULL, chains BLOB NOT NULL, state BLOB NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS agreements (
-    neighbour TEXT PRIMARY KEY, private BLOB, nonce BLOB NOT NULL, their_nonce BLOB, chain BLOB, once BLOB, ready BLOB
-) STRICT;
-CREATE TABLE IF NOT EXISTS words (
-    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
-    PRIMARY KEY (round, exchange, neighbour)
-) STRICT;
-CREATE TABLE IF NOT EXISTS votes (
-    voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
-) STRICT;
-"""
-
-OVERWRITE = """
-INSERT INTO positions VALUES (?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE
-SET round = excluded.round, digest = excluded.digest, chains = excluded.chains, state = excluded.state
-"""
 
 
 class Position(NamedTuple):
@@ -134,6 +111,7 @@ class Journal:
         """Nobody can ask for the previous round's words any more: overwrite what they are made of."""
         with self._database.writing() as write:
             write.execute("DELETE FROM positions WHERE round < ?", (self.round,))
+            write.execute("DELETE FROM states WHERE place NOT IN (SELECT place FROM positions)")
 
     def commit_round(
         self, round: int, state: bytes, *, chains: Mapping[str, bytes], words: Mapping[str, bytes]
@@ -152,8 +130,11 @@ class Journal:
                 "rounds are said once and in order"
             )
         with self._database.writing() as write:
-            row = (round % KEPT_ROUNDS, round, self._digest(words), _packed(chains), state)
+            place, is_small = round % KEPT_ROUNDS, len(state) < PAGE
+            row = (place, round, self._digest(words), _packed(chains), state if is_small else None)
             write.execute(OVERWRITE, row)
+            if not is_small:
+                write_large(write, place, state)
             if round == 1:
                 write.execute("UPDATE agreements SET chain = NULL")
         self.round = round
@@ -268,7 +249,7 @@ class Journal:
         return digest.finalize()
 
     def _position(self, round: int) -> Position | None:
-        rows = self._database.read("SELECT state, chains FROM positions WHERE round = ?", (round,))
+        rows = self._database.read(RECALL, (round,))
         return Position(round, rows[0][0], _unpacked(rows[0][1])) if rows else None
 
 

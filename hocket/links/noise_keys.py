@@ -36,8 +36,8 @@ ROUND_LABEL = b"hocket/noise/1 round"
 KEY_BYTES = 32
 WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
 """The word that each number is made of, and the value of its last bit."""
-PIECE = 1 << 16
-"""Numbers that are drawn at a time."""
+PIECE = 1 << 15
+"""Numbers that are drawn at a time: what is made of them stays in the processor's cache."""
 ZEROS = memoryview(bytes(8 * PIECE))
 """What is encrypted, to have the cipher's stream alone."""
 
@@ -111,14 +111,18 @@ class Source:
         return numbers
 
     def pieces(self, count: int, scale: float = 1.0) -> Iterator[tuple[slice, np.ndarray]]:
-        """The next numbers, scaled, in pieces with their places: small enough to stay in the processor's cache."""
+        """The next numbers, scaled, in pieces with their places. The next piece overwrites the last one."""
         unit = self.dtype.type(scale * self._last_bit)
+        words, numbers = np.empty(min(PIECE, count), self._word), np.empty(min(PIECE, count), self.dtype)
+        stream = words.data.cast("B")
         for begin in range(0, count, PIECE):
-            words = np.empty(min(PIECE, count - begin), self._word)
-            self._cipher.update_into(ZEROS[: words.nbytes], words.data.cast("B"))
-            numbers = words.astype(self.dtype)
-            numbers *= unit
-            yield slice(begin, begin + len(numbers)), numbers
+            length = min(PIECE, count - begin)
+            size = length * self._word.itemsize
+            self._cipher.update_into(ZEROS[:size], stream[:size])
+            yield (
+                slice(begin, begin + length),
+                np.multiply(words[:length], unit, out=numbers[:length], dtype=self.dtype, casting="unsafe"),
+            )
 
 
 def stream(key: bytes, label: int, count: int, dtype: np.dtype | type) -> np.ndarray:

@@ -14,7 +14,7 @@ import pytest
 
 import hocket
 from hocket.errors import JournalError
-from hocket.links.database import FORGET
+from hocket.links.database import FORGET, PAGE
 from hocket.links.escrow import SeedEscrow
 from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
 from hocket.links.keepsakes import Keepsakes
@@ -200,7 +200,7 @@ def test_the_log_keeps_its_length_and_nothing_beyond_what_it_overwrites(path, si
         for k in range(1, 8 * FORGET + 1):
             begin(journal, k, os.urandom(size))
             if FORGET < k < 2 * FORGET:
-                journal.commit_words(k, 1, {EVERYBODY: os.urandom(2 * size)})
+                journal.commit_words(k, 1, {EVERYBODY: os.urandom(4 * PAGE + 2 * size)})
             if k % FORGET == 0:
                 lengths.append(log.stat().st_size)
         assert lengths[-1] == lengths[-2]
@@ -302,7 +302,7 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_a_journal_of_a_later_format(path):
     with Journal.open(path, PLAN) as journal, journal._database.writing() as write:
         write.execute("UPDATE about SET format = 99")
-    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 1"):
+    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 2"):
         Journal.open(path, PLAN)
 
 

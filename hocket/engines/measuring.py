@@ -15,8 +15,8 @@ from hocket.engines.drawing import noise_of_round
 from hocket.engines.program import FARTHEST, Carry, Program, Steps
 from hocket.engines.rounds import per_agent, shares_in
 
-AT_ONCE = 1 << 24
-"""Numbers that are read at once."""
+AT_ONCE = 1 << 26
+"""Terms of all objectives, times rows and their length, up to which all rows are evaluated at once."""
 
 
 class Measures(NamedTuple):
@@ -88,10 +88,14 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Any:
 
 
 def totals_at(program: Program, rows: Any) -> Any:
-    """Σ_j f_j at each row. One row after the other where all at once would be much: that fills a GPU's memory, and its
-    compiler takes minutes over sums of that size.
+    """Σ_j f_j at each row. One row after the other where all at once would be much: XLA takes minutes to choose how a
+    GPU should add up that many numbers.
     """
-    if len(rows) * program.total_work <= AT_ONCE:
+    dim = rows.shape[1]
+    terms = max(
+        (leaf.size // (dim if leaf.shape[-1:] == (dim,) else 1) for leaf in program.pooled_data), default=1
+    )
+    if terms * rows.size <= AT_ONCE:
         return jax.vmap(program.total)(rows)
     return jax.lax.map(program.total, rows)
 

@@ -68,15 +68,14 @@ class Program(eqx.Module):
     @property
     def measures_all(self) -> bool:
         """Whether the gap looks at every agent, or only at those farthest from the mean."""
+        numbers = sum(leaf.size for leaf in self.pooled_data)
         count = self.crew.count(self.wiring)
-        return count <= FARTHEST or count * self.total_work <= GAP_WORK
+        return count <= FARTHEST or count * numbers <= GAP_WORK
 
     @property
-    def total_work(self) -> int:
-        """About how many numbers Σ_j f_j(x) reads: its data, or x once for each of their rows."""
-        leaves = [leaf for leaf in jax.tree.leaves(eqx.filter(self.pooled, eqx.is_array)) if leaf.ndim]
-        rows = max((len(leaf) for leaf in leaves), default=1)
-        return max(sum(leaf.size for leaf in leaves), rows * self.problem.dim)
+    def pooled_data(self) -> list[Any]:
+        """The arrays in which all objectives are pooled."""
+        return jax.tree.leaves(eqx.filter(self.pooled, eqx.is_array))
 
     def total(self, x: Any) -> Any:
         """Σ_j f_j(x)."""

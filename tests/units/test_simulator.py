@@ -12,7 +12,7 @@ import pytest
 
 import hocket as hk
 from hocket import wiring as wirings
-from hocket.engines import program, progress, recording, simulator
+from hocket.engines import measuring, program, progress, recording, simulator
 from hocket.engines.compiled import compilations
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
@@ -168,6 +168,15 @@ def test_a_gap_over_many_agents_looks_at_the_farthest(monkeypatch):
     # Without time averages it is another program: GAP_WORK is compiled in.
     part = play(hk.Dgd(), start=start, time_average=False, **how)
     np.testing.assert_allclose(part.history["gap"], whole.history["gap"], rtol=1e-9)
+
+
+def test_a_gap_over_large_states_is_read_agent_by_agent(monkeypatch):
+    """All rows at once or one after the other, the numbers are the same."""
+    how = {"problem": quadratics(7, 3, 1), "network": hk.Network.cycle(7), "rounds": 20}
+    at_once = play(hk.Dgd(), start=4.0, **how)
+    monkeypatch.setattr(measuring, "AT_ONCE", 0)
+    one_by_one = play(hk.Dgd(), start=4.0, time_average=False, **how)  # another program, as above
+    np.testing.assert_allclose(one_by_one.history["gap"], at_once.history["gap"], rtol=1e-12)
 
 
 def test_callables_are_grouped_by_identity():

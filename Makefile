@@ -75,7 +75,7 @@ $(BIN)/pip:
 
 $(VENV)/has-package: pyproject.toml | $(BIN)/pip
 	@echo "Installing hocket into $(VENV), once; this takes a minute or two."
-	@$(PIP) install --editable .
+	@$(PIP) install --editable '.[learning]'
 	@touch $@
 
 $(VENV)/has-%: pyproject.toml | $(BIN)/pip

@@ -101,6 +101,7 @@ def demonstrate(
     watch: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Demonstration:
     """Everything: prepare, run five processes, and compare."""
+    everybody()  # where the digits are missing, that is said before anything is begun
     plan = prepare(folder, algorithm=algorithm, rounds=rounds)
     began = time.monotonic()
     running = {name: start(folder, name) for name in plan.names}

@@ -8,7 +8,9 @@ there nothing can be raised in the thread that waits.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -25,6 +27,7 @@ ALARMED = 5.0
 ALIVE, ALARM = "hocket/alive/", "hocket/alarm/"
 LEFT = "left"
 GONE = "process 0, which coordinates the cluster, no longer answers; it or its machine is lost"
+ABORTED = "JAX ended this process, and said why above"
 
 
 class Watch(threading.Thread):
@@ -78,6 +81,10 @@ class Watch(threading.Thread):
         finally:
             self._playing = False
 
+    def abort(self) -> None:
+        """End the process while it is being aborted, with a word about why."""
+        self._ended(ABORTED if self._listening() else GONE)
+
     def _tell(self, folder: str, word: str) -> None:
         self._asked(lambda: self._store.key_value_set(f"{folder}{self._number}", word, allow_overwrite=True))
 
@@ -100,6 +107,8 @@ class Watch(threading.Thread):
                 what = "left before the run was over" if sign == LEFT else "is lost"
                 lost.append(f"process {other} of {self._count} {what}")
         if lost:
+            if self._number == 0:  # the others look here for who is lost, and lose this process next
+                time.sleep(2 * BEAT)
             self._ended(f"{', '.join(lost)}: no sign of life for {patience:g} s; see what was printed there")
 
     def _asked(self, ask: Callable[[], Any]) -> Any:
@@ -108,6 +117,20 @@ class Watch(threading.Thread):
             return ask()
         except Exception:
             return None
+
+
+def speak_when_aborted(watch: Watch) -> None:
+    """JAX may notice before us that its coordinator is gone, and then aborts the process from C++, after a stack trace.
+
+    A handler of Python's would run after that, which is never. One in C runs in the thread that aborts.
+    """
+    handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: watch.abort())
+    _handlers.append(handler)
+    ctypes.CDLL(None).signal(signal.SIGABRT, handler)
+
+
+_handlers: list[Any] = []
+"""Kept for as long as C may call them."""
 
 
 def _is_collective(error: Exception) -> bool:

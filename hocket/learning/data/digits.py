@@ -21,7 +21,9 @@ def digits(*, seed: int = 0) -> Split:
     try:
         from sklearn.datasets import load_digits
     except ImportError as error:
-        raise BadInput("the digits come with scikit-learn, which is missing: pip install 'hocket[learning]'") from error
+        raise BadInput(
+            "the digits come with scikit-learn, which is missing: pip install 'hocket[learning]'"
+        ) from error
     pixels, labels = load_digits(return_X_y=True)
     images = np.round(pixels.reshape(-1, SIDE, SIDE) * (255 / BRIGHTEST)).astype(np.uint8)
     order = np.random.default_rng(seed).permutation(len(labels))

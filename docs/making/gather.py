@@ -18,8 +18,13 @@ from docs.making.schema import schema_page
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(?P<mark>!?)\[(?P<text>[^\]]*)\]\((?P<file>[^)#\s]+)(?P<heading>#[^)\s]+)?\)")
-OUTSIDE = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-"""Pages that are read where they lie, in the repository, and their places on the site."""
+OUTSIDE = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "benchmarks/results.svg": "results/bench.svg",
+}
+"""Pages and figures that are read where they lie, in the repository, and their places on the site."""
 BESIDE = {".svg", ".png", ".json", ".css"}
 """What lies beside pages: figures, their numbers, the style sheet."""
 

@@ -8,7 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.opening import HomeOption, new_passphrase
+from hocket.cli.peer.new_card import make_card
+from hocket.cli.peer.opening import HomeOption
 from hocket.errors import BadConfig
 
 
@@ -28,32 +29,15 @@ def init(
 
     Read the fingerprint to them by voice: a card that was swapped on its way has another one.
     """
-    from hocket.federation.cards import Card, check_address
     from hocket.federation.home import Home
-    from hocket.links.identity import Identity
 
-    path = card or Path(f"{name}.toml")
+    path, folder = card or Path(f"{name}.toml"), Home.at(home).identity
     if path.exists():
         raise BadConfig(f"{path} exists; name another file for the card with --card")
-    if address is not None:
-        check_address(address, name)
-    identity = Identity.create(name, valid_days=days)
-    mine, folder = Card.of(identity, address), Home.at(home).identity
-    identity.save(folder, new_passphrase() if passphrase else None)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(mine.text(), encoding="utf-8")
-    data = {
-        "name": name,
-        "address": address,
-        "fingerprint": mine.fingerprint,
-        "card": str(path),
-        "identity": str(folder),
-    }
-    words = [
-        mine.text().rstrip(),
-        "",
+    advice = [
         f"Card: {path} (public: give it to the others)",
         f"Keys: {folder} (secret: back them up, never send them)",
-        f"Fingerprint, to read to the others: {mine.fingerprint}",
     ]
-    return Answer(data, words)
+    return make_card(
+        name, address=address, days=days, passphrase=passphrase, card=path, folder=folder, advice=advice
+    )

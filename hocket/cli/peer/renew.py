@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,8 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.members import members_in_words
-from hocket.cli.peer.opening import HomeOption, new_passphrase, open_identity
+from hocket.cli.peer.new_card import make_card
+from hocket.cli.peer.opening import HomeOption, open_identity
 from hocket.errors import BadConfig
 
 
@@ -29,40 +29,28 @@ def renew(
     The old identity is moved aside, to identity.old: until everybody has signed the plan with the new card, that is
     the one the plan knows.
     """
-    from hocket.federation.cards import Card, check_address
     from hocket.federation.home import Home
-    from hocket.links.identity import Identity
 
     folder = Home.at(home).identity
     name = open_identity(folder).name
-    path = card or Path(f"{name}-renewed.toml")
-    old = folder.with_name(folder.name + ".old")
+    path, old = card or Path(f"{name}-renewed.toml"), folder.with_name(folder.name + ".old")
     for taken, cure in ((path, "name another file with --card"), (old, "move it away first")):
         if taken.exists():
             raise BadConfig(f"{taken} exists; {cure}")
-    if address is not None:
-        check_address(address, name)
-    identity = Identity.create(name, valid_days=days)
-    mine, secret = Card.of(identity, address), new_passphrase() if passphrase else None
-    os.rename(folder, old)
-    identity.save(folder, secret)
-    path.write_text(mine.text(), encoding="utf-8")
-    data = {
-        "name": name,
-        "address": address,
-        "fingerprint": mine.fingerprint,
-        "card": str(path),
-        "identity": str(folder),
-        "old_identity": str(old),
-    }
-    words = [
-        mine.text().rstrip(),
-        "",
+    advice = [
         f"Card: {path}. Put it into the plan with: hocket peer replace PLAN {path}",
         f"Old keys: {old} (destroy them once the new plan is signed by all)",
-        f"Fingerprint, to read to the others: {mine.fingerprint}",
     ]
-    return Answer(data, words)
+    return make_card(
+        name,
+        address=address,
+        days=days,
+        passphrase=passphrase,
+        card=path,
+        folder=folder,
+        old=old,
+        advice=advice,
+    )
 
 
 def replace(

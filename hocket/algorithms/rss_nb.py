@@ -30,7 +30,9 @@ class RssNb(Algorithm):
     delta: float
     """Δ: bound on the norm of the noise, ‖d_j‖ ≤ Δ."""
     anchor: float = 0.0
+    """The share of Δ that is drawn once and kept."""
     split: Literal["link", "paper"] = eqx.field(static=True, default="link")
+    """Δ shared over an agent's links, or as in the paper over all agents, which leaves less for each draw."""
     noise: Given = None
     """Your own s^{sender,receiver} in place of random draws: (sender, receiver, k) -> vector, or an array."""
     distribution: Distribution = eqx.field(static=True, default="uniform")

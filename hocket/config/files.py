@@ -39,8 +39,8 @@ def check_unchanged(path: Path, expected: str | None) -> None:
         )
 
 
-def load_name(path: Path, name: str) -> Any:
-    """What a Python file calls `name`; the file may import what lies beside it."""
+def load_name(path: Path, name: str, *, kind: str = "Problem") -> Any:
+    """What a Python file calls `name`, a `kind` of thing; the file may import what lies beside it."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise BadConfig(f"{path} is not a Python file; its name must end in .py")
@@ -53,7 +53,7 @@ def load_name(path: Path, name: str) -> Any:
     finally:
         sys.path.remove(beside)
     if not hasattr(module, name):
-        raise BadConfig(f"{path} defines no {name!r}; write the name of a Problem after the colon")
+        raise BadConfig(f"{path} defines no {name!r}; write the name of a {kind} after the colon")
     return getattr(module, name)
 
 

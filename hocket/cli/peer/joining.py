@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.cli.peer.opening import open_identity
-from hocket.config.files import blaming, found, load_name
+from hocket.config.files import blaming, load_name
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 from hocket.federation.member import Member
@@ -33,8 +33,10 @@ def load_task(named: str) -> Task:
     file, _, name = named.rpartition(":")
     if not file:
         raise BadConfig(f"--task {named} names no file; write FILE.py:NAME, such as mine.py:task")
-    path = found(Path(), file, "--task")
-    made = load_name(path, name)
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise BadConfig(f"--task {named}: there is no file {path}; name it as seen from {Path.cwd()}")
+    made = load_name(path, name, kind="task")
     if not isinstance(made, Task) and callable(made):
         with blaming(path):
             made = made()

@@ -163,9 +163,9 @@ def test_long_runs_differ_by_rounding_only(dtype):
     found = witness(run, {4}, {0: [0, 3, 2], 1: [0, 0, 0, 0, 1]}, fill="least")
     assert found.same_functions
     assert not found.exact
-    # One rounding of α f′ at the edge of the box: α near 0.1, coefficients up to 10 at degree 4, states up to 30. Later
+    # Both runs round α f′ at the edge of the box: α near 0.1, coefficients up to 10 at degree 4, states up to 30. Later
     # rounds contract. Runs that start out at that edge come close to it, others stay a thousand times below.
-    assert found.difference < 0.1 * 4 * 10 * 30**3 * np.finfo(dtype).eps
+    assert found.difference < 2 * 0.1 * 4 * 10 * 30**3 * np.finfo(dtype).eps
 
 
 def test_the_step_may_be_a_callable():

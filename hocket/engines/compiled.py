@@ -113,7 +113,7 @@ class Compiled:
         stops, wanted = (jax.ShapeDtypeStruct((STOPS,), kind) for kind in (int, bool))
         lowered = _advance.lower(self._blueprint, self._numbers, carry, steps, stops, wanted)
         # Nothing is tuned by trial: on a device that is out of memory there is no room to try.
-        account: Any = lowered.compile(compiler_options={"xla_gpu_autotune_level": 0}).memory_analysis()
+        account: Any = lowered.compile(compiler_options={"xla_gpu_autotune_level": "0"}).memory_analysis()
         return account.argument_size_in_bytes + account.output_size_in_bytes + account.temp_size_in_bytes
 
 

@@ -88,9 +88,8 @@ class Database:
 
     def _connect(self, schema: str) -> sqlite3.Connection:
         with self._explained():
-            if not self.path.exists():
-                # SQLite gives its log the permissions of the database.
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL, 0o600))
+            # SQLite gives its log the permissions of the database, and calls one it may not write a disk I/O error.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
                 for setting in SETTINGS:

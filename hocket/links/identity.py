@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -94,8 +96,9 @@ class Identity:
                 "once no plan names it any more"
             )
         secret = self.private_key_pem
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder.chmod(0o700)
+        with _written(folder):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.chmod(0o700)
         # The key comes last: a folder that has one is complete.
         _write(folder / CERTIFICATE, self.certificate_pem)
         _write(folder / KEY, secret if passphrase is None else seal(secret, passphrase))
@@ -195,14 +198,21 @@ def _signed(message: bytes, purpose: bytes) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     """Write a new file that is its owner's alone from its first byte on, and is on the disk afterwards."""
+    with _written(path), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """What the disk complains of, with a cure."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield
     except OSError as error:
-        raise BadIdentity(f"{path} cannot be written: {error.strerror}") from error
+        raise BadIdentity(
+            f"{path} cannot be written: {error.strerror}; change that, or name another place"
+        ) from error
 
 
 def _read(path: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from datetime import UTC, datetime, timedelta
 
@@ -115,11 +114,13 @@ def test_damaged_folders_say_what_is_wrong(tmp_path, clinic):
         Identity.load(folder)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(tmp_path, clinic):
-    (tmp_path / "identity").mkdir(mode=0o500)
-    with pytest.raises(BadIdentity, match="cannot be written"):
-        clinic.save(tmp_path / "identity")
+def test_a_folder_that_cannot_be_written(folder_of_nobody, clinic):
+    home = folder_of_nobody / "home"
+    home.mkdir(mode=0o500)
+    with pytest.raises(
+        BadIdentity, match="identity cannot be written: Permission denied; change that, or name"
+    ):
+        clinic.save(home / "identity")
 
 
 def test_dates(clinic):

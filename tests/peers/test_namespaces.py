@@ -124,7 +124,7 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
 @pytest.mark.parametrize(
     ("members", "rounds", "partition"),
     [
-        pytest.param(3, 100, 5.0, marks=pytest.mark.endurance, id="small"),
+        pytest.param(3, 100, 5.0, marks=pytest.mark.slow, id="small"),
         pytest.param(10, 1000, 30.0, marks=pytest.mark.endurance, id="whole"),
     ],
 )

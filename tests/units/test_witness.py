@@ -157,15 +157,16 @@ def test_long_runs_differ_by_rounding_only(dtype):
         hk.FunctionSharing(4, 2.0),
         step=hk.Power(1.0, 20, 0.75),
         rounds=2000,
+        start=1.0,
         keep="transcript",
         dtype=dtype,
     )
     found = witness(run, {4}, {0: [0, 3, 2], 1: [0, 0, 0, 0, 1]}, fill="least")
     assert found.same_functions
     assert not found.exact
-    # Both runs round α f′ at the edge of the box: α near 0.1, coefficients up to 10 at degree 4, states up to 30. Later
-    # rounds contract. Runs that start out at that edge come close to it, others stay a thousand times below.
-    assert found.difference < 2 * 0.1 * 4 * 10 * 30**3 * np.finfo(dtype).eps
+    # Rounding at states up to the box's edge, 30, is damped by the contraction of later rounds; how far depends on the
+    # run. From this start it is well within, in both types.
+    assert found.difference < (1e-11 if dtype == "float64" else 1e-3)
 
 
 def test_the_step_may_be_a_callable():

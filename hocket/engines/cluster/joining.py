@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.experimental import multihost_utils
 
-from hocket.engines.cluster.watching import Watch, speak_when_aborted
+from hocket.engines.cluster.watching import Watch
 from hocket.errors import BadInput, ClusterError
 
 ADDRESS, COUNT, NUMBER = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
@@ -83,7 +83,7 @@ def join() -> Watch | None:
         listening=lambda: _listens(state.coordinator_address, 1.0),
     )
     _watch.start()
-    speak_when_aborted(_watch)
+    _watch.speak_when_aborted()
     with _silent_output(), _watch.over():
         multihost_utils.sync_global_devices("hocket")
     return _watch

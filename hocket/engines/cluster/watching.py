@@ -81,9 +81,17 @@ class Watch(threading.Thread):
         finally:
             self._playing = False
 
-    def abort(self) -> None:
-        """End the process while it is being aborted, with a word about why."""
-        self._ended(ABORTED if self._listening() else GONE)
+    def speak_when_aborted(self) -> None:
+        """JAX may notice first that its coordinator is gone; it then aborts the process from C++, after a stack trace.
+
+        A handler of Python's would run after that, which is never. One in C runs in the thread that aborts.
+        """
+
+        def speak(_: int) -> None:
+            self._ended(ABORTED if self._listening() else GONE)
+
+        self._handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(speak)  # kept for as long as C may call it
+        ctypes.CDLL(None).signal(signal.SIGABRT, self._handler)
 
     def _tell(self, folder: str, word: str) -> None:
         self._asked(lambda: self._store.key_value_set(f"{folder}{self._number}", word, allow_overwrite=True))
@@ -117,20 +125,6 @@ class Watch(threading.Thread):
             return ask()
         except Exception:
             return None
-
-
-def speak_when_aborted(watch: Watch) -> None:
-    """JAX may notice before us that its coordinator is gone, and then aborts the process from C++, after a stack trace.
-
-    A handler of Python's would run after that, which is never. One in C runs in the thread that aborts.
-    """
-    handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: watch.abort())
-    _handlers.append(handler)
-    ctypes.CDLL(None).signal(signal.SIGABRT, handler)
-
-
-_handlers: list[Any] = []
-"""Kept for as long as C may call them."""
 
 
 def _is_collective(error: Exception) -> bool:

@@ -24,7 +24,10 @@ from hocket.links.listening import limits_in_grpc, start_listening
 from hocket.links.tls import dialling_credentials, grpc, listening_credentials
 
 METHOD = "/hocket.Link/Talk"
-FAREWELL = 2.0
+LAST_WORD = b""
+"""The message that ends a stream. Whoever hears it has read all before it, and ends the stream from its side: a
+connection that is closed while something lies unread at either end is reset, and takes what was on its way with it."""
+FAREWELL = 5.0
 """Seconds in which a closing link may still deliver what it was given."""
 PENDING = 64
 """Events not yet read; when there are more, streams are not read on until somebody has read these."""
@@ -48,8 +51,8 @@ class Line:
     """The current stream to one neighbour, if there is one."""
 
     neighbour: Neighbour
-    outgoing: asyncio.Queue[bytes | None] | None = None
-    """What is still to be sent; None for nothing any more."""
+    outgoing: asyncio.Queue[bytes] | None = None
+    """What is still to be sent."""
     talking: asyncio.Task[Any] | None = None
 
 
@@ -86,7 +89,7 @@ class GrpcChannels:
         talking = [line.talking for line in self.lines.values() if line.talking is not None]
         for line in self.lines.values():
             if line.outgoing is not None:
-                line.outgoing.put_nowait(None)
+                line.outgoing.put_nowait(LAST_WORD)
         # What was handed over goes out before the stream ends; a neighbour that does not listen is not waited for.
         if talking:
             await asyncio.wait(talking, timeout=FAREWELL)
@@ -109,9 +112,7 @@ class GrpcChannels:
                     reason = self._complaint(neighbour, theirs) if theirs else await call.details()
                     if reason is None:
                         pause = FIRST_PAUSE
-                        reason = await self._talk(
-                            line, theirs, _messages(call), call.write, call.done_writing
-                        )
+                        reason = await self._talk(line, theirs, _messages(call), call.write)
                     call.cancel()
                 except grpc.aio.AioRpcError as error:
                     reason = error.details() or error.code().name.lower()
@@ -151,23 +152,18 @@ class GrpcChannels:
         theirs: Mapping[str, str],
         messages: AsyncIterable[bytes],
         write: Callable[[bytes], Awaitable[Any]],
-        end: Callable[[], Awaitable[Any]] | None = None,
     ) -> str:
         """Carry messages both ways until the stream ends; returns why it did."""
         name = line.neighbour.name
         if line.talking is not None:
             line.talking.cancel()  # a neighbour that comes back before we noticed that it was gone
-        outgoing: asyncio.Queue[bytes | None] = asyncio.Queue()
+        outgoing: asyncio.Queue[bytes] = asyncio.Queue()
         line.outgoing = outgoing
         line.talking = asyncio.current_task()
         reading = asyncio.create_task(self._read_all(name, theirs, messages))
-        writing = asyncio.create_task(_write_all(outgoing, write, end))
+        writing = asyncio.create_task(_write_all(outgoing, write))
         try:
-            # Whoever listens ends a stream by returning, once all is written; whoever dials, by saying so.
-            await asyncio.wait([reading, writing], return_when=asyncio.FIRST_COMPLETED)
-            if end is not None and self.closing:
-                await reading
-            return reading.result() if reading.done() else "the stream ended"
+            return await reading
         finally:
             reading.cancel()
             writing.cancel()
@@ -179,6 +175,8 @@ class GrpcChannels:
         await self.events.put(Joined(name, theirs.get("hocket-version", "")))
         try:
             async for message in messages:
+                if message == LAST_WORD:
+                    break
                 await allowance.take()
                 if not self.closing:
                     await self.events.put(Heard(name, message))
@@ -258,18 +256,11 @@ async def _messages(call: Any) -> AsyncIterator[bytes]:
         yield message
 
 
-async def _write_all(
-    outgoing: asyncio.Queue[bytes | None],
-    write: Callable[[bytes], Awaitable[Any]],
-    end: Callable[[], Awaitable[Any]] | None,
-) -> None:
-    try:
-        while (message := await outgoing.get()) is not None:
-            await write(message)
-        if end is not None:
-            await end()
-    except (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
-        await asyncio.Event().wait()  # a write fails only with its stream, and whoever reads that says so
+async def _write_all(outgoing: asyncio.Queue[bytes], write: Callable[[bytes], Awaitable[Any]]) -> None:
+    # A write fails only with its stream, and whoever reads that says so.
+    with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
+        while True:
+            await write(await outgoing.get())
 
 
 def _der(pem: bytes) -> bytes:

@@ -8,7 +8,7 @@ import ssl
 import pytest
 
 from hocket.errors import LinkError
-from hocket.links.channel import Neighbour
+from hocket.links.channel import PENDING, Neighbour
 from hocket.links.events import Heard, Joined, Lost
 from hocket.links.limits import Allowance, LinkLimits
 from hocket.links.tls import answers
@@ -38,18 +38,25 @@ def test_words_go_both_ways(address):
     play(scene)
 
 
-def test_what_was_handed_over_arrives_before_the_end(address):
+@pytest.mark.parametrize("first_to_go", ["ash", "birch"])
+def test_what_was_handed_over_arrives_before_the_end(address, first_to_go):
+    """Who closes waits until the other has read all: that it left in time proves nothing, a reset would lose it."""
+    words = [bytes([number]) for number in range(PENDING + 20)]
+
     async def scene() -> None:
         ash = await listener(address)
         birch = await end(BIRCH, to_ash(address))
         await first_of(ash, Joined)
         await first_of(birch, Joined)
-        for number in range(20):
-            await ash.send("birch", bytes([number]))
-        await ash.close()
-        heard = [(await first_of(birch, Heard)).message for _ in range(20)]
-        assert heard == [bytes([number]) for number in range(20)]
-        await birch.close()
+        goes, stays = (ash, birch) if first_to_go == "ash" else (birch, ash)
+        for word in words:
+            await goes.send(stays.name, word)
+        closing = asyncio.create_task(goes.close())
+        await asyncio.sleep(0.2)
+        assert not closing.done()
+        assert [(await first_of(stays, Heard)).message for _ in words] == words
+        await closing
+        await stays.close()
 
     play(scene)
 

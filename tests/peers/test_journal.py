@@ -3,49 +3,23 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import stat
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-import hocket
 from hocket.errors import JournalError
 from hocket.links.database import FORGET, PAGE
 from hocket.links.escrow import SeedEscrow
 from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
 from hocket.links.keepsakes import Keepsakes
 
-PLAN, OTHER_PLAN = bytes(range(32)), bytes(range(1, 33))
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(hocket.__file__).parents[1])}
+from .journal_case import OPEN, OTHER_PLAN, PLAN, begin, chains, in_another_process
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "run" / "journal.sqlite"
-
-
-def chains(k):
-    return {"anna": bytes([k % 256, 1]) * 16, "ben": bytes([k % 256, 2]) * 16}
-
-
-def begin(journal, k, state=None):
-    journal.commit_round(k, state or b"state %d" % k, chains=chains(k), words={EVERYBODY: b"word %d" % k})
-
-
-def in_another_process(code, **options):
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=ENVIRONMENT,
-        **options,
-    )
 
 
 def test_a_round_is_found_again(path):
@@ -132,9 +106,6 @@ def test_only_its_owner_can_read_it(path):
         begin(journal, 1)
         assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
-OPEN = "from pathlib import Path; from hocket.links.journal import *; j = Journal.open(Path({!r}), bytes(range(32)))"
 
 
 def test_a_second_process_is_refused_by_name(path):
@@ -249,63 +220,6 @@ def test_votes(path):
         journal.add_vote("ben", "carl", b"signed anew")
         assert journal.votes("carl") == {"anna": b"yes", "ben": b"signed anew"}
         assert journal.votes("dora") == {}
-
-
-def test_a_full_disk_stops_the_round_and_loses_nothing(path):
-    """A limit on file sizes is as good as a full disk, and needs no disk of its own."""
-    limit = OPEN.format(str(path)) + (
-        "\nimport resource, signal"
-        "\nj.commit_round(1, b'state', chains={}, words={'': b'word'})"
-        "\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
-        "\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))"
-        "\nj.commit_round(2, bytes(1 << 21), chains={}, words={'': b'word 2'})"
-    )
-    _, complaint = in_another_process(limit).communicate(timeout=60)
-    assert "is the disk full? Nothing was lost; make room and start again" in complaint
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
-    with Journal.open(path, PLAN) as journal:
-        assert journal.position.round == 1
-        begin(journal, 2)
-
-
-def test_a_read_only_journal(path):
-    with Journal.open(path, PLAN) as journal:
-        begin(journal, 1)
-        journal._database._connection.execute("PRAGMA query_only = ON")
-        with pytest.raises(JournalError, match="read-only; change that and start again"):
-            begin(journal, 2)
-        journal._database._connection.execute("PRAGMA query_only = OFF")
-        begin(journal, 2)
-
-
-def test_a_folder_without_permission(folder_of_nobody):
-    path = folder_of_nobody / "run" / "journal.sqlite"
-    Journal.open(path, PLAN).close()
-    path.chmod(0o400)
-    with pytest.raises(
-        JournalError, match="cannot be opened: Permission denied; change that and start again"
-    ):
-        Journal.open(path, PLAN)
-
-
-def test_a_damaged_journal(path):
-    path.parent.mkdir()
-    path.write_bytes(b"this is no database" * 1000)
-    with pytest.raises(JournalError, match="is damaged"):
-        Journal.open(path, PLAN)
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match=r"cannot be opened: (File exists|Not a directory)"):
-        Journal.open(tmp_path / "file" / "journal.sqlite", PLAN)
-
-
-def test_a_journal_of_a_later_format(path):
-    with Journal.open(path, PLAN) as journal, journal._database.writing() as write:
-        write.execute("UPDATE about SET format = 99")
-    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 2"):
-        Journal.open(path, PLAN)
 
 
 def test_keepsakes_outlive_runs_and_never_change(tmp_path):

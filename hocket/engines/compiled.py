@@ -68,8 +68,8 @@ class Player(Protocol):
         """The carry of all agents, each where it is played."""
         ...
 
-    def agree(self, seconds: float) -> float:
-        """How long the last call took, as all processes see it."""
+    def agree(self, seconds: float, stopping: bool) -> tuple[float, bool]:
+        """How long the last call took and whether to stop, as all processes see it."""
         ...
 
 
@@ -103,9 +103,9 @@ class Compiled:
         """The carry on this device."""
         return jax.tree.map(jnp.asarray, carry)
 
-    def agree(self, seconds: float) -> float:
-        """The seconds themselves: there is nobody to agree with."""
-        return seconds
+    def agree(self, seconds: float, stopping: bool) -> tuple[float, bool]:
+        """What was asked: there is nobody to agree with."""
+        return seconds, stopping
 
     def bytes_needed(self, start: Any, steps: Steps) -> int:
         """Memory that a call takes, by the compiler's account; the arguments may be mere shapes."""

@@ -23,6 +23,7 @@ from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.progress import Bar
 from hocket.engines.recording import Recorder
 from hocket.engines.schedule import STOPS, Leg, Pace
+from hocket.engines.stopping import asked_to_stop
 from hocket.errors import Interrupted
 from hocket.job import Job
 
@@ -108,7 +109,8 @@ def simulate(
     if recorder is not None:
         bar.say(recorder.announcement)
     try:
-        _play(sim, tolerance, checkpoint, recorder, bar, marks, watch)
+        with asked_to_stop() as stopping:
+            _play(sim, tolerance, checkpoint, recorder, bar, marks, watch, stopping)
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.save(sim)
@@ -137,6 +139,7 @@ def _play(
     bar: Bar,
     marks: np.ndarray | None,
     watch: Callable[[Simulation], None] | None,
+    stopping: Callable[[], bool],
 ) -> None:
     pace = Pace(
         sim.rounds,
@@ -164,7 +167,9 @@ def _play(
                 return
         if watch is not None:
             watch(sim)
-        seconds = sim.player.agree(time.monotonic() - began)
+        seconds, stop = sim.player.agree(time.monotonic() - began, stopping())
+        if stop:
+            raise KeyboardInterrupt
         pace.learn(seconds)
         if checkpoint is not None:
             checkpoint.save_if_due(sim, seconds)

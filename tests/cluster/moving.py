@@ -26,7 +26,7 @@ def bytes_in_program(network: hk.Network, algorithm: hk.Algorithm) -> int:
     """Bytes that all shards together send in one round: a permutation sends its operand once for every pair."""
     job = Job.asked(quadratics(network.n, 2, 1), network, algorithm, step=STEP, rounds=60)
     with jax.enable_x64(True):
-        player = Sharded(prepare(job, algorithm, averaging=True), jax.devices(), stopping=lambda: False)
+        player = Sharded(prepare(job, algorithm, averaging=True), jax.devices())
         steps = step_table(job, 0)
         carry = player.begin(jnp.asarray(job.first_states), steps)
         wanted: Any = np.zeros(STOPS, bool)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import simulator
-from hocket.errors import BadAlgorithm, BadInput, BadNetwork, BadProblem, Diverged, Interrupted
+from hocket.errors import BadAlgorithm, BadInput, BadNetwork, BadProblem, Diverged
 from hocket.run import Ending
 from tests.units.engine_cases import SIX, play
 
@@ -260,38 +258,3 @@ def test_steps_too_long_for_an_unbounded_set_diverge():
     problem = hk.polynomials([[0, 0, 0, 0, 1]] * 6, feasible=hk.Everywhere(), dim=2)
     with pytest.raises(Diverged, match="agent 0's objective is not finite; take smaller steps, bound X"):
         play(hk.Dgd(), problem=problem, start=3.0, step=1.0)
-
-
-def pressed(after: int) -> Callable[..., None]:
-    """Ctrl-C at the first look after a round, in place of the progress bar."""
-
-    def update(bar: Any, done: int, **_: Any) -> None:
-        if done >= after:
-            raise KeyboardInterrupt
-
-    return update
-
-
-def test_an_interrupted_run_is_resumed_to_the_same_bits(tmp_path, monkeypatch):
-    whole = play(hk.RssNb(1.0), rounds=3000)
-    monkeypatch.setattr(simulator.Bar, "update", pressed(after=100))
-    with pytest.raises(
-        Interrupted, match=r"interrupted after round \d+ of 3000; what was reached is in"
-    ) as error:
-        play(hk.RssNb(1.0), rounds=3000, checkpoint=tmp_path)
-    assert 100 <= error.value.round < 3000
-    assert error.value.checkpoint == tmp_path
-    assert "run the same again to go on from there" in str(error.value)
-    monkeypatch.undo()
-    resumed = play(hk.RssNb(1.0), rounds=3000, checkpoint=tmp_path)
-    np.testing.assert_array_equal(resumed.x, whole.x)
-    np.testing.assert_array_equal(resumed.time_average, whole.time_average)
-    np.testing.assert_array_equal(resumed.history["round"], whole.history["round"])
-    np.testing.assert_array_equal(resumed.history["gap"], whole.history["gap"])
-
-
-def test_without_a_checkpoint_an_interrupted_run_says_how_to_keep_one(monkeypatch):
-    monkeypatch.setattr(simulator.Bar, "update", pressed(after=1))
-    with pytest.raises(Interrupted, match="nothing was kept: pass checkpoint=FOLDER next time") as error:
-        play(hk.Dgd())
-    assert error.value.checkpoint is None

@@ -200,6 +200,7 @@ def interrupt_when_it_shows_progress(arguments):
             if b"disagreement" in shown and not pressed:
                 process.send_signal(signal.SIGINT)
                 pressed = True
+        assert process.poll() is not None or time.monotonic() < deadline, f"{pressed = }: {shown.decode()}"
         out, _ = process.communicate(timeout=30)
     finally:
         with process:  # waits, and closes its pipes

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import equinox as eqx
@@ -44,14 +42,10 @@ def play_on_cluster(
     watch = join()
     devices = jax.devices()
     _check(job, devices)
-    with (
-        watch.over() if watch else nullcontext(),
-        _asked_to_stop() as stopping,
-        explained(job),
-    ):
+    with watch.over() if watch else nullcontext(), explained(job):
         program = _the_same(_on_host(lambda: prepare(job, algorithm, **vars(measured))))
         _check_seen_by_all(checkpoint)
-        player = Sharded(program, devices, stopping=stopping)
+        player = Sharded(program, devices)
         sim = simulate(
             program,
             job,
@@ -99,26 +93,3 @@ def _check_seen_by_all(checkpoint: Checkpoint | None) -> None:
             f"process {int(there.argmin())} does not see the checkpoint {checkpoint.path}, which others do; put it on "
             "a disk that all machines share"
         )
-
-
-@contextmanager
-def _asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Says whether Ctrl-C or SIGTERM came; the second Ctrl-C interrupts at once.
-
-    All processes must stop after the same round, so that a signal only leaves a note, on which they agree.
-    """
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-
-    def note(number: int, frame: Any) -> None:
-        asked.set()
-        signal.signal(number, before[number])
-
-    before = {int(number): signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -36,10 +36,9 @@ class Sharded:
     others.
     """
 
-    def __init__(self, program: Program, devices: list[Any], *, stopping: Callable[[], bool]):
+    def __init__(self, program: Program, devices: list[Any]):
         self.program = program
         self.layout: Layout = lay_out(program.wiring, len(devices))
-        self._stopping = stopping
         self._mesh = Mesh(np.array(devices), (SHARDS,))
         here = jax.process_index()
         parts = {
@@ -89,13 +88,11 @@ class Sharded:
         """The carry of all agents, each at its shard."""
         return _map_carry(self._spread, carry)
 
-    def agree(self, seconds: float) -> float:
-        """The longest that any process took; raises KeyboardInterrupt in all where one was asked to stop."""
-        mine = np.array([seconds, float(self._stopping())])
-        longest, stopping = np.asarray(multihost_utils.process_allgather(mine)).reshape(-1, 2).max(axis=0)
-        if stopping:
-            raise KeyboardInterrupt
-        return float(longest)
+    def agree(self, seconds: float, stopping: bool) -> tuple[float, bool]:
+        """The longest that any process took, and whether any was asked to stop."""
+        mine = np.array([seconds, float(stopping)])
+        longest, any_stopping = np.asarray(multihost_utils.process_allgather(mine)).reshape(-1, 2).max(axis=0)
+        return float(longest), bool(any_stopping)
 
     @cached_property
     def _replicate(self) -> Callable[[Any], Any]:

@@ -224,10 +224,10 @@ class Network:
 
     @classmethod
     def restored(
-        cls, links: np.ndarray, own: np.ndarray, weight: np.ndarray, *, name: str = "custom"
+        cls, links: np.ndarray, own: np.ndarray, weight: np.ndarray, name: str, labels: Labels | None
     ) -> Network:
         """A network from its own arrays, as a stored run holds them; they were checked when it was built."""
-        return object.__new__(cls)._fill(own.shape[1], links, own, weight, name, None)
+        return object.__new__(cls)._fill(own.shape[1], links, own, weight, name, labels)
 
     @cached_property
     def lam(self) -> float:

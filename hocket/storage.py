@@ -90,7 +90,7 @@ def save_run(run: Run, folder: Path) -> Path:
     write_arrays(folder / "run.npz", arrays)
     words = {
         "format": FORMAT,
-        "network": {"name": network.name},
+        "network": {"name": network.name, "labels": network.labels and list(map(_label, network.labels))},
         "gap": _number(run.gap),
         "disagreement": _number(run.disagreement),
         "infeasibility": _number(run.infeasibility),
@@ -128,8 +128,13 @@ def load_run(folder: Path) -> Run:
             f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}"
         )
     arrays = read_arrays(folder / "run.npz")
+    about = words["network"]
     network = Network.restored(
-        arrays["links"], arrays["own"], arrays["weight"], name=words["network"]["name"]
+        arrays["links"],
+        arrays["own"],
+        arrays["weight"],
+        about["name"],
+        tuple(about["labels"]) if about.get("labels") else None,
     )
     exchanges = words["exchanges"]
     noise = {
@@ -158,6 +163,11 @@ def load_run(folder: Path) -> Run:
         if exchanges is None
         else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
     )
+
+
+def _label(label: Any) -> str | int:
+    """A node's name; JSON has texts and numbers only, and anything else is known by what it prints as."""
+    return label if isinstance(label, str | int) else str(label)
 
 
 def _number(value: float) -> float | str:

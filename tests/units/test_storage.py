@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import jax.numpy as jnp
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -77,6 +78,12 @@ def test_a_run_comes_back_as_it_was(name, tmp_path):
     assert repr(back) == repr(run)
     assert (back.rounds, back.theorem) == (run.rounds, run.theorem)
     assert {path.name for path in (tmp_path / "run").iterdir()} == {"run.json", "run.npz"}
+
+
+def test_names_of_agents_are_kept(tmp_path):
+    graph = nx.Graph([("oslo", "rome"), ("rome", (1, 2)), ((1, 2), "oslo")])
+    run = hk.solve(quadratics(3, 2, seed=0), hk.Network(graph), hk.Dgd(), step=STEP, rounds=3)
+    assert hk.Run.load(run.save(tmp_path)).network.labels == ("oslo", "rome", "(1, 2)")
 
 
 def test_a_loaded_transcript_still_shows_what_a_coalition_saw(tmp_path):

@@ -7,6 +7,7 @@ plan, no noise, no checks, no way back after a crash: the floor that benchmarks/
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -104,8 +105,9 @@ async def _listen(me: Identity, other: Identity, port: int, stream: Stream) -> A
     async def talk(requests: AsyncIterator[bytes], context: Any) -> None:
         stream.write = context.write
         stream.open.set()
-        async for message in requests:
-            stream.incoming.put_nowait(message)
+        with contextlib.suppress(asyncio.CancelledError):  # the other end is done before us
+            async for message in requests:
+                stream.incoming.put_nowait(message)
 
     class Door(grpc.GenericRpcHandler):
         def service(self, handler_call_details: Any) -> Any:
@@ -127,8 +129,9 @@ async def _dial(me: Identity, other: Identity, port: int, stream: Stream) -> Any
     call = channel.stream_stream(METHOD)(wait_for_ready=True)
 
     async def read() -> None:
-        while isinstance(message := await call.read(), bytes):
-            stream.incoming.put_nowait(message)
+        with contextlib.suppress(asyncio.CancelledError, grpc.aio.AioRpcError):
+            while isinstance(message := await call.read(), bytes):
+                stream.incoming.put_nowait(message)
 
     stream.reading = asyncio.create_task(read())
     stream.write = call.write

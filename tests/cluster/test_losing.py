@@ -110,6 +110,15 @@ def test_a_failed_collective_raises_the_alarm(watch):
     assert ended[0].startswith("process 0, which coordinates the cluster, no longer answers")
 
 
+def test_a_coordinator_that_still_takes_calls_while_it_dies_is_named(watch, monkeypatch):
+    guard, *_ = watch
+    monkeypatch.setattr(watching, "DYING", 0.5)
+    assert guard._why_aborted() == watching.ABORTED
+    answers = iter([True, True, False])
+    guard._listening = lambda: next(answers)
+    assert guard._why_aborted() == watching.GONE
+
+
 def test_a_coordinator_out_of_reach_is_named_by_its_address(monkeypatch):
     address = f"127.0.0.1:{_free_port()}"
     with pytest.raises(ClusterError, match=rf"process 0 at {address}, cannot be reached after 0.5 s"):

@@ -24,6 +24,8 @@ PATIENCE = 20.0
 """Seconds without one after which a process is lost."""
 ALARMED = 5.0
 """The same once a collective has failed somewhere: then somebody is missing, and only who is open."""
+DYING = 2.0
+"""Seconds in which a process that was killed may still take calls: its port is not the first thing to be closed."""
 ALIVE, ALARM = "hocket/alive/", "hocket/alarm/"
 LEFT = "left"
 GONE = "process 0, which coordinates the cluster, no longer answers; it or its machine is lost"
@@ -88,10 +90,18 @@ class Watch(threading.Thread):
         """
 
         def speak(_: int) -> None:
-            self._ended(ABORTED if self._listening() else GONE)
+            self._ended(self._why_aborted())
 
         self._handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(speak)  # kept for as long as C may call it
         ctypes.CDLL(None).signal(signal.SIGABRT, self._handler)
+
+    def _why_aborted(self) -> str:
+        until = time.monotonic() + DYING
+        while self._listening():
+            if time.monotonic() > until:
+                return ABORTED
+            time.sleep(BEAT / 10)
+        return GONE
 
     def _tell(self, folder: str, word: str) -> None:
         self._asked(lambda: self._store.key_value_set(f"{folder}{self._number}", word, allow_overwrite=True))

@@ -74,11 +74,11 @@ def changed(at, byte):
         (changed(6, 255), "another plan: zu.* instead of ba.*; compare the plan files"),
         (changed(43, 17), "oversized: 17 parts, where 16 are the most"),
         (changed(43, 4), "truncated: part 3 is missing"),
-        (changed(43, 2), "overlong: 10 bytes after the last part"),
+        (changed(43, 2), "overlong: 12 bytes after the last part"),
         (changed(HEADER.size, 9), "part 0 has the unknown dtype code 9"),
         (changed(HEADER.size + 1, 9), "part 0 announces 9 axes"),
-        (changed(HEADER.size + 2, 200), r"part 0 of shape \(200,\) needs 1,600 bytes"),
-        (pack(WORD) + b"x", "overlong: 47 bytes of body, announced were 46"),
+        (changed(HEADER.size + 4, 200), r"part 0 of shape \(200,\) needs 1,600 bytes"),
+        (pack(WORD) + b"x", "overlong: 53 bytes of body, announced were 52"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said(data, words):
 
 def test_limits_are_checked_before_anything_is_read():
     data = pack(Frame(Kind.WORD, PLAN, parts=(np.zeros(1000),)))
-    with pytest.raises(BadFrame, match=r"oversized: 8,058 bytes, where 8,057 are the most"):
+    with pytest.raises(BadFrame, match=r"oversized: 8,064 bytes, where 8,063 are the most"):
         unpack(data, Limits(len(data) - 1))
     assert unpack(data, Limits(len(data))).parts[0].shape == (1000,)
     assert Limits.words(8000).bytes > len(data)
@@ -98,7 +98,7 @@ def test_limits_are_checked_before_anything_is_read():
 def test_an_announced_size_is_never_believed():
     """Shapes whose product overflows 64 bits cost nothing, not even an allocation."""
     data = bytearray(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros((1, 1, 1)),))))
-    data[HEADER.size + 2 : HEADER.size + 14] = b"\xff" * 12
+    data[HEADER.size + 4 : HEADER.size + 16] = b"\xff" * 12
     with pytest.raises(BadFrame, match="truncated: part 0 of shape"):
         unpack(bytes(data), ROOMY)
 
@@ -119,5 +119,8 @@ def test_big_endian_numbers_arrive_too():
     np.testing.assert_array_equal(array, [0.0, 1.0, 2.0])
 
 
-def test_framing_costs_sixty_bytes():
-    assert len(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros(1),)))) == 58 + 8
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_framing_costs_64_bytes_and_a_vector_lies_straight(dtype):
+    data = pack(Frame(Kind.WORD, PLAN, parts=(np.zeros(3, dtype),)))
+    assert len(data) == 64 + 3 * np.dtype(dtype).itemsize
+    assert unpack(data, ROOMY).parts[0].flags.aligned

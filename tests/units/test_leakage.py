@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import time
 
 import numpy as np
 import pytest
@@ -253,11 +252,14 @@ def test_three_listeners_among_a_hundred_know_no_more_than_a_tap_on_everybody():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_hundred_agents_and_a_thousand_rounds_take_seconds(name):
+def test_patience_never_makes_a_listener_less_sure(name):
+    """Rounding adds up over a thousand rounds among a hundred agents, and must not look like forgetting."""
     network = hk.Network.random_regular(4, 100, seed=0)
-    began = time.perf_counter()
-    hk.leakage(network, name, coalition={0, 1, 2}, rounds=1000, step=hk.Power(1, 20, 0.75))
-    assert time.perf_counter() - began < 30  # seconds; four on a machine of its own
+    found = hk.leakage(network, name, coalition={0, 1, 2}, rounds=1000, step=hk.Power(1, 20, 0.75))
+    sd = found.history["sd"]
+    assert len(sd) > 10
+    assert (sd[1:] <= sd[:-1] * (1 + 1e-6)).all()
+    assert (sd[-1, 3:] < sd[0, 3:]).any()
 
 
 def _least(found):

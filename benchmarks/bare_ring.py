@@ -7,7 +7,6 @@ plan, no noise, no checks, no way back after a crash: the floor that benchmarks/
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator
@@ -55,7 +54,9 @@ class Stream:
         self.incoming: asyncio.Queue[bytes] = asyncio.Queue()
         self.write: Any = None
         self.open = asyncio.Event()
-        self.reading: asyncio.Task[None] | None = None
+        self.end: Any = None
+        """Only of one that was dialled, like the next."""
+        self.reading: Any = None
 
 
 async def run_bare(
@@ -92,12 +93,11 @@ async def run_bare(
         heard = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
         state = state * np.asarray(0.5, state.dtype) + sum(heard) * np.asarray(0.25, state.dtype)
     pace = Pace.now().since(began, rounds=rounds - warm_up(rounds))
-    await asyncio.sleep(1)
-    for stream in streams.values():
-        if stream.reading is not None:
-            stream.reading.cancel()
+    # Who dialled says that it is done, and waits until the other end has heard it.
+    await streams[right].end()
+    await streams[right].reading
+    await server.stop(grace=5)
     await channel.close()
-    await server.stop(0)
     return pace
 
 
@@ -105,9 +105,8 @@ async def _listen(me: Identity, other: Identity, port: int, stream: Stream) -> A
     async def talk(requests: AsyncIterator[bytes], context: Any) -> None:
         stream.write = context.write
         stream.open.set()
-        with contextlib.suppress(asyncio.CancelledError):  # the other end is done before us
-            async for message in requests:
-                stream.incoming.put_nowait(message)
+        async for message in requests:
+            stream.incoming.put_nowait(message)
 
     class Door(grpc.GenericRpcHandler):
         def service(self, handler_call_details: Any) -> Any:
@@ -129,11 +128,10 @@ async def _dial(me: Identity, other: Identity, port: int, stream: Stream) -> Any
     call = channel.stream_stream(METHOD)(wait_for_ready=True)
 
     async def read() -> None:
-        with contextlib.suppress(asyncio.CancelledError, grpc.aio.AioRpcError):
-            while isinstance(message := await call.read(), bytes):
-                stream.incoming.put_nowait(message)
+        while isinstance(message := await call.read(), bytes):
+            stream.incoming.put_nowait(message)
 
     stream.reading = asyncio.create_task(read())
-    stream.write = call.write
+    stream.write, stream.end = call.write, call.done_writing
     stream.open.set()
     return channel

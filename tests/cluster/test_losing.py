@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from hocket.engines.cluster.joining import ADDRESS, COUNT, NUMBER
 from hocket.engines.cluster.local import _free_port, run_together
 from hocket.engines.cluster.watching import ALARM, ALIVE, LEFT, Watch
 from hocket.errors import BadInput, ClusterError
+from hocket.storage import read_arrays
 from tests.cluster import long_run
 from tests.cluster.groups import HERE, ROOT
 
@@ -139,12 +143,12 @@ def test_how_a_process_was_started_is_read_from_its_environment():
         joining._called(started | {NUMBER: "3"})
 
 
-def kill_when_kept(folder: Path, number: int) -> None:
-    """SIGKILL to one process, once a checkpoint is written."""
+def kill_when_kept(folder: Path, number: int, how: int = signal.SIGKILL) -> None:
+    """A signal to one process, once a checkpoint is written."""
     deadline = time.monotonic() + 200
     while not (folder / "checkpoint.npz").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
-    os.kill(int((folder / f"process-{number}").read_text()), signal.SIGKILL)
+    os.kill(int((folder / f"process-{number}").read_text()), how)
 
 
 @pytest.mark.slow
@@ -164,25 +168,49 @@ def test_a_killed_run_is_taken_up_by_another_number_of_processes(tmp_path, monke
     np.testing.assert_allclose(np.load(tmp_path / "x.npy"), run.x, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lost", [0, 1])
-def test_without_anybody_watching_processes_end_each_other(tmp_path, lost):
-    """As on many machines: nobody but the processes themselves can tell."""
+@contextmanager
+def three(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """As on many machines: nobody but the processes themselves can tell how the others are."""
     address = f"127.0.0.1:{_free_port()}"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", ADDRESS: address, COUNT: "3"}
-    command = [sys.executable, "-m", "hocket.engines.cluster", str(SCRIPT), str(tmp_path), "slowly"]
+    command = [sys.executable, "-m", "hocket.engines.cluster", str(SCRIPT), str(folder), "slowly"]
     group = [
         subprocess.Popen(command, env=environment | {NUMBER: str(number)}, stderr=subprocess.PIPE)
         for number in range(3)
     ]
     try:
-        kill_when_kept(tmp_path, lost)
-        others = [group[number] for number in range(3) if number != lost]
-        said = [process.communicate(timeout=90)[1].decode() for process in others]
-        assert all(process.returncode for process in others)
-        name = {0: "process 0, which coordinates the cluster, no longer", 1: "process 1 of 3 is lost"}[lost]
-        assert all(name in words.splitlines()[-1] for words in said), said
+        yield group
     finally:
         for process in group:
             process.kill()
             process.communicate()
+
+
+def last_words(group: Iterable[subprocess.Popen[bytes]]) -> list[str]:
+    """The last line that each says, after all have ended with an error."""
+    said = [process.communicate(timeout=90)[1].decode() for process in group]
+    assert all(process.returncode for process in group)
+    return [words.splitlines()[-1] for words in said]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", [0, 1])
+def test_without_anybody_watching_processes_end_each_other(tmp_path, lost):
+    with three(tmp_path) as group:
+        kill_when_kept(tmp_path, lost)
+        words = last_words([group[number] for number in range(3) if number != lost])
+    name = {0: "process 0, which coordinates the cluster, no longer", 1: "process 1 of 3 is lost"}[lost]
+    assert all(name in word for word in words), words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("asked", "how"), [(1, signal.SIGTERM), (0, signal.SIGINT)])
+def test_asked_once_all_stop_after_the_same_round(tmp_path, asked, how):
+    with three(tmp_path) as group:
+        kill_when_kept(tmp_path, asked, how)
+        words = last_words(group)
+    (word,) = set(words)
+    reached = int(
+        re.search(r"Interrupted: interrupted after round (\d+) of 3000; what was reached is in", word)[1]
+    )
+    assert int(read_arrays(tmp_path / "checkpoint.npz")["carry/0"]) == reached + 1

@@ -12,7 +12,6 @@ adds the same work, an n × n system to solve, so time grows with rounds; what g
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -68,7 +67,7 @@ def _show(title: str, unit: str, sizes: Sequence[int], found: dict[str, list[flo
     print(f"\n{title}: seconds, and the power of {unit} with which they grow")
     print(f"  {'':20}" + "".join(f"{size:>9,}" for size in sizes) + f"{'power':>9}")
     for name, seconds in found.items():
-        power = np.polyfit(np.log(sizes), np.log(seconds), 1)[0] if min(seconds) > 0 else math.nan
+        power = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
         print(f"  {name:20}" + "".join(f"{one:9.3f}" for one in seconds) + f"{power:9.2f}")
 
 

@@ -17,9 +17,8 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     between a round and its measures. And processes that play together must all stop after the same round.
     """
     asked = threading.Event()
-    if (
-        threading.current_thread() is not threading.main_thread()
-    ):  # Python gives signals to the main thread alone
+    # Python gives signals to the main thread alone.
+    if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -186,7 +186,7 @@ def three(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
             process.communicate()
 
 
-def last_words(group: Iterable[subprocess.Popen[bytes]]) -> list[str]:
+def last_words(group: Sequence[subprocess.Popen[bytes]]) -> list[str]:
     """The last line that each says, after all have ended with an error."""
     said = [process.communicate(timeout=90)[1].decode() for process in group]
     assert all(process.returncode for process in group)

@@ -6,8 +6,9 @@ audit.json      the verdict on the plan, as this member was told when it signed
 survivors.json  the verdict on what remains, if somebody was dropped
 journal.db      where the run stands
 status.json     what `hocket peer status` shows
+stop            `hocket peer stop` asks the running process to stop, until it has
 metrics.jsonl   measurements, a line each
-log.jsonl       what happened, without any state, gradient or noise
+log.jsonl       what happened, without any state, gradient or noise; log.1.jsonl is what came before
 votes/          votes of this member's operator, until they are sent
 published.*     what may be given away at the end
 """
@@ -20,7 +21,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from hocket.errors import BadConfig
+from hocket.links.json_line import json_line
+from hocket.links.lock import held
+
+SHOWN_ONLY = "move it away: the run goes by its journal, and nothing but what is shown is lost"
+
+
+class Status(BaseModel):
+    """What every status says; a process may say more."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    member: str
+    round: int = Field(ge=0)
+    rounds: int = Field(ge=1)
+    finished: bool
+    waiting_for: dict[str, str]
+    waiting_seconds: float
+    dropped: list[str]
+    verdict: list[str]
+    measured: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -71,33 +94,92 @@ class RunFolder:
         """Without its ending, which is the framework's."""
         return self.path / "published"
 
+    @property
+    def running(self) -> bool:
+        """Whether a process takes part in the run now: it holds the journal for as long as it does."""
+        return held(self.journal.with_name(self.journal.name + ".lock"))
+
+    @property
+    def _stop(self) -> Path:
+        return self.path / "stop"
+
+    def ask_to_stop(self) -> None:
+        """Leave a request that the running process meets within a second or so."""
+        self._stop.touch()
+
+    @property
+    def stop_asked(self) -> bool:
+        """Whether the running process is to stop."""
+        return self._stop.exists()
+
+    def clear_stop(self) -> None:
+        """Forget the request: it was met, or meant for a process that is gone."""
+        self._stop.unlink(missing_ok=True)
+
+    @property
+    def consent(self) -> tuple[str, int] | None:
+        """The hash of the plan that was signed here, and the runs that its audit counted; None if nothing says so."""
+        try:
+            found = read_json(self.audit)
+            plan, runs = found["hash"], found["runs"]
+        except (BadConfig, OSError, KeyError):
+            return None
+        counted = isinstance(runs, int) and not isinstance(runs, bool)
+        return (plan, runs) if isinstance(plan, str) and counted else None
+
     def write_status(self, status: dict[str, Any]) -> None:
         """Replace the status."""
         write_json(self.path / "status.json", status)
 
     def status(self) -> dict[str, Any]:
         """What the member's process last said about itself."""
+        path = self.path / "status.json"
         try:
-            return read_json(self.path / "status.json")
+            found = read_json(path)
+            Status(**found)
         except FileNotFoundError:
             raise BadConfig(
                 f"no run of this plan was begun in {self.path}; begin it with hocket peer run"
             ) from None
+        except ValidationError as error:
+            wrong = ", ".join(dict.fromkeys(str(part["loc"][0]) for part in error.errors()))
+            raise BadConfig(f"{path} is damaged: {wrong} cannot be read; {SHOWN_ONLY}") from None
+        return found
+
+    @property
+    def begun(self) -> bool:
+        """Whether a process has ever said how the run stands."""
+        return (self.path / "status.json").exists()
 
     @property
     def dropped(self) -> frozenset[str]:
         """Members who were dropped from the run, as far as the process has said: nothing more is asked of them."""
-        found = self.path / "status.json"
-        return frozenset(read_json(found)["dropped"]) if found.exists() else frozenset()
+        return frozenset(self.status()["dropped"]) if self.begun else frozenset()
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
     """Replace a file; whoever reads it sees the old one or the new one."""
     part = path.with_name(path.name + ".part")
-    part.write_text(json.dumps(data, ensure_ascii=False), encoding="utf-8")
+    part.write_text(json_line(data), encoding="utf-8")
     os.replace(part, path)
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """What `write_json` wrote."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):  # text that is no UTF-8 is a ValueError too
+        found = None
+    if not isinstance(found, dict):
+        raise BadConfig(f"{path} is damaged: it holds no JSON object; {SHOWN_ONLY}")
+    return found
+
+
+def words_in(path: Path) -> list[str]:
+    """The verdict that a file holds in words, such as that on the survivors; none where there is no file."""
+    if not path.exists():
+        return []
+    words = read_json(path).get("words")
+    if not isinstance(words, list) or not all(isinstance(line, str) for line in words):
+        raise BadConfig(f"{path} is damaged: it has no list of words; {SHOWN_ONLY}")
+    return words

@@ -51,6 +51,7 @@ async def take_part(
     with _explained(folder):
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash) as journal:
+            folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
             runs = Ledger(member.home.ledger(member.plan.task.dataset)).count(_served(member, journal))
             write_json(folder.about, _about(member, journal, runs))
@@ -194,9 +195,12 @@ def _watcher(
 
 
 async def _tick(member: Member, presence: Presence) -> None:
-    """Once a second: say how it stands, and take the operator's votes up."""
+    """Once a second: say how it stands, take the operator's votes up, and stop if it is asked for."""
     began = time.time()
     while True:
+        if member.folder.stop_asked:
+            member.folder.clear_stop()
+            raise asyncio.CancelledError  # as a signal ends it: `_while` hands it on to the run
         presence.complain_of_waiting()
         member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
         await presence.collect_votes(member.folder.votes)

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from hocket.errors import JournalError
+
+GLANCE = 0.2
+"""Seconds within which whoever only looked whether a lock is held has let go of it again."""
 
 
 class Lock:
@@ -18,15 +22,13 @@ class Lock:
 
     def __init__(self, path: Path):
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not self._taken():
             holder = os.read(self._file, 20).decode(errors="replace").strip()
             os.close(self._file)
             raise JournalError(
                 f"{path.with_suffix('')} is in use by process {holder}; stop that first, two processes must never "
                 "speak for one member"
-            ) from None
+            )
         try:
             os.truncate(self._file, 0)
             os.write(self._file, f"{os.getpid()}\n".encode())
@@ -34,6 +36,32 @@ class Lock:
             os.close(self._file)
             raise
 
+    def _taken(self) -> bool:
+        deadline = time.monotonic() + GLANCE
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(GLANCE / 20)
+
     def release(self) -> None:
         """Let somebody else have it; the file stays, so that nobody ever locks another of the same name."""
         os.close(self._file)
+
+
+def held(path: Path) -> bool:
+    """Whether some process holds the lock now. Ask it rather than a process number, which may be another's by now."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.opening import HomeOption, open_identity
 from hocket.errors import BadConfig, LinkError
-
-if TYPE_CHECKING:
-    from hocket.federation.run_folder import RunFolder
 
 PlanFile = Annotated[Path, Parameter(help="The plan that is run.")]
 PATIENCE = 30.0
@@ -25,8 +21,9 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     """Say how this member's run stands: its round, for whom it waits and why, and what it measured last."""
     from hocket.cli.peer.joining import folder_of
 
-    found = folder_of(plan, home)[1].status()
-    found["running"] = _alive(found["pid"])
+    folder = folder_of(plan, home)[1]
+    found = folder.status()
+    found["running"] = folder.running
     state = "finished" if found["finished"] else "running" if found["running"] else "stopped"
     words = [f"{found['member']} is {state}, in round {found['round']:,} of {found['rounds']:,}."]
     words += [
@@ -36,23 +33,29 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     words += [f"{name}: {value:.6g}" for name, value in found["measured"].items()]
     if found["dropped"]:
         words += [f"Dropped: {', '.join(found['dropped'])}", *found["verdict"]]
-    return Answer(found, words)
+    # JSON has no word for what is not finite.
+    finite = {name: value if math.isfinite(value) else None for name, value in found["measured"].items()}
+    return Answer(found | {"measured": finite}, words)
 
 
 def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
-    """Stop this member's process cleanly; `hocket peer run` goes on later where it was."""
+    """Stop this member's process cleanly; `hocket peer run` goes on later where it was.
+
+    The process finds the request in its folder: nothing is sent to a process whose number may be another's by now.
+    """
     from hocket.cli.peer.joining import folder_of
 
     folder = folder_of(plan, home)[1]
     found = folder.status()
-    if not _alive(found["pid"]):
+    if not folder.running:
         raise BadConfig(f"{found['member']} is not running; there is nothing to stop")
-    os.kill(found["pid"], signal.SIGTERM)
+    folder.ask_to_stop()
     deadline = time.monotonic() + PATIENCE
-    while folder.status()["pid"] is not None and _alive(found["pid"]):
+    while folder.running:
         if time.monotonic() > deadline:
             raise LinkError(
-                f"process {found['pid']} has not stopped within {PATIENCE:g} s; a long gradient may keep it, wait on"
+                f"{found['member']} has not stopped within {PATIENCE:g} s; a long gradient may keep it, wait on: it "
+                "stops as soon as it sees the request"
             )
         time.sleep(0.1)
     at = folder.status()["round"]
@@ -80,7 +83,7 @@ def drop(
     agreed, folder = folder_of(plan, home)
     place = Home.at(home)
     voter = open_identity(place.identity).name
-    before = _said_of(folder)
+    before = folder.status() if folder.begun else {}
     gone = frozenset({name, *before.get("dropped", ())})
     check_leaver(agreed, voter, gone)
     now = int(before.get("round", 0))
@@ -97,23 +100,3 @@ def drop(
         "the running process signs the vote and sends it on.",
     ]
     return Answer(data, words)
-
-
-def _said_of(folder: RunFolder) -> dict[str, Any]:
-    """What the process last said about the run; nothing if it was never begun."""
-    try:
-        return folder.status()
-    except BadConfig:
-        return {}
-
-
-def _alive(pid: int | None) -> bool:
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
+from hocket.links.records import NOTHING, Record
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
 
 ARRAYS_A_ROUND = 8
@@ -80,6 +81,8 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
+    records: dict[str, Record] = field(default_factory=dict)
+    """What was said and heard so far, by neighbour, up to the round in the journal."""
     _ahead: Ahead | None = None
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
@@ -93,6 +96,7 @@ class Peer:
         _keep_memory(ARRAYS_A_ROUND * self.start.nbytes)
         position = self.journal.position
         k = 1 if position is None else position.round
+        self.records = {} if position is None else dict(position.records)
         if position is None or k <= self.rounds + 1:
             state, seat = self._begun() if position is None else self._resumed(position)
             while k <= self.rounds:
@@ -150,15 +154,23 @@ class Peer:
         arrays = arrays_for(seat, spoken)
         words = self._framed(k, exchange, arrays)
         if exchange == 0:
-            self._commit(k, leaves, words, self._chains(), seat)
+            said = self._commit(k, leaves, words, self._chains(), seat)
         else:
-            self.journal.commit_words(k, exchange, words)
+            said = self.journal.commit_words(k, exchange, words)
         frames = await self.conversation.exchange(
             Moment(k, exchange),
             self._for_each(words),
             meanwhile=partial(self._draw_ahead, k) if seat.kinds and exchange == 0 else None,
         )
+        self._remember(Moment(k, exchange), said)
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
+
+    def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
+        """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
+        for name, heard in self.conversation.digests().items():
+            if name in self.conversation.neighbours:
+                before, mine = self.records.get(name, Record()), said.get(name, said.get(EVERYBODY, NOTHING))
+                self.records[name] = before.after(*moment, said=mine, heard=heard)
 
     def _opened(
         self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
@@ -260,11 +272,11 @@ class Peer:
 
     def _commit(
         self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], seat: Seat
-    ) -> None:
+    ) -> Mapping[str, bytes]:
         gone = " ".join(map(str, sorted(seat.dropped))).encode()
         parts = [*map(np.asarray, leaves), gone, self.recall()]
         state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
-        self.journal.commit_round(k, state, chains=chains, words=words)
+        return self.journal.commit_round(k, state, chains=chains, words=words, records=self.records)
 
     def _stored(self, state: bytes) -> list[Any]:
         return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)

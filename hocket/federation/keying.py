@@ -48,7 +48,7 @@ def agreeing_of(member: Member, seat: Seat, journal: Journal, keepsakes: Keepsak
 def streams_of(member: Member, seat: Seat, journal: Journal) -> ChainStreams:
     """Its random streams in the round in which the journal stands."""
     names, position = member.plan.names, journal.position
-    agreed = {other: journal.agreement(names[other]) for other in seat.neighbours}
+    agreed = {other: journal.agreements.of(names[other]) for other in seat.neighbours}
     once = {
         other: found.once for other, found in agreed.items() if found is not None and found.once is not None
     }

@@ -15,7 +15,8 @@ from hocket.links.conversation import Conversation
 from hocket.links.escrow import Secrets
 from hocket.links.handshake import Handshake, Offer, PublicKey
 from hocket.links.identity import Identity
-from hocket.links.journal import Agreement, Journal
+from hocket.links.agreements import Agreement
+from hocket.links.journal import Journal
 from hocket.links.keepsakes import Keepsakes
 from hocket.links.noise_keys import LinkKeys
 from hocket.links.wire import Frame, Kind, pack
@@ -46,8 +47,8 @@ class Agreeing:
     async def agree(self, conversation: Conversation) -> None:
         """Talk until every neighbour has the same keys in its journal."""
         for name, partner in self.partners.items():
-            if self.journal.agreement(name) is None:
-                self.journal.keep_offer(name, self.secrets.offer(self.me, partner.index))
+            if self.journal.agreements.of(name) is None:
+                self.journal.agreements.offer(name, self.secrets.offer(self.me, partner.index))
             if name in conversation.connected:
                 await self.greet(conversation, name)
         while not all(
@@ -65,14 +66,14 @@ class Agreeing:
 
     async def greet(self, conversation: Conversation, name: str) -> None:
         """What a neighbour should hear when it connects."""
-        reached = self.journal.agreement(name)
+        reached = self.journal.agreements.of(name)
         if reached is not None:
             await self._say(conversation, name, Kind.NONCE, reached.nonce)
             await self._say_ready(conversation, name, reached)
 
     async def hear(self, conversation: Conversation, name: str, frame: Frame) -> None:
         """Take one step on, and answer."""
-        reached = self.journal.agreement(name)
+        reached = self.journal.agreements.of(name)
         parts = [bytes(part) for part in frame.parts]
         if reached is None:  # it was quicker; it says everything again when this end greets it
             return
@@ -91,7 +92,7 @@ class Agreeing:
             nonce = self.their_nonces[name]
             if not reached.confirmed and (reached.ready is None or reached.their_nonce != nonce):
                 keys = self._handshake(name, reached).agree(nonce, PublicKey(*parts))
-                self.journal.keep_keys(name, nonce, chain=keys.chain, once=keys.once, ready=keys.ready)
+                self.journal.agreements.keep(name, nonce, chain=keys.chain, once=keys.once, ready=keys.ready)
                 await self._say_ready(conversation, name, self._reached(name))
         elif (
             frame.kind is Kind.READY
@@ -100,7 +101,7 @@ class Agreeing:
             and not reached.confirmed
         ):
             self._handshake(name, reached).check_ready(_keys(reached), parts[0])
-            self.journal.confirm(name)
+            self.journal.agreements.confirm(name)
 
     def _handshake(self, name: str, reached: Agreement) -> Handshake:
         partner = self.partners[name]
@@ -123,7 +124,7 @@ class Agreeing:
         await conversation.send(name, pack(Frame(kind, self.plan, parts=parts)))
 
     def _reached(self, name: str) -> Agreement:
-        reached = self.journal.agreement(name)
+        reached = self.journal.agreements.of(name)
         assert reached is not None
         return reached
 

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from hocket.errors import BadFrame, LinkError
-from hocket.links.events import Channels, Heard, Joined, Lost
+from hocket.links.events import Channels, Displaced, Heard, Joined, Lost
+from hocket.links.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
 IN_AN_EXCHANGE = (Kind.WORD, Kind.DONE)
@@ -27,10 +28,10 @@ class Moment(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A message as it came, and what it says."""
+    """What a message says, and the digest that stands for it."""
 
-    message: bytes
     frame: Frame
+    digest: bytes
 
 
 class Listener(Protocol):
@@ -74,6 +75,10 @@ class Conversation:
         self.waiting_since = time.monotonic()
         self.arrivals: dict[str, float] = {}
         """Seconds after our own word at which each neighbour's came, in the last exchange."""
+        self.refused: dict[str, str] = {}
+        """Neighbours that are not listened to for now, and why; nothing is said to them either."""
+        self.note: Callable[[str, Moment, bytes], None] = lambda name, moment, digest: None
+        """Told of every word as it arrives, by its digest, before anything comes of it."""
         self._said: list[Mapping[str, bytes]] = []
         self._heard: dict[Moment, dict[str, Kept]] = {}
 
@@ -97,7 +102,8 @@ class Conversation:
             del self._heard[past]
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
         for name in self.neighbours:
-            await self.send(name, said[name])
+            if name not in self.refused:
+                await self.send(name, said[name])
         if meanwhile is not None:
             await asyncio.sleep(0)  # so that what was handed over is on its way
             meanwhile()
@@ -105,6 +111,10 @@ class Conversation:
             await self.attend()
         heard = self._heard.get(moment, {})
         return {name: heard[name].frame for name in self.neighbours}
+
+    def digests(self) -> dict[str, bytes]:
+        """Of the words heard in the present exchange."""
+        return {name: kept.digest for name, kept in self._heard.get(self.now, {}).items()}
 
     async def attend(self) -> None:
         """Take in the next thing that happens on any link."""
@@ -117,12 +127,18 @@ class Conversation:
         elif isinstance(event, Lost):
             self.connected.discard(name)
             await self.listener.lost(name, event.reason)
+        elif isinstance(event, Displaced):
+            raise LinkError(f"{event.reason}. Two copies of one home must never run; stop this one")
         elif isinstance(event, Joined):
             self.connected.add(name)
             await self.listener.joined(name, event.version)
-            for said in self._said:
-                if name in said:
-                    await self.send(name, said[name])
+            await self.say_again(name)
+
+    async def say_again(self, name: str) -> None:
+        """What a neighbour may have missed: the same bytes, or nothing."""
+        for said in self._said:
+            if name in said and name not in self.refused:
+                await self.send(name, said[name])
 
     async def send(self, name: str, message: bytes) -> None:
         """Say something to one neighbour."""
@@ -144,11 +160,12 @@ class Conversation:
         except BadFrame as error:
             raise BadFrame(f"{name} sent a message that cannot be read: {error}") from error
         if frame.kind in IN_AN_EXCHANGE:
-            self._keep(name, message, frame)
+            if name not in self.refused:
+                self._keep(name, digest_of(message), frame)
         else:
             await self.listener.heard(name, frame)
 
-    def _keep(self, name: str, message: bytes, frame: Frame) -> None:
+    def _keep(self, name: str, digest: bytes, frame: Frame) -> None:
         moment = Moment(frame.round, frame.exchange)
         if moment < self.now:
             self.repeats += 1
@@ -161,13 +178,19 @@ class Conversation:
             )
         kept = self._heard.setdefault(moment, {})
         if name not in kept:
-            kept[name] = Kept(message, frame)
+            self.note(name, moment, digest)
+            kept[name] = Kept(frame, digest)
             if moment == self.now:
                 self.arrivals[name] = time.monotonic() - self.waiting_since
-        elif kept[name].message == message:
+        elif kept[name].digest == digest:
             self.repeats += 1
         else:
-            raise LinkError(
-                f"{name} said two different things in round {moment.round}: it lost its journal, or runs twice; "
-                "either undoes its noise, so this run cannot go on with it"
-            )
+            raise two_words(name, moment)
+
+
+def two_words(name: str, moment: Moment) -> LinkError:
+    """What is said of a neighbour that contradicts itself."""
+    return LinkError(
+        f"{name} said two different things in round {moment.round}: it lost its journal, or runs twice; either undoes its "
+        "noise, so this run cannot go on with it"
+    )

@@ -15,10 +15,21 @@ class Joined(NamedTuple):
     neighbour: str
     version: str = ""
     """The neighbour's hocket version."""
+    epoch: int = 0
+    """How often the neighbour had been started, by its journal."""
+    instance: str = ""
+    """Which of its processes it is, in sixteen hex digits."""
 
 
 class Lost(NamedTuple):
     """A neighbour's connection ended, or could not be made."""
+
+    neighbour: str
+    reason: str
+
+
+class Displaced(NamedTuple):
+    """A neighbour talks to another process of this member, and will not talk to this one again."""
 
     neighbour: str
     reason: str
@@ -31,7 +42,7 @@ class Heard(NamedTuple):
     message: bytes
 
 
-Event = Joined | Lost | Heard
+Event = Joined | Lost | Displaced | Heard
 NOBODY = Lost("", "")
 """What a nudge is heard as."""
 
@@ -40,7 +51,9 @@ class Channels(Protocol):
     """All links of one member."""
 
     async def send(self, neighbour: str, message: bytes) -> None:
-        """Hand a message over; lost if the neighbour is not connected, which `Joined` will say again."""
+        """Hand a message over; lost if the neighbour is not connected, which `Joined` will say again.
+
+        Waits while too much is under way already; an error if the neighbour reads nothing of it."""
         ...
 
     async def receive(self) -> Event:

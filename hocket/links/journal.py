@@ -8,31 +8,37 @@ goes to the disk.
 
 The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
 further behind. A round is written over the one before the previous, keys and all.
+
+A journal never goes back. Marks beside it tell whether its files are the ones that this member wrote last (marks.py),
+and neighbours keep the last word that they heard, which they compare when they meet again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from cryptography.hazmat.primitives.poly1305 import Poly1305
-
 from hocket.errors import JournalError
+from hocket.links.agreements import Agreements
+from hocket.links.ballots import Ballots
 from hocket.links.database import PAGE, Database
 from hocket.links.fingerprint import spoken
-from hocket.links.handshake import Offer
 from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, write_large
+from hocket.links.marks import Marks
+from hocket.links.records import Record, digest_of, packed, unpacked
 from hocket.links.wire import pack_parts, unpack_parts
 
-FORMAT = 2
-DIGEST_LABEL = b"hocket/journal/1 digest"
+FORMAT = 3
 EVERYBODY = ""
 """In place of a neighbour's name: a word that all neighbours hear."""
 KEPT_ROUNDS = 2
+NEVER_BACK = (
+    "A journal must never go back: this member would say other words under noise that it has used, and their difference "
+    "shows what the noise hid. The run is over for this member; begin a new plan together, or let the others drop it"
+)
 
 
 class Position(NamedTuple):
@@ -42,25 +48,8 @@ class Position(NamedTuple):
     state: bytes
     chains: Mapping[str, bytes]
     """This round's chain keys by neighbour; under the member's own name those of noise it draws for itself."""
-
-
-class Agreement(NamedTuple):
-    """How far a handshake got."""
-
-    offer: Offer | None
-    """This end's secrets, until the neighbour has proved that it needs them no longer."""
-    nonce: bytes
-    their_nonce: bytes | None
-    """The neighbour's, once keys were derived with it."""
-    chain: bytes | None
-    """Round 1's, until that round begins."""
-    once: bytes | None
-    ready: bytes | None
-
-    @property
-    def confirmed(self) -> bool:
-        """Whether the neighbour has these keys in its journal too."""
-        return self.offer is None
+    records: Mapping[str, Record] = {}
+    """What was said and heard before this round, by neighbour."""
 
 
 class Journal:
@@ -69,24 +58,39 @@ class Journal:
     def __init__(self, database: Database, plan: bytes):
         self._database = database
         self.plan = plan
-        self.run: bytes = self._about()
-        """Tells this run from others of the same plan."""
         self.round: int = database.read("SELECT coalesce(max(round), 0) FROM positions")[0][0]
         """The round that began last; 0 before round 1."""
-        self._digest_key = hashlib.sha256(DIGEST_LABEL + self.run).digest()
+        self.run: bytes = self._about()
+        """Tells this run from others of the same plan."""
+        self.agreements = Agreements(database.read, database.writing)
+        self.ballots = Ballots(database.read, database.writing)
+        self.marks = Marks(database.path)
+        """Beside the database: what finds out that it went back."""
 
     @classmethod
-    def open(cls, path: Path, plan: bytes, *, create: bool = True) -> Journal:
-        """Open or begin the journal of a plan, given its hash; a journal of another plan is refused."""
+    def open(cls, path: Path, plan: bytes, *, create: bool = True, moved: bool = False) -> Journal:
+        """Open or begin the journal of a plan, given its hash; a journal of another plan is refused.
+
+        So is one whose files were copied or restored since they were written, unless an operator vouches with `moved`
+        that nothing was said since by any other copy.
+        """
         database = Database(path, SCHEMA, create=create)
         try:
-            return cls(database, plan)
+            journal = cls(database, plan)
         except BaseException:
             database.close()
             raise
+        try:
+            if not moved:
+                journal._check_unmoved()
+        except BaseException:
+            journal.close()
+            raise
+        return journal
 
     def close(self) -> None:
         """Let another process have it."""
+        self.marks.close()
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -107,6 +111,25 @@ class Journal:
         """The round before, whose words a neighbour may have missed; None if it is not needed any more."""
         return self._position(self.round - 1)
 
+    def begin_epoch(self) -> int:
+        """How often a process has taken this run up, this time included: a copy of the journal counts for itself."""
+        with self._database.writing() as write:
+            write.execute("UPDATE about SET epoch = epoch + 1")
+        return self._database.read("SELECT epoch FROM about")[0][0]
+
+    def process_of(self, neighbour: str) -> tuple[int, str]:
+        """The newest epoch of a neighbour that was met, and which process it was."""
+        rows = self._database.read("SELECT epoch, instance FROM processes WHERE neighbour = ?", (neighbour,))
+        return rows[0] if rows else (0, "")
+
+    def meet(self, neighbour: str, epoch: int, instance: str) -> None:
+        """Remember a neighbour's process for good."""
+        if self.process_of(neighbour) != (epoch, instance):
+            with self._database.writing() as write:
+                write.execute(
+                    "INSERT OR REPLACE INTO processes VALUES (?, ?, ?)", (neighbour, epoch, instance)
+                )
+
     def forget_previous(self) -> None:
         """Nobody can ask for the previous round's words any more: overwrite what they are made of."""
         with self._database.writing() as write:
@@ -114,16 +137,26 @@ class Journal:
             write.execute("DELETE FROM states WHERE place NOT IN (SELECT place FROM positions)")
 
     def commit_round(
-        self, round: int, state: bytes, *, chains: Mapping[str, bytes], words: Mapping[str, bytes]
-    ) -> None:
+        self,
+        round: int,
+        state: bytes,
+        *,
+        chains: Mapping[str, bytes],
+        words: Mapping[str, bytes],
+        records: Mapping[str, Record] | None = None,
+    ) -> Mapping[str, bytes]:
         """Put a new round on the disk: do this before its first word is sent, and send nothing if it fails.
 
-        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange. To commit the round
-        that a crash interrupted once more does no harm, if the words are the same.
+        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange; `records` are of what
+        was heard before it. To commit the round that a crash interrupted once more does no harm, if the words are the
+        same. Returns the words' digests.
         """
+        digests = _digested(words)
         if round == self.round:
-            self.check_said(round, words)
-            return
+            self._check_said(round, digests)
+            if self.marks.round < round:  # killed between the two
+                self.marks.stamp(round)
+            return digests
         if round != self.round + 1:
             raise JournalError(
                 f"round {round} cannot be begun: the journal {self._database.path} stands at round {self.round}, and "
@@ -131,22 +164,42 @@ class Journal:
             )
         with self._database.writing() as write:
             place, is_small = round % KEPT_ROUNDS, len(state) < PAGE
-            row = (place, round, self._digest(words), _packed(chains), state if is_small else None)
+            small = state if is_small else None
+            row = (place, round, _packed(digests), _packed(chains), packed(records or {}), small)
             write.execute(OVERWRITE, row)
             if not is_small:
                 write_large(write, place, state)
             if round == 1:
                 write.execute("UPDATE agreements SET chain = NULL")
         self.round = round
+        self.marks.stamp(round)
+        return digests
 
     def check_said(self, round: int, words: Mapping[str, bytes]) -> None:
         """Refuse other words than those with which one of the last two rounds began."""
-        rows = self._database.read("SELECT digest FROM positions WHERE round = ?", (round,))
-        if not rows or rows[0][0] != self._digest(words):
-            raise JournalError(_another_word(round, 0))
+        self._check_said(round, _digested(words))
 
-    def commit_words(self, round: int, exchange: int, words: Mapping[str, bytes]) -> None:
-        """Put the words of a later exchange of the current round on the disk, before any of them is sent."""
+    @property
+    def last_said(self) -> tuple[int, int]:
+        """The round and exchange of the last words that may have been said."""
+        rows = self._database.read(
+            "SELECT coalesce(max(exchange), 0) FROM words WHERE round = ?", (self.round,)
+        )
+        return self.round, rows[0][0]
+
+    def digest_said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
+        """The digest of what a neighbour was to hear, in one of the last two rounds."""
+        if exchange:
+            word = self.said(round, exchange, neighbour)
+            return None if word is None else digest_of(word)
+        digests = self._digests(round) or {}
+        return digests.get(neighbour, digests.get(EVERYBODY))
+
+    def commit_words(self, round: int, exchange: int, words: Mapping[str, bytes]) -> Mapping[str, bytes]:
+        """Put the words of a later exchange of the current round on the disk, before any of them is sent.
+
+        Returns the words' digests.
+        """
         if round != self.round:
             raise JournalError(
                 f"exchange {exchange} of round {round} cannot be said: the journal stands at round {self.round}"
@@ -154,74 +207,24 @@ class Journal:
         before = self._words(round, exchange)
         if before and before != dict(words):
             raise JournalError(_another_word(round, exchange))
-        if before:
-            return
-        with self._database.writing() as write:
-            write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
-            rows = [(round, exchange, *word) for word in words.items()]
-            write.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+        if not before:
+            with self._database.writing() as write:
+                write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
+                rows = [(round, exchange, *word) for word in words.items()]
+                write.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+        return _digested(words)
 
     def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
         """What this neighbour was to hear in a later exchange of one of the last two rounds."""
         words = self._words(round, exchange)
         return words.get(neighbour, words.get(EVERYBODY))
 
-    def agreement(self, neighbour: str) -> Agreement | None:
-        """How far the handshake with a neighbour got."""
-        rows = self._database.read(
-            "SELECT private, nonce, their_nonce, chain, once, ready FROM agreements WHERE neighbour = ?",
-            (neighbour,),
-        )
-        if not rows:
-            return None
-        private, nonce, *derived = rows[0]
-        return Agreement(None if private is None else Offer(private, nonce), nonce, *derived)
-
-    def keep_offer(self, neighbour: str, offer: Offer) -> None:
-        """Keep this end's secrets before the neighbour hears of them; they are made once."""
-        if self.agreement(neighbour) is not None:
-            raise JournalError(f"an offer to {neighbour} was already made in this run; use that one")
-        with self._database.writing() as write:
-            write.execute(
-                "INSERT INTO agreements (neighbour, private, nonce) VALUES (?, ?, ?)", (neighbour, *offer)
-            )
-
-    def keep_keys(
-        self, neighbour: str, their_nonce: bytes, *, chain: bytes, once: bytes, ready: bytes
-    ) -> None:
-        """Keep what was derived, before READY says so."""
-        reached = self.agreement(neighbour)
-        if reached is None or reached.confirmed:
-            raise JournalError(
-                f"{neighbour} offers new noise keys in the middle of a run: it has lost its journal; begin a new run "
-                "together"
-            )
-        with self._database.writing() as write:
-            write.execute(
-                "UPDATE agreements SET their_nonce = ?, chain = ?, once = ?, ready = ? WHERE neighbour = ?",
-                (their_nonce, chain, once, ready, neighbour),
-            )
-
-    def confirm(self, neighbour: str) -> None:
-        """The neighbour has the keys in its journal: erase the secret they were derived from."""
-        with self._database.writing() as write:
-            write.execute("UPDATE agreements SET private = NULL WHERE neighbour = ?", (neighbour,))
-
-    def add_vote(self, voter: str, leaver: str, vote: bytes) -> None:
-        """Keep a signed vote to drop a member, in place of the same voter's earlier one if there is one."""
-        with self._database.writing() as write:
-            write.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?)", (voter, leaver, vote))
-
-    def votes(self, leaver: str) -> dict[str, bytes]:
-        """The votes to drop a member, by voter."""
-        return dict(self._database.read("SELECT voter, vote FROM votes WHERE leaver = ?", (leaver,)))
-
     def _about(self) -> bytes:
         rows = self._database.read("SELECT format, plan, run FROM about")
         if not rows:
             run = os.urandom(16)
             with self._database.writing() as write:
-                write.execute("INSERT INTO about VALUES (0, ?, ?, ?)", (FORMAT, self.plan, run))
+                write.execute("INSERT INTO about VALUES (0, ?, ?, ?, 0)", (FORMAT, self.plan, run))
             return run
         version, plan, run = rows[0]
         if version != FORMAT:
@@ -240,17 +243,39 @@ class Journal:
         question = "SELECT neighbour, word FROM words WHERE round = ? AND exchange = ?"
         return dict(self._database.read(question, (round, exchange)))
 
-    def _digest(self, words: Mapping[str, bytes]) -> bytes:
-        """Poly1305 under the run's own key: several times as fast as a hash, and nobody forges his own journal."""
-        digest = Poly1305(self._digest_key)
-        for name in sorted(words):
-            digest.update(f"{name}\n{len(words[name])}\n".encode())
-            digest.update(words[name])
-        return digest.finalize()
+    def _check_said(self, round: int, digests: Mapping[str, bytes]) -> None:
+        if self._digests(round) != digests:
+            raise JournalError(_another_word(round, 0))
+
+    def _digests(self, round: int) -> dict[str, bytes] | None:
+        rows = self._database.read("SELECT digests FROM positions WHERE round = ?", (round,))
+        return _unpacked(rows[0][0]) if rows else None
+
+    def _check_unmoved(self) -> None:
+        """Refuse a journal that is not what this member left, see marks.py."""
+        path, begun = self._database.path, self.marks.round
+        if self.round < begun:
+            raise JournalError(
+                f"{path} stands at round {self.round}, and this member has begun round {begun}: the journal or its log "
+                f"({path.name}-wal) was deleted, or restored from a backup. {NEVER_BACK}"
+            )
+        if self.marks.are_moved:
+            raise JournalError(
+                f"{path} was copied or restored from a backup since this member last wrote it. {NEVER_BACK}. If you have "
+                "moved this home after its process had stopped, and are certain that no copy of it has spoken since, say "
+                "so with: hocket peer run --moved"
+            )
 
     def _position(self, round: int) -> Position | None:
         rows = self._database.read(RECALL, (round,))
-        return Position(round, rows[0][0], _unpacked(rows[0][1])) if rows else None
+        if not rows:
+            return None
+        state, chains, records = rows[0]
+        return Position(round, state, _unpacked(chains), unpacked(records))
+
+
+def _digested(words: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: digest_of(word) for name, word in words.items()}
 
 
 def _packed(chains: Mapping[str, bytes]) -> bytes:

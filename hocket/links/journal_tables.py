@@ -11,10 +11,12 @@ import sqlite3
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (
-    only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL
+    only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL,
+    epoch INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS positions (
-    place INTEGER PRIMARY KEY, round INTEGER NOT NULL, digest BLOB NOT NULL, chains BLOB NOT NULL, small BLOB
+    place INTEGER PRIMARY KEY, round INTEGER NOT NULL, digests BLOB NOT NULL, chains BLOB NOT NULL,
+    heard BLOB NOT NULL, small BLOB
 ) STRICT;
 CREATE TABLE IF NOT EXISTS states (place INTEGER PRIMARY KEY, large BLOB NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS agreements (
@@ -27,13 +29,18 @@ CREATE TABLE IF NOT EXISTS words (
 CREATE TABLE IF NOT EXISTS votes (
     voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS left (leaver TEXT PRIMARY KEY, round INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS processes (
+    neighbour TEXT PRIMARY KEY, epoch INTEGER NOT NULL, instance TEXT NOT NULL
+) STRICT;
 """
 
 OVERWRITE = """
-INSERT INTO positions VALUES (?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE
-SET round = excluded.round, digest = excluded.digest, chains = excluded.chains, small = excluded.small
+INSERT INTO positions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (place) DO UPDATE
+SET round = excluded.round, digests = excluded.digests, chains = excluded.chains, heard = excluded.heard,
+    small = excluded.small
 """
-RECALL = "SELECT coalesce(small, large), chains FROM positions LEFT JOIN states USING (place) WHERE round = ?"
+RECALL = "SELECT coalesce(small, large), chains, heard FROM positions LEFT JOIN states USING (place) WHERE round = ?"
 
 
 def write_large(write: sqlite3.Connection, place: int, state: bytes) -> None:

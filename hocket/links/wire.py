@@ -29,7 +29,7 @@ import numpy as np
 from hocket.errors import BadFrame
 from hocket.links.fingerprint import spoken
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised when members of two versions could no longer understand each other; part of every plan."""
 MAGIC = b"HKT\0"
 HEADER = struct.Struct("<4sBB32sIBBQ4x")
@@ -61,6 +61,8 @@ class Kind(IntEnum):
     """This member has all it needs and will not ask again."""
     ROLL = 7
     """A member's signed number for this run, see federation/roll.py."""
+    MARK = 8
+    """What this end has said and heard so far, see marks.py."""
 
 
 KINDS = {int(kind): kind for kind in Kind}
@@ -175,5 +177,7 @@ def _unpack_part(view: memoryview, at: int, number: int) -> tuple[Part, int]:
         raise BadFrame(
             f"truncated: part {number} of shape {shape} needs {size:,} bytes, {len(view) - at:,} are left"
         )
+    if size == 0 and max(shape, default=0) > len(view):  # more than NumPy can count to, times nothing
+        raise BadFrame(f"part {number} of shape {shape} holds nothing; nobody says that")
     data, end = view[at : at + size], at + size
     return (bytes(data) if code == RAW else np.frombuffer(data, TYPES[code]).reshape(shape)), end

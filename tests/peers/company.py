@@ -77,7 +77,7 @@ class Company:
 
     def peer(self, j: int, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
         position = journal.position
-        agreed = {other: journal.agreement(self.names[other]) for other in seat.neighbours}
+        agreed = {other: journal.agreements.of(self.names[other]) for other in seat.neighbours}
         once = {other: found.once or b"" for other, found in agreed.items() if found}
         if position is None:
             chains = {other: found.chain or b"" for other, found in agreed.items() if found}

@@ -31,15 +31,15 @@ def test_a_round_is_found_again(path):
         run = journal.run
     with Journal.open(path, PLAN) as journal:
         assert journal.run == run
-        assert journal.position == (2, b"state 2", chains(2))
-        assert journal.previous == (1, b"state 1", chains(1))
+        assert journal.position[:3] == (2, b"state 2", chains(2))
+        assert journal.previous[:3] == (1, b"state 1", chains(1))
 
 
 def test_two_rounds_are_kept(path):
     with Journal.open(path, PLAN) as journal:
         for k in (1, 2, 3):
             begin(journal, k)
-        assert journal.previous == (2, b"state 2", chains(2))
+        assert journal.previous[:3] == (2, b"state 2", chains(2))
         for k in (2, 3):
             journal.check_said(k, {EVERYBODY: b"word %d" % k})
         with pytest.raises(JournalError, match="another word for exchange 0 of round 2"):
@@ -48,7 +48,7 @@ def test_two_rounds_are_kept(path):
             journal.check_said(1, {EVERYBODY: b"word 1"})
         journal.forget_previous()
         assert journal.previous is None
-        assert journal.position == (3, b"state 3", chains(3))
+        assert journal.position[:3] == (3, b"state 3", chains(3))
 
 
 def test_words_for_one_neighbour_and_later_exchanges(path):
@@ -145,9 +145,9 @@ def test_keys_of_the_past_are_gone(path):
     """After 2 FORGET more rounds no file of the folder holds an old key; at the end only the current ones are there."""
     with Journal.open(path, PLAN) as journal:
         offer = SeedEscrow(1).offer(0, 1)
-        journal.keep_offer("anna", offer)
-        journal.keep_keys("anna", bytes(32), chain=b"c" * 32, once=b"o" * 32, ready=b"r" * 32)
-        journal.confirm("anna")
+        journal.agreements.offer("anna", offer)
+        journal.agreements.keep("anna", bytes(32), chain=b"c" * 32, once=b"o" * 32, ready=b"r" * 32)
+        journal.agreements.confirm("anna")
         for k in range(1, 5 * FORGET):
             begin(journal, k)
         for k in range(1, 3 * FORGET):
@@ -193,33 +193,33 @@ def test_a_round_is_overwritten_where_it_lies(path):
 def test_an_agreement_is_made_once_and_its_secret_erased(path):
     offer = SeedEscrow(1).offer(0, 1)
     with Journal.open(path, PLAN) as journal:
-        assert journal.agreement("anna") is None
-        journal.keep_offer("anna", offer)
+        assert journal.agreements.of("anna") is None
+        journal.agreements.offer("anna", offer)
         with pytest.raises(JournalError, match="an offer to anna was already made"):
-            journal.keep_offer("anna", offer)
+            journal.agreements.offer("anna", offer)
         keys = {"chain": b"c" * 32, "once": b"o" * 32, "ready": b"r" * 32}
-        journal.keep_keys("anna", b"1" * 32, **keys)
-        journal.keep_keys(
+        journal.agreements.keep("anna", b"1" * 32, **keys)
+        journal.agreements.keep(
             "anna", b"2" * 32, **keys
         )  # Anna crashed before she had the keys, and offers afresh
-        reached = journal.agreement("anna")
+        reached = journal.agreements.of("anna")
         assert reached.offer == offer
         assert not reached.confirmed
-        journal.confirm("anna")
-        reached = journal.agreement("anna")
+        journal.agreements.confirm("anna")
+        reached = journal.agreements.of("anna")
         assert reached.confirmed
         assert (reached.nonce, reached.their_nonce, reached.once) == (offer.nonce, b"2" * 32, b"o" * 32)
         with pytest.raises(JournalError, match="anna offers new noise keys in the middle of a run"):
-            journal.keep_keys("anna", b"3" * 32, **keys)
+            journal.agreements.keep("anna", b"3" * 32, **keys)
 
 
 def test_votes(path):
     with Journal.open(path, PLAN) as journal:
-        journal.add_vote("anna", "carl", b"yes")
-        journal.add_vote("ben", "carl", b"yes too")
-        journal.add_vote("ben", "carl", b"signed anew")
-        assert journal.votes("carl") == {"anna": b"yes", "ben": b"signed anew"}
-        assert journal.votes("dora") == {}
+        journal.ballots.add("anna", "carl", b"yes")
+        journal.ballots.add("ben", "carl", b"yes too")
+        journal.ballots.add("ben", "carl", b"signed anew")
+        assert journal.ballots.votes("carl") == {"anna": b"yes", "ben": b"signed anew"}
+        assert journal.ballots.votes("dora") == {}
 
 
 def test_keepsakes_outlive_runs_and_never_change(tmp_path):

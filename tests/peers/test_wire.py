@@ -95,6 +95,14 @@ def test_limits_are_checked_before_anything_is_read():
     assert Limits.words(8000).bytes > len(data)
 
 
+def test_a_huge_shape_that_holds_nothing_is_refused():
+    """Its size is zero, so that any length would do; NumPy cannot make it all the same."""
+    data = bytearray(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros((0, 1, 1)),))))
+    data[HEADER.size + 8 : HEADER.size + 16] = b"\xff" * 8
+    with pytest.raises(BadFrame, match=r"part 0 of shape \(0, 4294967295, 4294967295\) holds nothing"):
+        unpack(bytes(data), Limits(1 << 20))
+
+
 def test_an_announced_size_is_never_believed():
     """Shapes whose product overflows 64 bits cost nothing, not even an allocation."""
     data = bytearray(pack(Frame(Kind.WORD, PLAN, parts=(np.zeros((1, 1, 1)),))))

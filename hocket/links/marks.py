@@ -1,0 +1,123 @@
+"""Two small files beside a journal that find out whether it went back in time, and the last words heard.
+
+A journal that goes back would have its member say other words under noise that was already used. What it holds cannot
+tell: all of it went back. But a file that was copied, restored or overwritten has another inode or another time of
+change, which no program can set. So whenever a round has begun, its number is written into one file, the stamp, and the
+inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that was deleted leaves
+a journal behind its stamp.
+
+Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process, killed
+or not. After a power cut they may be older than the journal, which is taken for what it is.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from blake3 import blake3
+
+SLOT = 128
+"""Bytes to a mark: never across two sectors, so that it is the old one or the new one."""
+CHECK = 16
+STAMP = struct.Struct("<QQ")
+SEAL = struct.Struct("<QQQ")
+HEARD = struct.Struct("<8sQII32s")
+
+
+class Mark(NamedTuple):
+    """The last word that a neighbour said here."""
+
+    epoch: int
+    """Of the process that said it."""
+    round: int
+    exchange: int
+    digest: bytes
+
+
+class Marks:
+    """All marks of one journal."""
+
+    def __init__(self, journal: Path):
+        self._stamp = _Slots(journal.with_name(journal.name + ".stamp"))
+        try:
+            self._marks = _Slots(journal.with_name(journal.name + ".marks"))
+        except BaseException:
+            self._stamp.close()
+            raise
+        self._count = self._read_stamp()[0]
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._stamp.close()
+        self._marks.close()
+
+    @property
+    def round(self) -> int:
+        """The round that began last, as far as is known here."""
+        return self._read_stamp()[1]
+
+    def stamp(self, round: int) -> None:
+        """A round has begun: do this before its first word is sent."""
+        self._count += 1
+        self._stamp.write(0, STAMP.pack(self._count, round))
+        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
+
+    @property
+    def are_moved(self) -> bool:
+        """Whether these files are not where this member wrote them, or were written by somebody else."""
+        count, _ = self._read_stamp()
+        seal = self._marks.read(0, SEAL.size)
+        if seal is None:
+            return (
+                count > 1
+            )  # the first stamp may have no seal yet, if the process was killed between the two
+        sealed, *where = SEAL.unpack(seal)
+        return sealed > count or (sealed == count and (*where,) != self._stamp.stat) or sealed < count - 1
+
+    def heard(self, slot: int, name: str) -> Mark | None:
+        """What was last heard from this neighbour."""
+        data = self._marks.read(1 + slot, HEARD.size)
+        if data is None:
+            return None
+        who, *mark = HEARD.unpack(data)
+        return Mark(*mark) if who == _short(name) else None
+
+    def hear(self, slot: int, name: str, mark: Mark) -> None:
+        """Put down what was heard."""
+        self._marks.write(1 + slot, HEARD.pack(_short(name), *mark))
+
+    def _read_stamp(self) -> tuple[int, int]:
+        data = self._stamp.read(0, STAMP.size)
+        return (0, 0) if data is None else STAMP.unpack(data)
+
+
+class _Slots:
+    """A file of short records, each with a checksum."""
+
+    def __init__(self, path: Path):
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    @property
+    def stat(self) -> tuple[int, int]:
+        """What tells this file from a copy of it."""
+        found = os.fstat(self._file)
+        return found.st_ino, found.st_ctime_ns
+
+    def read(self, slot: int, length: int) -> bytes | None:
+        """None if there is nothing, or if it is damaged."""
+        data = os.pread(self._file, length + CHECK, slot * SLOT)
+        whole = len(data) == length + CHECK and blake3(data[:length]).digest(CHECK) == data[length:]
+        return data[:length] if whole else None
+
+    def write(self, slot: int, data: bytes) -> None:
+        os.pwrite(self._file, data + blake3(data).digest(CHECK), slot * SLOT)
+
+
+def _short(name: str) -> bytes:
+    return blake3(name.encode()).digest(8)

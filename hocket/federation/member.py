@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -101,8 +102,8 @@ class Member:
         algorithm = plan.algorithm.effective() if public else masked_start(plan.algorithm)
         return Seat(me, noise_plan, algorithm, plan.feasible, self.dtype, dropped)
 
-    async def open_channels(self) -> Channels:
-        """Links to all neighbours, over the network."""
+    async def open_channels(self, *, epoch: int = 0) -> Channels:
+        """Links to all neighbours, over the network; `epoch` counts this member's starts."""
         plan, dialled = self.plan, self.plan.dials(self.name)
         size = MOST_ARRAYS * self.dtype.itemsize * plan.task.dimension
         return await open_channels(
@@ -121,12 +122,25 @@ class Member:
             plan=plan.hash.hex(),
             listen=self.listen or _bindable(plan.card(self.name).address),
             limits=LinkLimits(message=Limits.words(size).bytes),
+            epoch=epoch,
         )
 
 
 def _bindable(address: str | None) -> str | None:
-    """Where to listen for an address on a card: a name may be a router's, so all interfaces; loopback is loopback."""
+    """Where to listen for an address on a card: a name may be a router's, so all interfaces; loopback is loopback.
+
+    An address in numbers is listened for in its own family.
+    """
     if address is None:
         return None
     host, _, port = address.rpartition(":")
-    return address if host in ("127.0.0.1", "localhost", "[::1]") else f"0.0.0.0:{port}"
+    if _is_loopback(host):
+        return address
+    return f"[::]:{port}" if host.startswith("[") else f"0.0.0.0:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

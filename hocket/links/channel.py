@@ -3,7 +3,8 @@
 One bidirectional stream per link, opened by whichever end dials; so a member behind a firewall takes part by dialling
 all its links. A certificate decides who somebody is; what they say about themselves only has to agree with it.
 Whoever is not a neighbour fails the TLS handshake and gets nothing. A broken stream is opened again, ever more
-patiently; what was sent over it may be lost, and whoever listens to the events says it again.
+patiently; what was sent over it may be lost, and whoever listens to the events says it again. Of two processes that
+speak for one neighbour, only one has a stream: the later one, by the count of starts in its journal.
 """
 
 from __future__ import annotations
@@ -11,16 +12,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import secrets
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
-from hocket import __version__
 from hocket.errors import LinkError
-from hocket.links.events import NOBODY, Event, Heard, Joined, Lost
+from hocket.links.descriptors import least_connections, most_connections, raise_soft_limit
+from hocket.links.events import NOBODY, Displaced, Event, Heard, Joined, Lost
+from hocket.links.introduction import Introduction, Stamp
 from hocket.links.limits import FIRST_PAUSE, Allowance, LinkLimits
+from hocket.links.line import ANOTHER_SPEAKS, Line, Neighbour, Stream, make_way
 from hocket.links.listening import limits_in_grpc, start_listening
+from hocket.links.shown import shown
 from hocket.links.tls import dialling_credentials, grpc, listening_credentials
 
 METHOD = "/hocket.Link/Talk"
@@ -33,36 +39,11 @@ PENDING = 64
 """Events not yet read; when there are more, streams are not read on until somebody has read these."""
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """One end of a link as the other end knows it."""
-
-    name: str
-    certificate: bytes
-    """PEM; the only one accepted on this link."""
-    host: str
-    """The name that the certificate is made out to."""
-    address: str | None = None
-    """host:port to dial; None where the neighbour dials us."""
-
-
-@dataclass
-class Line:
-    """The current stream to one neighbour, if there is one."""
-
-    neighbour: Neighbour
-    outgoing: asyncio.Queue[bytes] | None = None
-    """What is still to be sent."""
-    talking: asyncio.Task[Any] | None = None
-
-
 @dataclass
 class GrpcChannels:
     """All links of one member, over the network. Make one with `open_channels`."""
 
-    name: str
-    plan: str
-    """The hash of the plan; both ends of a link must have the same."""
+    introduction: Introduction
     lines: dict[str, Line]
     limits: LinkLimits
     events: asyncio.Queue[Event] = field(default_factory=lambda: asyncio.Queue(PENDING))
@@ -72,13 +53,29 @@ class GrpcChannels:
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
 
+    @property
+    def name(self) -> str:
+        return self.introduction.name
+
     async def send(self, neighbour: str, message: bytes) -> None:
-        outgoing = self.lines[neighbour].outgoing
-        if outgoing is not None:
-            outgoing.put_nowait(message)
+        stream = self.lines[neighbour].stream
+        if stream is None:
+            return
+        try:
+            async with asyncio.timeout(self.limits.silence):
+                await stream.unsent.enter(len(message))
+        except TimeoutError:
+            raise LinkError(
+                f"{neighbour} is connected and has read nothing for {self.limits.silence:g} s: {stream.unsent} wait, "
+                f"more than any member can be behind. Ask {neighbour} what it runs, and start again"
+            ) from None
+        stream.outgoing.put_nowait(message)
 
     async def receive(self) -> Event:
-        return await self.events.get()
+        event = await self.events.get()
+        if isinstance(event, Heard):
+            self.lines[event.neighbour].unread.leave(len(event.message))
+        return event
 
     def nudge(self) -> None:
         with contextlib.suppress(asyncio.QueueFull):  # then there is enough to look up for
@@ -86,10 +83,10 @@ class GrpcChannels:
 
     async def close(self) -> None:
         self.closing = True
-        talking = [line.talking for line in self.lines.values() if line.talking is not None]
-        for line in self.lines.values():
-            if line.outgoing is not None:
-                line.outgoing.put_nowait(LAST_WORD)
+        streams = [line.stream for line in self.lines.values() if line.stream is not None]
+        talking = [stream.talking for stream in streams if stream.talking is not None]
+        for stream in streams:
+            stream.outgoing.put_nowait(LAST_WORD)
         # What was handed over goes out before the stream ends; a neighbour that does not listen is not waited for.
         if talking:
             await asyncio.wait(talking, timeout=FAREWELL)
@@ -106,16 +103,21 @@ class GrpcChannels:
         async with grpc.aio.secure_channel(str(neighbour.address), credentials, options=options) as channel:
             while not self.closing:
                 try:
-                    call = channel.stream_stream(METHOD)(metadata=self._introduction(neighbour))
-                    theirs = {key: str(value) for key, value in await call.initial_metadata()}
-                    # Without an introduction we were refused, and the status says why.
-                    reason = self._complaint(neighbour, theirs) if theirs else await call.details()
+                    call = channel.stream_stream(METHOD)(metadata=self.introduction.to(neighbour.name))
+                    theirs = _introduced(await call.initial_metadata())
+                    if not theirs:
+                        await call.read()  # we were refused: this fails with the status that says why
+                    reason = self.introduction.complaint(neighbour.name, theirs)
                     if reason is None:
-                        pause = FIRST_PAUSE
-                        reason = await self._talk(line, theirs, _messages(call), call.write)
+                        pause, stream = FIRST_PAUSE, Stream(theirs)
+                        with line.carried_by(stream):
+                            reason = await self._talk(line, stream, _messages(call), call.write)
                     call.cancel()
                 except grpc.aio.AioRpcError as error:
-                    reason = error.details() or error.code().name.lower()
+                    reason = shown(error.details() or error.code().name.lower())
+                    if error.code() is ANOTHER_SPEAKS and not self.closing:
+                        await self.events.put(Displaced(neighbour.name, reason))
+                        return
                 if self.closing:
                     return
                 await self.events.put(Lost(neighbour.name, reason))
@@ -130,94 +132,82 @@ class GrpcChannels:
             self.strangers += 1
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, "")
             return
-        theirs = {key: str(value) for key, value in context.invocation_metadata()}
-        complaint = self._complaint(line.neighbour, theirs)
+        name, theirs = line.neighbour.name, _introduced(context.invocation_metadata())
+        complaint = self.introduction.complaint(name, theirs)
         if complaint is not None:
-            await self.events.put(Lost(line.neighbour.name, complaint))
+            if line.stream is None:
+                await self.events.put(Lost(name, complaint))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, complaint)
             return
-        await context.send_initial_metadata(self._introduction(line.neighbour))
+        stream = Stream(theirs, unquote(context.peer()))
+        refusal = make_way(line, stream)
+        if refusal is not None:
+            await context.abort(ANOTHER_SPEAKS, refusal)
+            return
         reason = (
             "the stream broke off"  # when gRPC ends it, be it for a message over the limit, we are cancelled
         )
         try:
-            reason = await self._talk(line, theirs, requests, context.write)
+            with line.carried_by(stream):
+                await context.send_initial_metadata(self.introduction.to(name))
+                reason = await self._talk(line, stream, requests, context.write)
         finally:
-            if line.outgoing is None and not self.closing:
-                await self.events.put(Lost(line.neighbour.name, reason))
+            if line.stream is None and not self.closing:
+                await self.events.put(Lost(name, reason))
+        # Only a status ends a stream for its other end: if this task were cancelled, that end would wait for ever.
+        if stream.ending is not None:
+            await context.abort(*stream.ending)
 
     async def _talk(
         self,
         line: Line,
-        theirs: Mapping[str, str],
+        stream: Stream,
         messages: AsyncIterable[bytes],
         write: Callable[[bytes], Awaitable[Any]],
     ) -> str:
-        """Carry messages both ways until the stream ends; returns why it did."""
-        name = line.neighbour.name
-        if line.talking is not None:
-            line.talking.cancel()  # a neighbour that comes back before we noticed that it was gone
-        outgoing: asyncio.Queue[bytes] = asyncio.Queue()
-        line.outgoing = outgoing
-        line.talking = asyncio.current_task()
-        reading = asyncio.create_task(self._read_all(name, theirs, messages))
-        writing = asyncio.create_task(_write_all(outgoing, write))
+        """Carry messages both ways until the stream ends or is replaced; returns why it did."""
+        reading = asyncio.create_task(self._read_all(line, stream, messages))
+        writing = asyncio.create_task(_write_all(stream, write))
+        replaced = asyncio.create_task(stream.replaced.wait())
         try:
-            return await reading
+            await asyncio.wait([reading, replaced], return_when=asyncio.FIRST_COMPLETED)
+            return "it connected anew" if stream.ending is not None else reading.result()
         finally:
-            reading.cancel()
-            writing.cancel()
-            if line.outgoing is outgoing:
-                line.outgoing = line.talking = None
+            for task in (reading, writing, replaced):
+                task.cancel()
+            await asyncio.gather(reading, writing, replaced, return_exceptions=True)
 
-    async def _read_all(self, name: str, theirs: Mapping[str, str], messages: AsyncIterable[bytes]) -> str:
-        allowance = Allowance(self.limits)
-        await self.events.put(Joined(name, theirs.get("hocket-version", "")))
+    async def _read_all(self, line: Line, stream: Stream, messages: AsyncIterable[bytes]) -> str:
+        name, allowance = line.neighbour.name, Allowance(self.limits)
+        await self.events.put(Joined(name, shown(stream.theirs["hocket-version"], 32), *stream.stamp))
         try:
             async for message in messages:
                 if message == LAST_WORD:
                     break
                 await allowance.take()
                 if not self.closing:
-                    await self.events.put(Heard(name, message))
-        except grpc.aio.AioRpcError as error:
-            return error.details() or error.code().name.lower()
+                    await self._take_in(line, message)
         except grpc.aio.BaseError as error:
-            return f"the stream broke off: {error}"
+            return f"the stream broke off: {shown(str(error))}"
         return "the stream ended"
+
+    async def _take_in(self, line: Line, message: bytes) -> None:
+        """Keep a message until it is read; while there is no room for it, the stream is not read on."""
+        await line.unread.enter(len(message))
+        try:
+            await self.events.put(Heard(line.neighbour.name, message))
+        except asyncio.CancelledError:
+            line.unread.leave(len(message))
+            raise
 
     def _caller(self, context: Mapping[str, Sequence[bytes]]) -> Line | None:
         """The neighbour whose certificate opened the stream, in TLS 1.3; nobody else has a line here."""
         if context.get("ssl_tls_version", [b"TLSv1.3"])[0] != b"TLSv1.3":
             return None
-        shown = _der(context["x509_pem_cert"][0])
+        certificate = _der(context["x509_pem_cert"][0])
         for line in self.lines.values():
-            if line.neighbour.address is None and _der(line.neighbour.certificate) == shown:
+            if line.neighbour.address is None and _der(line.neighbour.certificate) == certificate:
                 return line
-        return None
-
-    def _introduction(self, neighbour: Neighbour) -> tuple[tuple[str, str], ...]:
-        return (
-            ("hocket-from", self.name),
-            ("hocket-to", neighbour.name),
-            ("hocket-plan", self.plan),
-            ("hocket-version", __version__),
-        )
-
-    def _complaint(self, neighbour: Neighbour, theirs: Mapping[str, str]) -> str | None:
-        """Why a neighbour whose certificate is right is still not talked to."""
-        claimed, meant = theirs.get("hocket-from"), theirs.get("hocket-to")
-        if claimed != neighbour.name:
-            return f"the certificate of {neighbour.name} came with the name {claimed}; one of them is not its own"
-        if meant != self.name:
-            return (
-                f"{neighbour.name} wanted to speak with {meant}, and this is {self.name}; check its addresses"
-            )
-        if theirs.get("hocket-plan") != self.plan:
-            return (
-                f"{neighbour.name} has another plan ({theirs.get('hocket-plan', 'none')[:16]}…, here "
-                f"{self.plan[:16]}…); compare the files, and run the one that everybody signed"
-            )
         return None
 
 
@@ -230,10 +220,16 @@ async def open_channels(
     plan: str,
     listen: str | None = None,
     limits: LinkLimits | None = None,
+    epoch: int = 0,
 ) -> GrpcChannels:
-    """Listen at `listen` for the neighbours that dial us, and dial the others. `key` and `certificate` are PEM."""
+    """Listen at `listen` for the neighbours that dial us, and dial the others. `key` and `certificate` are PEM.
+
+    `epoch` counts the starts of this member; of two processes that speak for it, neighbours believe the later.
+    """
     limits = limits or LinkLimits()
-    channels = GrpcChannels(name, plan, {other.name: Line(other) for other in neighbours}, limits)
+    introduction = Introduction(name, plan, Stamp(epoch, secrets.token_hex(8)))
+    channels = GrpcChannels(introduction, {other.name: Line(other) for other in neighbours}, limits)
+    raise_soft_limit()
     dialers = [other.certificate for other in neighbours if other.address is None]
     if dialers:
         if listen is None:
@@ -242,7 +238,13 @@ async def open_channels(
             )
         credentials = listening_credentials(key, certificate, dialers)
         channels.server = await start_listening(
-            channels.answer, METHOD, listen, credentials, limits=limits, streams=4 * len(dialers) + 4
+            channels.answer,
+            METHOD,
+            listen,
+            credentials,
+            limits=limits,
+            streams=least_connections(len(dialers)),
+            connections=most_connections(len(dialers)),
         )
     for line in channels.lines.values():
         if line.neighbour.address is not None:
@@ -256,11 +258,18 @@ async def _messages(call: Any) -> AsyncIterator[bytes]:
         yield message
 
 
-async def _write_all(outgoing: asyncio.Queue[bytes], write: Callable[[bytes], Awaitable[Any]]) -> None:
+async def _write_all(stream: Stream, write: Callable[[bytes], Awaitable[Any]]) -> None:
     # A write fails only with its stream, and whoever reads that says so.
     with contextlib.suppress(grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError):
         while True:
-            await write(await outgoing.get())
+            message = await stream.outgoing.get()
+            await write(message)
+            if message != LAST_WORD:
+                stream.unsent.leave(len(message))
+
+
+def _introduced(metadata: Any) -> dict[str, str]:
+    return {key: str(value) for key, value in metadata}
 
 
 def _der(pem: bytes) -> bytes:

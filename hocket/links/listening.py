@@ -11,7 +11,10 @@ from hocket.errors import LinkError
 from hocket.links.limits import FIRST_PAUSE, LinkLimits
 from hocket.links.tls import answers, grpc
 
-HANDSHAKE_SECONDS = 10
+HANDSHAKE_SECONDS = 5
+"""For a TLS handshake, from the moment a connection is accepted: two round trips. On a line where each takes one second
+there is time for a packet to be lost twice (it is sent again after one second, and after two more). Who needs longer
+tries again; who never means to finish holds a connection no longer than this."""
 
 
 async def start_listening(
@@ -22,6 +25,7 @@ async def start_listening(
     *,
     limits: LinkLimits,
     streams: int,
+    connections: int,
 ) -> Any:
     """A running server that answers this one method, if it can be had here without TLS 1.2."""
 
@@ -33,7 +37,11 @@ async def start_listening(
 
     server = grpc.aio.server(
         handlers=[Door()],
-        options=[*limits_in_grpc(limits), ("grpc.so_reuseport", 0)],
+        options=[
+            *limits_in_grpc(limits),
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_allowed_incoming_connections", connections),  # those that still shake hands count
+        ],
         maximum_concurrent_rpcs=streams,
     )
     try:
@@ -69,6 +77,7 @@ def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:
         ("grpc.min_reconnect_backoff_ms", 1000),
         ("grpc.max_reconnect_backoff_ms", int(1000 * limits.longest_pause)),
         ("grpc.enable_retries", 0),
+        ("grpc.enable_http_proxy", 0),  # a proxy is for the web; members know each other's addresses
         ("grpc.max_concurrent_streams", 4),
     ]
 

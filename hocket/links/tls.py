@@ -53,8 +53,8 @@ def answers(address: str, version: ssl.TLSVersion) -> bool:
         hello.do_handshake()
     host, _, port = address.rpartition(":")
     with socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_SECONDS) as connection:
-        connection.sendall(outgoing.read())
         try:
+            connection.sendall(outgoing.read())
             return connection.recv(1) == HANDSHAKE
-        except ConnectionError:
+        except OSError:  # closed, or not looked at in time, as may be when there is a crowd before the door
             return False

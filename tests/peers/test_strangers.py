@@ -116,7 +116,7 @@ def test_the_right_certificate_on_the_wrong_link(address):
         ash = await end(ASH, neighbours, listen=address)
         cedar = await end(CEDAR, to_ash(address))
         assert (await first_of(cedar, Lost)).neighbour == "ash"
-        assert all(not line.outgoing for line in ash.lines.values())
+        assert all(line.stream is None for line in ash.lines.values())
         await cedar.close()
         await ash.close()
 

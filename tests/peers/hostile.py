@@ -26,11 +26,12 @@ from hocket.federation.member import Member
 from hocket.federation.presence import Presence
 from hocket.federation.sections import AuditSection
 from hocket.federation.task import GradientTask
+from hocket.links.escrow import SeedEscrow
 from hocket.links.events import Event
 from hocket.links.memory import Switchboard
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
 
-from .federation_case import Federation
+from .federation_case import ESCROW, Federation
 from .quadratic import DIMENSION, target
 
 STALL = 1.5
@@ -89,8 +90,10 @@ class Deviation(NamedTuple):
     algorithms: Sequence[str] = tuple(ALGORITHMS)
     restart: tuple[str, int] | None = None
     """An honest member that is stopped and started again, and the round after which."""
-    operators: tuple[tuple[str, str], ...] = ()
-    """Whom the operators of honest members want to drop: (voter, leaver)."""
+    voted_out: bool = False
+    """Whether all honest operators vote to drop those who deviate; then nobody may wait for them for ever."""
+    replays: bool = False
+    """Whether it has taken part in an earlier run of the same plan, and kept what was said."""
     refused: bool = False
     """Whether no honest neighbour may come to the end as if nothing had been said."""
 
@@ -233,19 +236,21 @@ class Stage:
     """Messages of an earlier run of the same plan, for those who say them again."""
     overheard: list[bytes] = field(default_factory=list)
     """What scripts have put aside for a later run."""
+    coalition: tuple[str, ...] = ()
+    """Who deviates; the last members of the plan if nobody is named."""
+    secrets: SeedEscrow = ESCROW
 
     def __post_init__(self) -> None:
         names, links = self.federation.names, self.federation.plan.network.links.tolist()
         self.board = None if self.tls else Switchboard([(names[i], names[j]) for i, j in links])
-        first_hostile = len(names) - self.deviation.members
-        self.honest = {name: Honest(self.member(name)) for name in names[:first_hostile]}
-        self.coalition = names[first_hostile:]
+        self.coalition = self.coalition or names[len(names) - self.deviation.members :]
+        self.honest = {name: Honest(self.member(name)) for name in names if name not in self.coalition}
 
     def member(self, name: str) -> Member:
         aim = target(self.federation.plan.agent(name))
         task = GradientTask(DIMENSION, lambda x, k, h, rng: x - aim)
         usual = self.federation.member(name, task=task, linger=0.5)
-        return dataclasses.replace(usual, home=Home(self.folder / name))
+        return dataclasses.replace(usual, home=Home(self.folder / name), secrets=self.secrets)
 
     async def play(self) -> Stage:
         """All of it, until every honest member has ended or none gets any further."""
@@ -272,11 +277,10 @@ class Stage:
             self.hostile[name] = Hand(
                 self, name, member, await self._channels(member), self.deviation.script()
             )
-        for voter, leaver in self.deviation.operators:
-            if voter in self.honest:
-                folder = self.honest[voter].member.folder
-                folder.make()
-                (folder.votes / f"{leaver}.vote").touch()
+        for one in self.honest.values() if self.deviation.voted_out else ():
+            one.member.folder.make()
+            for leaver in self.coalition:
+                (one.member.folder.votes / f"{leaver}.vote").touch()
 
     async def _channels(self, member: Member) -> Any:
         return await member.open_channels() if self.board is None else self.board.plug_in(member.name)
@@ -320,7 +324,7 @@ class Stage:
             self.slowest, looked = max(self.slowest, now - looked), now
             if (progress := self._progress(tasks)) != before:
                 before, moved = progress, now
-            if now - moved > self.stall or now - began > LONGEST:
+            if now - moved > self.stall + 3 * self.deviation.voted_out or now - began > LONGEST:
                 return
 
     def _progress(self, tasks: list[asyncio.Task[None]]) -> Any:

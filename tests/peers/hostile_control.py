@@ -221,9 +221,6 @@ def _votes(name: str, what: str, act: Act, **given: Any) -> Deviation:
     return Deviation(name, what, lambda: Once(act), **given)
 
 
-HONEST_FOUR = ("ash", "birch", "cedar")
-"""The honest members of four; of five one more may be honest, and has no operator who votes."""
-
 CONTROL = (
     _votes("one against all", "one member votes all honest ones out", against_all),
     _votes("two against all", "two members vote all honest ones out", against_all, members=2),
@@ -257,8 +254,10 @@ CONTROL = (
         "voted out, sulking",
         "falls silent and votes against those who drop it",
         lambda: Sulks(AT),
-        operators=tuple((voter, "elm") for voter in HONEST_FOUR),
-        algorithms=("rss-nb", "anchored", "rss-lb", "function-sharing", "dgd"),
+        voted_out=True,
     ),
-    Deviation("replayed control", "votes and numbers of an earlier run", lambda: Replays(Kind.VOTE, Kind.ROLL)),
+    Deviation("voted out", "falls silent, and is dropped", lambda: Silent(AT), voted_out=True),
+    Deviation("two voted out", "two fall silent, and are dropped", lambda: Silent(AT), members=2, voted_out=True),
+    Deviation("two voted out, sulking", "two of them vote back", lambda: Sulks(AT), members=2, voted_out=True),
+    Deviation("replayed control", "votes and numbers of an earlier run", lambda: Replays(Kind.VOTE, Kind.ROLL), replays=True),
 )

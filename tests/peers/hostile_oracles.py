@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +54,13 @@ def broken(stage: Stage) -> list[str]:
     return found
 
 
+def check(stages: Iterable[Stage]) -> None:
+    """Fail with everything that did not hold, deviation by deviation."""
+    found = {f"{stage.deviation.name} ({stage.deviation.what})": broken(stage) for stage in stages}
+    words = [f"{name}\n    " + "\n    ".join(lines[:6]) for name, lines in found.items() if lines]
+    assert not words, f"{len(words)} of {len(found)} deviations did harm:\n" + "\n".join(words)
+
+
 def said_twice(one: Honest, *, by_receiver: bool) -> Iterator[str]:
     """Different words for one exchange: two words under one noise tell their difference."""
     words: dict[Any, set[bytes]] = defaultdict(set)
@@ -75,11 +82,9 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
             yield f"its word of round {said.round} is {off:.3g} away from its state under the planned noise"
     for played in one.played:
         seats = list(_seats(stage, one))
-        off = min(
-            float(np.abs(_next_state(stage, one, played, *pair) - played.x).max())
-            for pair in itertools.product(seats, seats)
-            if len(pair[1].present) == len(played.heard)
-        )
+        pairs = [pair for pair in itertools.product(seats, seats) if len(pair[1].present) == len(played.heard)]
+        planned = [_next_state(stage, one, played, *pair) for pair in pairs]
+        off = min((float(np.abs(state - played.x).max()) for state in planned), default=np.inf)
         if off > CLOSE:
             yield f"its state after round {played.k} is {off:.3g} away from the planned step"
 
@@ -99,6 +104,8 @@ def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
             if stage.deviation.refused and set(stage.coalition) & set(one.member.plan.neighbours(name)):
                 yield name, "finished, as if nothing had been said"
     waiting = {name: one for name, one in stage.honest.items() if name not in excused}
+    if stage.deviation.voted_out:
+        yield from ((name, "still waits for one whom all have voted to drop") for name in waiting)
     # Whoever waits for one who waits for a culprit waits for it as well.
     while found := {name for name, one in waiting.items() if excused & set(one.status.get("waiting_for", ()))}:
         excused |= found
@@ -127,9 +134,9 @@ def grown(stage: Stage, one: Honest) -> Iterator[str]:
 
 def _seats(stage: Stage, one: Honest) -> Iterator[Seat]:
     """The member's seat as planned; and without those whom its own operator voted to drop."""
-    me, seat = one.member.name, one.member.seat()
+    seat = one.member.seat()
     yield seat
-    voted = [leaver for voter, leaver in stage.deviation.operators if voter == me]
+    voted = stage.coalition if stage.deviation.voted_out else ()
     neighbours = [stage.federation.plan.agent(leaver) for leaver in voted]
     gone = [other for other in neighbours if other in seat.neighbours]
     for count in range(1, len(gone) + 1):
@@ -163,7 +170,7 @@ def _later(chain: bytes, rounds: int) -> bytes:
     return chain
 
 
-def _talk(stage: Stage, one: Honest, seat: Seat, k: int, x: np.ndarray) -> Any:
+def planned_talk(stage: Stage, one: Honest, seat: Seat, k: int, x: np.ndarray) -> Any:
     """The round as the plan has it, from a state."""
     descend = LocalSteps(one.member.task, 1, one.member.plan.task.seed, seat.index)
     agent = Agent(
@@ -186,7 +193,7 @@ def _off(stage: Stage, one: Honest, said: Said, seat: Seat) -> float:
     [word] = unpack(said.message, Limits(len(said.message))).parts
     receiver, far = stage.federation.plan.agent(said.receiver), np.inf
     for x in one.states.get(said.round, []):
-        planned = arrays_for(seat, next(_talk(stage, one, seat, said.round, x)))
+        planned = arrays_for(seat, next(planned_talk(stage, one, seat, said.round, x)))
         [array] = planned.get(None) or planned.get(receiver) or [np.full_like(x, np.inf)]
         far = min(far, float(np.abs(array - word).max()))
     return far
@@ -194,7 +201,7 @@ def _off(stage: Stage, one: Honest, said: Said, seat: Seat) -> float:
 
 def _next_state(stage: Stage, one: Honest, played: Played, spoke: Seat, heard: Seat) -> np.ndarray:
     """Where the planned step leads from what was heard, noise functions included."""
-    talk = _talk(stage, one, spoke, played.k, one.states[played.k][0])
+    talk = planned_talk(stage, one, spoke, played.k, one.states[played.k][0])
     spoken = next(talk)
     own, weights = heard.weights(played.k)
     structure = jax.tree.structure(np.zeros(1))

@@ -141,7 +141,7 @@ class Late(Script):
 
 
 class Flood(Script):
-    """So many messages beside the run, from the moment on at which its first word of a round goes out."""
+    """So many messages to one neighbour before its first word of some round."""
 
     def __init__(self, make: Callable[[Hand, int], bytes], count: int, *, at: int = 3):
         self.make, self.count, self.at, self.begun = make, count, at, False
@@ -150,7 +150,7 @@ class Flood(Script):
         frame = opened(message)
         if not self.begun and (frame.round == self.at or self.at == 0):
             self.begun = True
-            hand.start(self._flood(hand))
+            await self._flood(hand)
         return [message]
 
     async def _flood(self, hand: Hand) -> None:

@@ -1,0 +1,27 @@
+"""Whatever a neighbour says beside the exchanges: handshakes, votes, numbers and records."""
+
+from __future__ import annotations
+
+import pytest
+
+from .hostile import ALGORITHMS, PAIRED
+from .hostile_cases import EVERYWHERE, dealt, everywhere, played
+from .hostile_control import CONTROL
+from .hostile_handshake import AGREEING
+from .hostile_oracles import check
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_vote_or_record_does_harm(tmp_path, algorithm):
+    check(played(tmp_path, dealt(CONTROL, algorithm), algorithm))
+
+
+@pytest.mark.parametrize("algorithm", PAIRED)
+def test_no_handshake_does_harm(tmp_path, algorithm):
+    check(played(tmp_path, dealt(AGREEING, algorithm), algorithm))
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize(("topology", "algorithm"), EVERYWHERE)
+def test_nothing_beside_the_words_does_harm_anywhere(tmp_path, topology, algorithm):
+    check(everywhere(tmp_path, (*CONTROL, *AGREEING), topology, algorithm))

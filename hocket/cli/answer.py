@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import json
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from hocket.links.json_line import json_line
+from hocket.links.shown import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from hocket.report.tables import Table
+
+LAYOUT = ("\n", "\t")
+LAYOUT_CUT = re.compile("([\n\t])")
 
 
 @dataclass(frozen=True)
@@ -31,9 +37,7 @@ def give(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         _write_json(answer.data)
         return
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
+    console = _console()
     for part in answer.words:
         if isinstance(part, str):
             console.print(part, soft_wrap=True)  # a path must stay in one piece
@@ -45,18 +49,44 @@ def complain(kind: str, message: str, *, as_json: bool) -> None:
     """Say on standard error what went wrong; with JSON also on standard output."""
     if as_json:
         _write_json({"error": {"kind": kind, "message": message}})
-    sys.stderr.write(f"hocket: {message}\n")
+    sys.stderr.write(f"hocket: {escaped(message)}\n")
 
 
 def aside() -> Console:
     """Where everything that is not the answer goes: progress and notes, on standard error."""
-    from rich.console import Console
+    return _console(stderr=True, soft_wrap=True)
 
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+def escaped(text: str) -> str:
+    r"""Text as a terminal may have it: whoever wrote it, it moves no cursor, clears no screen and turns no line round.
+
+    >>> escaped("birch\x1b[2J\tsays\nso")
+    'birch\\x1b[2J\tsays\nso'
+    """
+    # Room for every character to be written out: nothing is cut here.
+    parts = (part if part in LAYOUT else shown(part, most=6 * len(part)) for part in LAYOUT_CUT.split(text))
+    return "".join(parts)
+
+
+def _console(**options: Any) -> Console:
+    """A console on which text is text: whatever is printed, be it a cell or beside a bar, is escaped on its way."""
+    from rich.console import Console
+    from rich.segment import Segment
+    from rich.text import Text
+
+    class Escaping(Console):
+        def render_str(self, text: str, **how: Any) -> Text:
+            return super().render_str(escaped(text), **how)  # before it is laid out, so that columns fit
+
+        def render(self, *what: Any, **how: Any) -> Iterable[Segment]:
+            for one in super().render(*what, **how):  # what is no plain text when it comes, such as a progress bar
+                yield one if one.control else Segment(escaped(one.text), one.style)
+
+    return Escaping(highlight=False, markup=False, emoji=False, **options)
 
 
 def _write_json(data: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json_line(data, allow_nan=False) + "\n")
     sys.stdout.flush()  # a program may wait for it while the command goes on
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import stat
 import sys
 import traceback
 from collections.abc import Iterator
@@ -22,6 +23,23 @@ def found(base: Path, name: str, where: str) -> Path:
             f"{where} = {name!r}: there is no file {path}; names are relative to the configuration file"
         )
     return path
+
+
+def read_text(path: Path, most: int) -> str:
+    """The text in a file of at most so many bytes; a longer one is refused before it is read."""
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise BadConfig(f"{path} is a {'folder' if path.is_dir() else 'device'}; name a file")
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise BadConfig(f"{path} has {about.st_size:,} bytes, where {most:,} are the most; name the file that is meant")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise BadConfig(
+            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+        ) from None
 
 
 def sha256(path: Path) -> str:

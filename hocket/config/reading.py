@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from hocket.config.networks import NetworkSection
 from hocket.config.playing import RunSection, StepSection, read_step
 from hocket.config.problems import ProblemSection, read_problem
 from hocket.config.section import check, nearest
-from hocket.config.toml import dumps
+from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadInput
 from hocket.job import Job
 from hocket.network import Network
@@ -86,7 +85,7 @@ class Config:
 def read_config(path: Path) -> Config:
     """Read and check a configuration file; every error names the file, the section and the key."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadConfig(f"there is no file {path}; name a configuration file or a run's folder") from None
     except OSError as error:
@@ -95,8 +94,8 @@ def read_config(path: Path) -> Config:
         raise BadConfig(
             f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
         ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{path} is not valid TOML: {error}; mend that line") from None
+    except BadConfig as error:
+        raise BadConfig(f"{path} is {error}; mend that line") from None
     return parse_config(tables, base=path.parent, source=str(path))
 
 

@@ -12,6 +12,8 @@ from hocket.errors import BadConfig
 
 LONGEST = 40
 """Characters of a wrong value that an error shows."""
+MOST = 20
+"""Mistakes in one section that an error names."""
 
 
 class Section(BaseModel):
@@ -25,14 +27,16 @@ AnySection = TypeVar("AnySection", bound=Section)
 
 
 def check(model: type[AnySection], name: str, table: Mapping[str, Any]) -> AnySection:
-    """The section as a model, or one error that names all that is wrong with it."""
+    """The section as a model, or one error that names what is wrong with it."""
+    if not isinstance(table, Mapping):
+        raise BadConfig(f"[{name}] is {shown(table)}; write it as a section, with its keys below")
     try:
         return model(**table)
     except ValidationError as error:
         # A value that fits no member of a union is reported once per member: a key is named once.
-        wrong = {str(part["loc"][0]): part["type"] for part in reversed(error.errors())}
-        complaints = [_complain(model, name, table, key, kind) for key, kind in reversed(wrong.items())]
-        raise BadConfig("\n".join(complaints)) from None
+        wrong = {str(part["loc"][0]): part for part in reversed(error.errors())}
+        complaints = [_complain(model, name, table, key, part) for key, part in reversed(wrong.items())]
+        raise BadConfig("\n".join(complaints[:MOST])) from None
 
 
 def choose(
@@ -44,20 +48,25 @@ def choose(
         raise BadConfig(f"[{name}] lacks the key {key!r}; choose one of {known}")
     value = table[key]
     if not isinstance(value, str) or value not in kinds:
-        found = repr(value) if isinstance(value, str) else shown(value)
+        found = _cut(repr(value)) if isinstance(value, str) else shown(value)
         raise BadConfig(f"[{name}] {key} = {found}{nearest(value, kinds)}; choose one of {known}")
     return kinds[value]
 
 
 def nearest(word: Any, known: Iterable[str]) -> str:
     """The question whether something else was meant, where anything is near."""
-    close = difflib.get_close_matches(str(word), list(known), n=1)
+    if not isinstance(word, str):
+        return ""
+    close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def shown(value: Any) -> str:
     """A value as an error shows it, with what it is."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = "one of very many digits"
     names = {
         bool: "true or false",
         int: "a whole number",
@@ -67,14 +76,19 @@ def shown(value: Any) -> str:
         dict: "a table",
     }
     kind = names.get(type(value), type(value).__name__)
-    return f"{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'} ({kind})"
+    return f"{_cut(text)} ({kind})"
 
 
-def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, kind: str) -> str:
-    fields = model.model_fields
+def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, wrong: Any) -> str:
+    fields, kind = model.model_fields, wrong["type"]
     if kind == "extra_forbidden":
-        return f"[{name}] has no key {key!r}{nearest(key, fields)}; its keys are {', '.join(fields)}"
+        return f"[{name}] has no key {_cut(repr(key))}{nearest(key, fields)}; its keys are {', '.join(fields)}"
     expected = fields[key].description
     if kind == "missing":
         return f"[{name}] lacks the key {key!r}; give {expected}"
-    return f"[{name}] {key} = {shown(table[key])}; expected {expected}"
+    cure = f"; {wrong['ctx']['error']}" if kind == "value_error" else ""  # what a validator of ours says
+    return f"[{name}] {key} = {shown(table[key])}; expected {expected}{cure}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,10 +1,25 @@
-"""Writing TOML: tables, numbers, texts and lists, which is all that a configuration holds."""
+"""TOML: tables, numbers, texts and lists, which is all that a configuration holds."""
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from hocket.errors import BadConfig
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Tables from TOML; whatever is wrong with it is one kind of error, which says no more than what."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(f"not valid TOML: {error}") from None
+    except RecursionError:
+        raise BadConfig("not valid TOML: lists in lists in lists, deeper than any that is meant") from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        raise BadConfig("not valid TOML: a number has too many digits") from None
 
 
 def dumps(tables: Mapping[str, Any]) -> str:

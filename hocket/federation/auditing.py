@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithms import FunctionSharing
-from hocket.errors import UnsafePlan
+from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.plan import FederationPlan
 from hocket.privacy import Audit, audit
 from hocket.privacy.leakage import Leakage
 from hocket.privacy.wording import counted
-from hocket.privacy.worst_case import worst_leakage
+from hocket.privacy.worst_case import SCOUTED, WORK, worst_leakage
+
+MOST_SECONDS = 600.0
+"""Of an audit, by `audit_seconds`: a plan that takes longer is refused."""
+ONE_ROUND, ONE_PAIR = 80e-6, 0.8e-6
+"""Seconds to follow a listener's belief through a round, and for every pair of members in it: measured on one core,
+from 5 members to 50, with every algorithm, within a factor of two."""
+FOLLOWED = 2
+"""Kinds of listener that are followed through one run; what is published is followed through all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +35,11 @@ class PlanAudit:
     """What the worst coalition can estimate after all runs, and from what members publish at the end of each."""
     problems: tuple[str, ...]
     """Why the plan is refused; empty if it is not."""
+
+    @property
+    def least(self) -> float:
+        """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
+        return min(float(self.worst.sd[j]) for j in self.worst.honest)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -74,6 +88,7 @@ def audit_plan(
     What is not given is taken from the plan's own section [audit]. `runs` counts the runs on the same data, this one
     included: anchors and noise functions are the same in all of them, fresh noise is not.
     """
+    _check_affordable(plan, runs)
     f = plan.audit.colluders if colluders is None else colluders
     least = plan.audit.min_sd if min_sd is None else min_sd
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
@@ -89,6 +104,46 @@ def audit_plan(
             )
         )
     return found
+
+
+def audit_seconds(plan: FederationPlan, *, runs: int = 1) -> float:
+    """About how long `audit_plan` takes: a belief is followed through all rounds, of all runs on the same data."""
+    return (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+
+
+def _check_affordable(plan: FederationPlan, runs: int) -> None:
+    seconds = audit_seconds(plan, runs=runs)
+    if seconds <= MOST_SECONDS:
+        return
+    n = len(plan.names)
+    rounds = int(MOST_SECONDS / ((FOLLOWED + runs) * _round_seconds(plan))) - _searched_rounds(plan)
+    over = "" if runs == 1 else f", after {runs - 1:,} runs on the same data,"
+    cure = (
+        f"plan at most {rounds:,} rounds"
+        if rounds > 0
+        else "plan fewer members, or other data: these have served too many runs"
+    )
+    raise BadPlan(
+        f"to audit {counted(plan.run.rounds, 'round')} of {n:,} members{over} would take about {_duration(seconds)}, and "
+        f"{_duration(MOST_SECONDS)} are the most; {cure}"
+    )
+
+
+def _round_seconds(plan: FederationPlan) -> float:
+    return ONE_ROUND + ONE_PAIR * len(plan.names) ** 2
+
+
+def _searched_rounds(plan: FederationPlan) -> int:
+    """Rounds through which coalitions are compared before the worst is followed to the end."""
+    n, scouted = len(plan.names), min(plan.run.rounds, SCOUTED)
+    affordable = max(1, WORK // (scouted * (n + 50) ** 2))
+    return scouted * min(affordable, math.comb(n, min(plan.audit.colluders, n)))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:,.0f} hours" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
 
 
 def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import ssl
-import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,23 +12,34 @@ from typing import Any
 
 from pydantic import Field
 
+from hocket.config.files import read_text
 from hocket.config.section import Section, check
-from hocket.config.toml import dumps
+from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
 
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 LAST_PORT = (1 << 16) - 1
+LONGEST = 100_000
+"""Bytes of a card's file: far beyond any, and little enough to read from a stranger."""
+MOST_ADDRESS = 300
+MOST_CERTIFICATE = 10_000
+"""Characters; a certificate of ours has about 600."""
 
 
 class CardSection(Section):
     """The section [card] of a card."""
 
-    name: str = Field(description="the member's name")
+    name: str = Field(max_length=MOST_ADDRESS, description="the member's name")
     address: str | None = Field(
-        None, description="text such as 'host.example:7000'; left out if nobody can dial it"
+        None,
+        max_length=MOST_ADDRESS,
+        description="text such as 'host.example:7000'; left out if nobody can dial it",
     )
-    certificate: str = Field(description="the certificate in base 64, as hocket peer init wrote it")
+    certificate: str = Field(
+        max_length=MOST_CERTIFICATE,
+        description="the certificate in base 64, as hocket peer init wrote it",
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Card:
         """The certificate as TLS libraries read it."""
         try:
             return ssl.DER_cert_to_PEM_cert(base64.b64decode(self.certificate, validate=True)).encode()
-        except binascii.Error:
+        except ValueError:  # binascii's own, or that of letters beyond ASCII
             raise BadIdentity("this is no base 64") from None
 
     @property
@@ -91,12 +100,12 @@ class Card:
 def read_card(path: Path) -> Card:
     """Read a card from its file; errors name the file."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = loads(read_text(path, LONGEST))
     except OSError as error:
         raise BadConfig(
             f"{path} cannot be read: {error.strerror}; name the card that `hocket peer init` wrote"
         ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except BadConfig as error:
         raise BadConfig(f"{path} is no card: {error}; ask for it again") from None
     if set(tables) != {"card"} or not isinstance(tables["card"], dict):
         raise BadConfig(f"{path} is no card: it needs the section [card] and nothing else")

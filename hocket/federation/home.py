@@ -6,7 +6,12 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from hocket.errors import BadConfig
+from hocket.links.naming import normal_name
+
 VARIABLE = "HOCKET_HOME"
+KEEPSAKES, LEDGER = ".sqlite", ".runs.jsonl"
+"""How the files of a dataset end."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,38 @@ class Home:
         """The folder of the key and the certificate."""
         return self.folder / "identity"
 
+    @property
+    def floor(self) -> Path:
+        """The file of what this member asks of every plan."""
+        return self.folder / "floor.toml"
+
     def run(self, plan: bytes) -> Path:
         """The folder of a plan's run, given the run's hash."""
         return self.folder / "runs" / plan.hex()[:16]
 
     def keepsakes(self, dataset: str) -> Path:
         """The file of what is kept for a dataset."""
-        return self.folder / "datasets" / f"{dataset}.sqlite"
+        return self._of(dataset, KEEPSAKES)
 
     def ledger(self, dataset: str) -> Path:
         """The file of the runs that a dataset has served."""
-        return self.folder / "datasets" / f"{dataset}.runs.jsonl"
+        return self._of(dataset, LEDGER)
+
+    @property
+    def ledgers(self) -> dict[str, Path]:
+        """The files of runs in this home, by dataset."""
+        return {path.name.removesuffix(LEDGER): path for path in self._files(LEDGER)}
+
+    def _files(self, ending: str) -> list[Path]:
+        return sorted((self.folder / "datasets").glob(f"*{ending}"))
+
+    def _of(self, dataset: str, ending: str) -> Path:
+        """A dataset's file; another spelling of its name would be the same data counted twice."""
+        for path in self._files(ending):
+            name = path.name.removesuffix(ending)
+            if name != dataset and normal_name(name) == dataset:
+                raise BadConfig(
+                    f"{path} is of the dataset {name}, which is written {dataset} now; rename the file to "
+                    f"{dataset}{ending}, so that its runs are counted and its noise is kept"
+                )
+        return self.folder / "datasets" / f"{dataset}{ending}"

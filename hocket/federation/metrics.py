@@ -8,15 +8,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from hocket.links.json_line import json_line
+from hocket.links.shown import shown
+
 LOOPBACK = "127.0.0.1"
 EVERY = 0.5
 """Seconds between two lines, at least: rounds may be much shorter."""
+BURST = 20
+"""Events of one kind that are logged as they come."""
+PAUSE = 10.0
+"""Seconds from one line to the next once there were more."""
+MOST_BYTES = 5_000_000
+"""Of a log, before it is put aside; the one that was put aside before goes."""
+MOST_TEXT = 500
+"""Characters of a text in a log."""
 
 
 @dataclass
@@ -89,13 +101,56 @@ class Metrics:
 
 
 @dataclass
+class Flow:
+    """How much of one kind of event is written down: a burst, and then a line now and again."""
+
+    room: float = BURST
+    """Lines that may be written at once."""
+    since: float = 0.0
+    left_out: int = 0
+
+    def admits(self, now: float) -> bool:
+        """Whether an event may be written down now; one that may not is counted."""
+        self.room = min(BURST, self.room + (now - self.since) / PAUSE)
+        self.since = now
+        if self.room < 1:
+            self.left_out += 1
+            return False
+        self.room -= 1
+        return True
+
+
+@dataclass
 class Log:
-    """What happened, a line of JSON each: events and names, never what was computed."""
+    """What happened, a line of JSON each: events and names, never what was computed.
+
+    Neighbours cause most events, and may cause them on purpose: nobody can fill the disk through it.
+    """
 
     path: Path
+    clock: Callable[[], float] = time.monotonic
+    _flows: dict[str, Flow] = field(default_factory=dict)
 
     def say(self, event: str, **about: Any) -> None:
-        """Add a line."""
-        line = {"time": round(time.time(), 3), "event": event, **about}
+        """Add a line, unless there were too many of the kind; the next one says how many were left out."""
+        now = self.clock()
+        flow = self._flows.setdefault(event, Flow(since=now))
+        if not flow.admits(now):
+            return
+        line = {"time": round(time.time(), 3), "event": event, **_cut(about)}
+        if flow.left_out:
+            line, flow.left_out = line | {"left_out": flow.left_out}, 0
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            file.write(json_line(line) + "\n")
+            full = file.tell() >= MOST_BYTES
+        if full:
+            os.replace(self.path, self.path.with_name(f"{self.path.stem}.1{self.path.suffix}"))
+
+
+def _cut(value: Any) -> Any:
+    """The same with all texts in it fit to be shown."""
+    if isinstance(value, str):
+        return shown(value, MOST_TEXT)
+    if isinstance(value, Mapping):
+        return {key: _cut(one) for key, one in value.items()}
+    return [_cut(one) for one in value] if isinstance(value, list | tuple) else value

@@ -7,7 +7,6 @@ not change it. Members are agents in the order of the plan, 0 to n − 1.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import hashlib
 import json
@@ -176,13 +175,17 @@ class FederationPlan:
         """The hash in words, to compare by voice."""
         return spoken(self.hash)
 
-    def signed_by(self, identity: Identity) -> FederationPlan:
-        """The plan with this member's signature."""
+    def check_names(self, identity: Identity) -> None:
+        """Refuse an identity that is no member's of this plan."""
         if self.card(identity.name).certificate_pem != identity.certificate_pem:
             raise BadPlan(
                 f"the plan names another certificate for {identity.name} than yours ({identity.fingerprint}); "
                 "give your card to whoever makes the plan again"
             )
+
+    def signed_by(self, identity: Identity) -> FederationPlan:
+        """The plan with this member's signature."""
+        self.check_names(identity)
         signature = base64.b64encode(identity.sign(self.hash, PURPOSE)).decode()
         return dataclasses.replace(self, signatures={**self.signatures, identity.name: signature})
 
@@ -235,7 +238,7 @@ class FederationPlan:
                 PURPOSE,
                 base64.b64decode(signature, validate=True),
             )
-        except binascii.Error:
+        except ValueError:  # binascii's own, or that of letters beyond ASCII
             return False
 
     def _check_members(self) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hocket.config.algorithms import read_algorithm
+from hocket.config.files import read_text
 from hocket.config.playing import read_step
 from hocket.config.section import check, choose, nearest
 from hocket.config.sets import SETS
-from hocket.config.toml import dumps
+from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan
@@ -23,11 +23,14 @@ from hocket.federation.sections import (
     RunSection,
     TaskSection,
 )
+from hocket.links.shown import shown
 
 SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
 SIGNATURES = "signatures"
 LONGEST = 10_000_000
 """Bytes of a plan: far beyond any, and little enough to read from a stranger."""
+LONGEST_SIGNATURE = 200
+"""Characters; ours have about 100."""
 
 
 def plan_text(plan: FederationPlan) -> str:
@@ -52,14 +55,14 @@ def write_plan(plan: FederationPlan, path: Path) -> None:
 def read_plan(path: Path) -> FederationPlan:
     """Read a plan and check all but its signatures and dates; errors name the file, the section and the key."""
     try:
-        data = path.read_bytes()
+        text = read_text(path, LONGEST)
     except FileNotFoundError:
         raise BadConfig(f"there is no file {path}; make a plan with hocket peer plan") from None
     except OSError as error:
-        raise BadConfig(f"{path} cannot be read: {error.strerror}") from error
+        raise BadConfig(f"{path} cannot be read: {error.strerror}; name a plan's file") from error
     try:
-        return parse_plan(data.decode())
-    except (BadInput, UnicodeDecodeError) as error:
+        return parse_plan(text)
+    except BadInput as error:
         raise BadPlan(f"{path}: {error}") from error
 
 
@@ -67,17 +70,14 @@ def parse_plan(text: str) -> FederationPlan:
     """A plan from its text."""
     if len(text) > LONGEST:
         raise BadConfig(f"the plan has {len(text):,} characters, where {LONGEST:,} are the most")
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"not valid TOML: {error}") from None
+    tables = loads(text)
     _check_sections(tables)
     federation = check(FederationSection, "federation", tables["federation"])
     network = check(NetworkSection, "network", tables["network"])
     return FederationPlan(
         cards=_cards(federation.members, tables["cards"]),
-        links=tuple(_link(link, federation.members) for link in network.links),
-        weights=tuple(map(tuple, network.weights)),
+        links=_links(network.links, federation.members),
+        weights=_weights(network.weights, len(federation.members)),
         topology=network.topology,
         algorithm_section=read_algorithm(tables["algorithm"]),
         step_section=read_step(tables["step"]),
@@ -100,16 +100,16 @@ def _check_sections(tables: Mapping[str, Any]) -> None:
     for name in tables:
         if name not in (*SECTIONS, SIGNATURES):
             raise BadConfig(
-                f"there is no section [{name}]{nearest(name, SECTIONS)}; a plan has {', '.join(SECTIONS)}"
+                f"there is no section [{shown(name)}]{nearest(name, SECTIONS)}; a plan has {', '.join(SECTIONS)}"
             )
 
 
 def _cards(members: list[str], tables: Mapping[str, Any]) -> tuple[Card, ...]:
     if sorted(members) != sorted(tables):
-        wrong = sorted({*members} ^ {*tables})
+        wrong = shown(", ".join(sorted({*members} ^ {*tables})))
         raise BadConfig(
-            f"[federation] members and [cards] disagree about {', '.join(wrong) or 'a member named twice'}; "
-            "every member has one card"
+            f"[federation] members and [cards] disagree about {wrong or 'a member named twice'}; every member has one "
+            "card"
         )
     cards = tuple(card_from(tables[name], f"cards.{name}") for name in members)
     for name, card in zip(members, cards, strict=True):
@@ -118,14 +118,27 @@ def _cards(members: list[str], tables: Mapping[str, Any]) -> tuple[Card, ...]:
     return cards
 
 
-def _link(link: list[str], members: list[str]) -> Dial:
-    if len(link) != 2 or any(name not in members for name in link):
-        raise BadConfig(f"[network] links has {link}; a link is two members, [who dials, who is dialled]")
-    return Dial(members.index(link[0]), members.index(link[1]))
+def _links(links: list[list[str]], members: list[str]) -> tuple[Dial, ...]:
+    place = {name: agent for agent, name in enumerate(members)}
+    for link in links:
+        if len(link) != 2 or any(name not in place for name in link):
+            raise BadConfig(
+                f"[network] links has {shown(str(link))}; a link is two members, [who dials, who is dialled]"
+            )
+    return tuple(Dial(place[dialer], place[listener]) for dialer, listener in links)
+
+
+def _weights(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:
+    if len(rows) != n or any(len(row) != n for row in rows):
+        raise BadConfig(f"[network] weights is no matrix of {n} rows and {n} columns; a plan has a row per member")
+    return tuple(map(tuple, rows))
 
 
 def _signatures(table: Any, members: list[str]) -> dict[str, str]:
+    if not isinstance(table, dict):
+        raise BadConfig("signatures is no section; write [signatures], and a line per member below")
     for name, signature in table.items():
-        if name not in members or not isinstance(signature, str):
-            raise BadConfig(f"[signatures] {name} is no signature of a member; remove the line")
+        known = name in members and isinstance(signature, str) and len(signature) <= LONGEST_SIGNATURE
+        if not known:
+            raise BadConfig(f"[signatures] {shown(name)} is no signature of a member; remove the line")
     return dict(table)

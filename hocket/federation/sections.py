@@ -2,34 +2,73 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from hocket.config.section import Section
+from hocket.links.naming import LONGEST, NORMAL, normal_name
+from hocket.links.shown import STEERING
 
-MOST_ROUNDS = (1 << 30) - 1
+MOST_MEMBERS = 10_000
+MOST_NUMBERS = 100_000_000
+"""Numbers of a state: 800 MB, which every round writes to disk and sends to every neighbour."""
+MOST_ROUNDS = 10_000_000
+MOST_LOCAL_STEPS = 1_000_000
+LAST_SEED = (1 << 63) - 1
+MOST_TEXT = 200
+MOST_VERSIONS = 1_000_000
+
+
+def _plain(text: str) -> str:
+    if STEERING.search(text):
+        raise ValueError("leave out what cannot be seen: it would steer the terminal of whoever reads the plan")
+    return text
+
+
+def _normal(name: str) -> str:
+    if not NORMAL.fullmatch(name) or len(name) > LONGEST:
+        raise ValueError(f"write {normal_name(name)}")
+    return name
+
+
+Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_plain)]
+"""Free words of a stranger's: short, and without characters that steer a terminal."""
+Name = Annotated[str, Field(max_length=MOST_TEXT)]
+"""A member's name, as far as it can be judged before its card is."""
 
 
 class FederationSection(Section):
     """Who takes part, and how they speak."""
 
-    members: list[str] = Field(min_length=2, description="a list of at least two members' names")
-    protocol: int = Field(description="the version of the protocol, a whole number")
-    noise: int = Field(description="the version of the noise, a whole number")
+    members: list[Name] = Field(
+        min_length=2,
+        max_length=MOST_MEMBERS,
+        description=f"a list of at least two and at most {MOST_MEMBERS:,} members' names",
+    )
+    protocol: int = Field(
+        ge=0, le=MOST_VERSIONS, description="the version of the protocol, a whole number"
+    )
+    noise: int = Field(ge=0, le=MOST_VERSIONS, description="the version of the noise, a whole number")
 
 
 class TaskSection(Section):
     """What is computed, in words, and the shape of its states."""
 
-    name: str = Field(min_length=1, description="what the members call the task")
-    dataset: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$",
-        description="a name for the data, letters, digits and . _ -: kept noise belongs to it",
+    name: Text = Field(
+        min_length=1, description=f"what the members call the task, in at most {MOST_TEXT} characters"
     )
-    dimension: int = Field(ge=1, description="how many numbers a state has")
+    dataset: Annotated[str, AfterValidator(_normal)] = Field(
+        description=f"a name for the data, small letters and digits with single hyphens between them, {LONGEST} "
+        "characters at most: kept noise belongs to it, and runs are counted by it",
+    )
+    dimension: int = Field(
+        ge=1, le=MOST_NUMBERS, description=f"how many numbers a state has, at most {MOST_NUMBERS:,}"
+    )
     dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
-    seed: int = Field(0, ge=0, description="a whole number: the public start is drawn from it")
+    seed: int = Field(
+        0, ge=0, le=LAST_SEED, description="a whole number below 2^63: the public start is drawn from it"
+    )
 
 
 PUBLIC = "public"
@@ -39,8 +78,17 @@ PUBLIC = "public"
 class RunSection(Section):
     """How long, and from where."""
 
-    rounds: int = Field(ge=1, le=MOST_ROUNDS, description="a whole number of rounds, at least 1")
-    local_steps: int = Field(1, ge=1, description="gradient steps between two exchanges, at least 1")
+    rounds: int = Field(
+        ge=1,
+        le=MOST_ROUNDS,
+        description=f"a whole number of rounds, at least 1 and at most {MOST_ROUNDS:,}",
+    )
+    local_steps: int = Field(
+        1,
+        ge=1,
+        le=MOST_LOCAL_STEPS,
+        description=f"gradient steps between two exchanges, at least 1 and at most {MOST_LOCAL_STEPS:,}",
+    )
     start: str = Field(
         PUBLIC,
         pattern=rf"^({PUBLIC}|[0-9a-f]{{64}})$",
@@ -51,15 +99,19 @@ class RunSection(Section):
 class NetworkSection(Section):
     """Who talks to whom."""
 
-    topology: str = Field(description="what the network is called")
-    links: list[list[str]] = Field(description="a list of [who dials, who is dialled]")
+    topology: Text = Field(description=f"what the network is called, in at most {MOST_TEXT} characters")
+    links: list[list[Name]] = Field(description="a list of [who dials, who is dialled]")
     weights: list[list[float]] = Field(description="a matrix as a list of rows")
 
 
 class AuditSection(Section):
     """What the plan was audited against."""
 
-    colluders: int = Field(ge=1, description="how many members may collude, at least 1")
+    colluders: int = Field(
+        ge=1,
+        le=MOST_MEMBERS,
+        description=f"how many members may collude, at least 1 and at most {MOST_MEMBERS:,}",
+    )
     min_sd: float = Field(
         0.0, ge=0, description="the least standard deviation with which a gradient may be known"
     )

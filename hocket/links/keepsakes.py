@@ -7,11 +7,13 @@ and other terms are refused. It has no forward secrecy: whoever gets this file c
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from hocket.errors import JournalError
 from hocket.links.database import Database
+from hocket.links.naming import normal_name
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (only INTEGER PRIMARY KEY CHECK (only = 0), dataset TEXT NOT NULL) STRICT;
@@ -37,7 +39,7 @@ class Keepsakes:
         if not rows:
             with database.writing() as write:
                 write.execute("INSERT INTO about VALUES (0, ?)", (dataset,))
-        elif rows[0][0] != dataset:
+        elif dataset not in (rows[0][0], normal_name(rows[0][0])):  # the file of an older home may be renamed
             raise JournalError(
                 f"{database.path} keeps noise for the dataset {rows[0][0]!r}, not {dataset!r}; name another file"
             )
@@ -61,19 +63,30 @@ class Keepsakes:
         rows = self._database.read("SELECT once, terms FROM kept WHERE neighbour = ?", (neighbour,))
         return Keepsake(*rows[0]) if rows else None
 
-    def keep(self, neighbour: str, once: bytes, terms: str) -> None:
-        """Keep a key for good. Do it when the neighbour is ready, and before any word depends on it."""
-        before = self.kept(neighbour)
-        if before == (once, terms):
-            return
-        if before is not None:
-            self.check_terms(neighbour, terms)
+    def keep(self, keys: Mapping[str, Keepsake]) -> None:
+        """Keep keys for good, by neighbour, all or none. Do it when all are ready, and before any word depends on it."""
+        for name, new in keys.items():
+            before = self.kept(name)
+            if before is not None and before != new:
+                self.check_terms(name, new.terms)
+                raise JournalError(
+                    f"other noise than before would be dealt with {name} for the dataset {self.dataset!r}; restore the "
+                    "keepsakes from a backup, or agree on a new dataset name"
+                )
+        fresh = [(name, *new) for name, new in keys.items() if self.kept(name) is None]
+        if fresh:
+            with self._database.writing() as write:
+                write.executemany("INSERT INTO kept VALUES (?, ?, ?)", fresh)
+
+    def check_links(self, neighbours: Collection[str]) -> None:
+        """Refuse to deal kept noise on other links than before: on new ones it would be drawn afresh."""
+        before = {name for (name,) in self._database.read("SELECT neighbour FROM kept")}
+        if before and before != {*neighbours}:
             raise JournalError(
-                f"other noise than before would be dealt with {neighbour} for the dataset {self.dataset!r}; "
-                "restore the keepsakes from a backup, or agree on a new dataset name"
+                f"for the dataset {self.dataset!r} noise was kept on the links with {_listed(before)}, and this plan "
+                f"links with {_listed(neighbours)}: where links differ, the two runs together show what noise hid. Plan "
+                "the same links as before, or agree on a new dataset name and count the runs so far as leaked"
             )
-        with self._database.writing() as write:
-            write.execute("INSERT INTO kept VALUES (?, ?, ?)", (neighbour, once, terms))
 
     def check_terms(self, neighbour: str, terms: str) -> None:
         """Refuse to deal kept noise on other terms than before."""
@@ -84,3 +97,7 @@ class Keepsakes:
                 f"would deal it as {terms}: together the two reveal what they hide. Plan the same algorithm, noise, "
                 "steps and links as before, or agree on a new dataset name and count the runs so far as leaked"
             )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)) or "nobody"

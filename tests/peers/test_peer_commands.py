@@ -64,7 +64,7 @@ def test_five_members_sign_one_plan():
     assert planned.data["safe"] is True
     assert planned.data["fingerprint"] in Path("plan.toml").read_text()
     for place, name in enumerate(NAMES):
-        answer = hocket_peer("sign", "plan.toml", "--home", name)
+        answer = hocket_peer("sign", "plan.toml", "--yes", "--home", name)
         assert answer.data["unsigned"] == NAMES[place + 1 :]
         assert answer.data["hash"] == planned.data["hash"]
     assert "Everybody has signed" in answer.words[-1]
@@ -77,8 +77,9 @@ def test_signatures_of_copies_are_collected():
     plan(members=NAMES[:4])
     for name in NAMES[1:4]:
         Path(f"{name}.plan").write_text(Path("plan.toml").read_text())
-        hocket_peer("sign", f"{name}.plan", "--home", name)
-    answer = hocket_peer("sign", "plan.toml", *(f"{name}.plan" for name in NAMES[1:4]), "--home", NAMES[0])
+        hocket_peer("sign", f"{name}.plan", "--yes", "--home", name)
+    copies = [f"{name}.plan" for name in NAMES[1:4]]
+    answer = hocket_peer("sign", "plan.toml", *copies, "--yes", "--home", NAMES[0])
     assert answer.data["unsigned"] == []
     read_plan(Path("plan.toml")).check_signatures()
 
@@ -115,10 +116,10 @@ def test_a_passphrase_is_asked_for_or_taken_from_the_environment(monkeypatch):
         init("clinic-a", "--passphrase")
     init("clinic-a", "--passphrase")
     plan()
-    assert hocket_peer("sign", "plan.toml", "--home", "clinic-a").data["signed"] == ["clinic-a"]
+    assert hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a").data["signed"] == ["clinic-a"]
     monkeypatch.setenv("HOCKET_PASSPHRASE", "wrong")
     with pytest.raises(BadIdentity, match="the passphrase is wrong"):
-        hocket_peer("sign", "plan.toml", "--home", "clinic-a")
+        hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
 
 
 def test_an_unsafe_plan_is_not_written_unless_asked():
@@ -131,10 +132,8 @@ def test_an_unsafe_plan_is_not_written_unless_asked():
     assert answer.data["safe"] is False
     assert any("Accepted as it is: " in line for line in answer.words)
     # Whoever signs is told once more.
-    assert any(
-        "Accepted by whoever signs" in line
-        for line in hocket_peer("sign", "plan.toml", "--home", NAMES[0]).words
-    )
+    signed = hocket_peer("sign", "plan.toml", "--yes", "--accept-unsafe", "--home", NAMES[0])
+    assert any("Accepted by whoever signs" in line for line in signed.words)
     with pytest.raises(BadConfig, match=r"plan\.toml exists"):
         plan()
 
@@ -144,12 +143,12 @@ def test_earlier_runs_on_the_same_data_count():
         init(name)
     plan()
     ledger = Ledger(Home(Path("clinic-a")).ledger("digits"))
-    assert [ledger.count(Served(run, "a plan", "rss-nb")) for run in ("one", "two", "two")] == [1, 2, 2]
-    assert ledger.count(Served("three", "a plan", "dgd")) == 3
-    answer = hocket_peer("sign", "plan.toml", "--home", "clinic-a")
+    assert [ledger.begin(Served(run, f"plan {run}", "rss-nb")) for run in ("one", "two", "two")] == [1, 2, 2]
+    assert ledger.begin(Served("three", "plan three", "dgd")) == 3
+    answer = hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     assert answer.data["runs"] == 4
     assert any("Earlier runs on digits were of dgd" in line for line in answer.words)
-    assert hocket_peer("sign", "plan.toml", "--home", "clinic-b").data["runs"] == 1
+    assert hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-b").data["runs"] == 1
 
 
 def test_a_stranger_cannot_sign():
@@ -158,7 +157,7 @@ def test_a_stranger_cannot_sign():
     plan()
     hocket_peer("init", "--name", "clinic-a")
     with pytest.raises(BadPlan, match="the plan names another certificate for clinic-a than yours"):
-        hocket_peer("sign", "plan.toml")
+        hocket_peer("sign", "plan.toml", "--yes")
     assert read_plan(Path("plan.toml")).unsigned == tuple(NAMES)
 
 
@@ -219,7 +218,7 @@ def test_a_member_keeps_the_verdict_it_signed_under():
     for name in NAMES:
         init(name)
     plan()
-    answer = hocket_peer("sign", "plan.toml", "--home", "clinic-a")
+    answer = hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     folder = Home(Path("clinic-a")).run(read_plan(Path("plan.toml")).run_hash)
     kept = json.loads((folder / "audit.json").read_text())
     assert kept["safe"] is answer.data["safe"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 
 import pytest
 
-from hocket.errors import UnsafePlan
-from hocket.federation.auditing import audit_plan
+from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.auditing import audit_plan, audit_seconds
 from hocket.federation.plan import Dial
 from hocket.network import Network
 from tests.peers.plans import RSS_NB, SHARING, drawn
@@ -69,6 +70,27 @@ def test_anchors_keep_what_fresh_noise_loses_over_runs():
         # Nine runs of fresh noise average to a third; what is anchored stays.
         assert ratio > 0.6 if kept else ratio < 0.45
         assert often.runs == 9
+
+
+@pytest.mark.timeout(20)
+def test_an_audit_that_would_take_for_ever_is_refused_at_once():
+    plan = drawn(rounds=10_000_000)
+    words = r"10,000,000 rounds of 5 members would take about 50 minutes, and 10 .* most; plan at most 1,9..,... rounds"
+    with pytest.raises(BadPlan, match=words):
+        audit_plan(plan)
+    with pytest.raises(BadPlan, match="after 99 runs on the same data, .*plan at most"):
+        audit_plan(drawn(rounds=1_000_000), runs=100)
+    with pytest.raises(BadPlan, match="these have served too many runs"):
+        audit_plan(drawn(rounds=10_000), runs=10_000)
+
+
+def test_how_long_an_audit_takes_is_known_before():
+    plan = drawn(rounds=3000)
+    begun = time.process_time()
+    audit_plan(plan)
+    took = time.process_time() - begun
+    # Measured within a factor of two on one machine: another may be as much slower or faster again.
+    assert took / 6 < audit_seconds(plan) < took * 6
 
 
 def test_more_colluders_than_planned_may_be_asked_about():

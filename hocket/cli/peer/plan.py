@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer
 from hocket.cli.peer.members import members_in_words
 from hocket.errors import BadConfig
 
@@ -24,7 +24,10 @@ def plan(
     ],
     rounds: Annotated[int, Parameter(help="How many rounds.")] = 1000,
     dataset: Annotated[
-        str | None, Parameter(help="A name for the data, to which kept noise belongs; by default the task's.")
+        str | None,
+        Parameter(
+            help="A name for the data, by which runs are counted and noise is kept; by default the task's."
+        ),
     ] = None,
     dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
     delta: Annotated[float | None, Parameter(help="Noise bound of rss-nb and rss-lb.")] = None,
@@ -61,12 +64,11 @@ def plan(
 
     Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
     """
-    from rich.progress import track
-
-    from hocket.federation.auditing import audit_plan
+    from hocket.cli.peer.auditing import audited
     from hocket.federation.cards import read_card
     from hocket.federation.drawing_up import draw_up
     from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.links.naming import normal_name
 
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
@@ -83,7 +85,13 @@ def plan(
         topology,
         algorithm={"name": algorithm} | {key: value for key, value in noise.items() if value is not None},
         step=_step(step),
-        task={"name": name, "dataset": dataset or name, "dimension": size, "dtype": dtype, "seed": seed},
+        task={
+            "name": name,
+            "dataset": dataset or normal_name(name),
+            "dimension": size,
+            "dtype": dtype,
+            "seed": seed,
+        },
         run={"rounds": rounds, "local_steps": local_steps},
         feasible=_feasible(box, ball),
         audit={"colluders": colluders, "min_sd": min_sd, "unsafe": unsafe},
@@ -91,7 +99,7 @@ def plan(
         after=None if after is None else read_plan(after),
     )
     drawn.check_certificates()
-    found = audit_plan(drawn, watch=lambda asked: track(asked, "Auditing", console=aside(), transient=True))
+    found = audited(drawn)
     write_plan(drawn, out)
     data = {"plan": str(out), "hash": drawn.hash.hex(), "fingerprint": drawn.fingerprint, **found.to_json()}
     accepted = [f"Accepted as it is: {problem}" for problem in found.problems]

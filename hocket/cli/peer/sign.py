@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer
+from hocket.cli.peer.consent import obtain
 from hocket.cli.peer.members import members_in_words
 from hocket.cli.peer.opening import HomeOption, open_identity
 
 if TYPE_CHECKING:
+    from hocket.federation.auditing import PlanAudit
     from hocket.federation.home import Home
     from hocket.federation.ledger import Served
     from hocket.federation.plan import FederationPlan
@@ -23,36 +25,51 @@ def sign(
     *copies: Annotated[
         Path, Parameter(help="Copies that others have signed: their signatures are taken over.")
     ],
+    yes: Annotated[bool, Parameter(negative=(), help="Sign without being asked.")] = False,
+    accept_unsafe: Annotated[
+        bool, Parameter(negative=(), help="Accept a plan that exposes its members, too.")
+    ] = False,
     home: HomeOption = None,
 ) -> Answer:
-    """Audit a plan as this member, and sign it.
+    """Audit a plan as this member, show what it means, and sign it if you say so.
 
-    Compare the fingerprint of the plan, and of every member, by voice before you sign.
+    Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
+    floor.toml in this member's folder, refuses plans that fall below it.
     """
-    from rich.progress import track
-
-    from hocket.federation.auditing import audit_plan
+    from hocket.cli.peer.auditing import audited
+    from hocket.federation.floor import check_floor, read_floor
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.federation.run_folder import RunFolder, write_json
 
     agreed, mine = read_plan(plan), Home.at(home)
-    folder = RunFolder(mine.run(agreed.run_hash))
+    folder, floor = RunFolder(mine.run(agreed.run_hash)), read_floor(mine)
     agreed.check_certificates(without=folder.dropped)
     identity = open_identity(mine.identity)
-    agreed = agreed.signed_by(identity)
-    runs, before = _runs(mine, agreed)
-    others = sorted({one.algorithm for one in before} - {agreed.algorithm_section.name})
-    found = audit_plan(
-        agreed,
-        runs=runs,
-        watch=lambda asked: track(asked, "Auditing", console=aside(), transient=True),
-    )
+    agreed.check_names(identity)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy))
+    runs, before = _runs(mine, agreed)
+    others = sorted({one.algorithm for one in before} - {agreed.algorithm_section.name})
+    found = audited(agreed, runs=runs)
+    check_floor(floor, agreed, found, file=mine.floor)
+    elsewhere = _elsewhere(mine, agreed.task.dataset)
+    terms = [
+        *_terms(agreed, found),
+        *_warning(agreed.task.dataset, others),
+        *_named_otherwise(elsewhere),
+        f"Your floor: {floor.words}; met ({mine.floor})"
+        if mine.floor.exists()
+        else f"Your floor: none ({mine.floor} would set one)",
+        f"Fingerprint, to compare by voice: {agreed.fingerprint}",
+    ]
+    obtain(
+        identity.name, plan, terms, exposes=bool(found.problems), yes=yes, accept_unsafe=accept_unsafe
+    )
+    agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
     folder.make()
-    write_json(folder.audit, found.to_json())
+    write_json(folder.audit, {"hash": agreed.hash.hex(), **found.to_json()})
     if not agreed.unsigned:
         agreed.check_signatures()
     waiting = ", ".join(agreed.unsigned)
@@ -63,20 +80,27 @@ def sign(
         "signed": [name for name in agreed.names if name in agreed.signatures],
         "unsigned": list(agreed.unsigned),
         "other_algorithms": others,
+        "other_data": elsewhere,
         **found.to_json(),
     }
     words = [
-        *members_in_words(agreed),
-        "",
-        *found.words,
-        *_warning(agreed.task.dataset, others),
-        *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
+        *(terms if yes else ()),  # whoever was asked has read them
         "",
         f"Signed as {identity.name}: {plan}",
-        f"Fingerprint, to compare by voice: {agreed.fingerprint}",
         f"Still to sign: {waiting}" if waiting else f"Everybody has signed. Next: hocket peer check {plan}",
     ]
     return Answer(data, words)
+
+
+def _terms(plan: FederationPlan, found: PlanAudit) -> list[str]:
+    """Who takes part, what the audit says, and what it would refuse."""
+    return [
+        *members_in_words(plan),
+        "",
+        *found.words,
+        f"With this one, {plan.task.dataset} has served {found.worst.runs:,} run{'s' * (found.worst.runs > 1)} here.",
+        *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
+    ]
 
 
 def _warning(dataset: str, others: list[str]) -> list[str]:
@@ -86,6 +110,23 @@ def _warning(dataset: str, others: list[str]) -> list[str]:
     return [
         f"Earlier runs on {dataset} were of {', '.join(others)}: the estimate counts them as runs of this plan, and "
         + ("dgd gave everything away." if "dgd" in others else "audit those by themselves too.")
+    ]
+
+
+def _elsewhere(home: Home, dataset: str) -> dict[str, int]:
+    """How many runs the other datasets in this home have served."""
+    from hocket.federation.ledger import Ledger
+
+    return {name: len(Ledger(path).runs) for name, path in home.ledgers.items() if name != dataset}
+
+
+def _named_otherwise(elsewhere: dict[str, int]) -> list[str]:
+    """The same data under two names would be counted as two."""
+    if not elsewhere:
+        return []
+    known = ", ".join(f"{name} ({runs:,} run{'s' * (runs != 1)})" for name, runs in elsewhere.items())
+    return [
+        f"Other data in this home: {known}. If these are the same data, use one name: runs are counted by name."
     ]
 
 

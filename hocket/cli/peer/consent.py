@@ -1,0 +1,49 @@
+"""Asking before something is signed: on a terminal, or by options that say so beforehand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from hocket.cli.answer import aside, escaped
+from hocket.errors import BadPlan, UnsafePlan
+
+ACCEPTED = "expose"
+"""What is typed to sign a plan that its own audit refuses: no answer that fingers give by themselves."""
+
+
+def obtain(
+    name: str, plan: Path, terms: Iterable[str], *, exposes: bool, yes: bool, accept_unsafe: bool
+) -> None:
+    """Return if this member consents, and raise if not. Unless `yes` was given the terms are shown first."""
+    if yes:
+        if exposes and not accept_unsafe:
+            raise UnsafePlan(
+                f"{plan} exposes its members, see hocket peer sign {plan} on a terminal; --yes is not enough for it: "
+                "nothing was signed, add --accept-unsafe if you accept that"
+            )
+        return
+    console = aside()
+    for line in terms:
+        console.print(line)
+    typed_out = exposes and not accept_unsafe
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadPlan(
+            "standard input is no terminal, so nobody can be asked: nothing was signed; read the above, and add "
+            + ("--yes and --accept-unsafe" if typed_out else "--yes")
+        )
+    question = (
+        f"This plan exposes its members. Type {ACCEPTED} to sign it as {name} all the same: "
+        if typed_out
+        else f"Sign as {name}? [y/N] "
+    )
+    if _typed(question) not in ((ACCEPTED,) if typed_out else ("y", "yes")):
+        raise BadPlan(f"not signed: {name} did not say so; {plan} is as it was")
+
+
+def _typed(question: str) -> str:
+    """What is answered, in small letters; nothing where the line ends without a word."""
+    sys.stderr.write(escaped(question))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower()

@@ -1,0 +1,231 @@
+"""`hocket peer sign` asks before it signs, keeps what was agreed to, and looks at the member's own floor."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hocket.cli import main
+from hocket.errors import BadConfig, UnsafePlan
+from hocket.federation.auditing import audit_plan
+from hocket.federation.floor import Floor, check_floor, read_floor
+from hocket.federation.home import Home
+from hocket.federation.plan_file import plan_text, read_plan
+from hocket.federation.run_folder import RunFolder
+from hocket.links.keepsakes import Keepsakes
+from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
+
+SAFE, UNSAFE = drawn(algorithm=SHARING), drawn(algorithm={"name": "dgd"}, unsafe=True)
+RUN = '{"run": "%d", "plan": "a plan", "algorithm": "rss-nb"}\n'
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """clinic-a's home, a safe plan and an unsafe one, and no terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    IDENTITIES[0].save(Home(Path("home")).identity)
+    Path("safe.toml").write_text(plan_text(SAFE))
+    Path("unsafe.toml").write_text(plan_text(UNSAFE))
+
+
+def sign(plan: str, *words: str) -> int:
+    return main(["peer", "sign", plan, "--home", "home", *words])
+
+
+def is_signed(plan: str) -> bool:
+    return "clinic-a" in read_plan(Path(plan)).signatures
+
+
+@contextmanager
+def typing(answer: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A terminal at which somebody has typed this."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as terminal, os.fdopen(ours, "w") as keyboard:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        keyboard.write(answer)
+        keyboard.flush()
+        yield
+
+
+@pytest.mark.parametrize(("plan", "option"), [("safe.toml", "--yes"), ("unsafe.toml", "--accept-unsafe")])
+@pytest.mark.parametrize("programs", [[], ["--json"]])
+def test_without_a_terminal_nobody_is_asked_and_nothing_signed(
+    plan: str, option: str, programs: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path(plan).read_text()
+    assert sign(plan, *programs) == 1
+    shown = capsys.readouterr()
+    assert "standard input is no terminal" in shown.err
+    assert option in shown.err
+    assert "would know the gradient of" in shown.err  # what it is about is shown all the same
+    assert Path(plan).read_text() == before
+    assert not Path("home/runs").exists()
+    if programs:
+        assert json.loads(shown.out)["error"]["kind"] == "BadPlan"
+    else:
+        assert shown.out == ""
+
+
+@pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
+def test_a_yes_on_a_terminal_signs(
+    answer: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with typing(answer, monkeypatch):
+        assert sign("safe.toml") == 0
+    shown = capsys.readouterr()
+    assert is_signed("safe.toml")
+    assert shown.err.index("would know the gradient of") < shown.err.index("Sign as clinic-a? [y/N] ")
+    assert "Signed as clinic-a: safe.toml" in shown.out
+    assert "would know the gradient of" not in shown.out  # it was read already
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "expose\n"])
+def test_anything_else_leaves_the_plan_as_it_was(
+    answer: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path("safe.toml").read_text()
+    with typing(answer, monkeypatch):
+        assert sign("safe.toml") == 1
+    assert Path("safe.toml").read_text() == before
+    assert not Path("home/runs").exists()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith("hocket: not signed: clinic-a did not say so; safe.toml is as it was")
+
+
+def test_yes_is_not_enough_for_an_unsafe_plan(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sign("unsafe.toml", "--yes") == 1
+    assert "add --accept-unsafe if you accept that" in capsys.readouterr().err
+    with typing("y\n", monkeypatch):
+        assert sign("unsafe.toml") == 1
+    assert "Type expose to sign it as clinic-a" in capsys.readouterr().err
+    assert not is_signed("unsafe.toml")
+    with typing("expose\n", monkeypatch):
+        assert sign("unsafe.toml") == 0
+    assert is_signed("unsafe.toml")
+
+
+def test_an_unsafe_plan_is_signed_by_two_options() -> None:
+    assert sign("unsafe.toml", "--yes", "--accept-unsafe") == 0
+    assert is_signed("unsafe.toml")
+
+
+def test_what_was_consented_to_is_kept() -> None:
+    ledger = Home(Path("home")).ledger("trial-7")
+    ledger.parent.mkdir(parents=True)
+    ledger.write_text("".join(RUN % number for number in range(3)))
+    folder = RunFolder(Home(Path("home")).run(SAFE.run_hash))
+    assert folder.consent is None
+    assert sign("safe.toml", "--yes") == 0
+    assert folder.consent == (SAFE.hash.hex(), 4)
+
+
+def test_other_data_in_the_home_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    datasets = Path("home/datasets")
+    datasets.mkdir(parents=True)
+    (datasets / "trial-7b.runs.jsonl").write_text("".join(RUN % number for number in range(3)))
+    assert sign("safe.toml", "--yes") == 0
+    shown = capsys.readouterr().out
+    assert "Other data in this home: trial-7b (3 runs). If these are the same data, use one name" in shown
+    assert "With this one, trial-7 has served 1 run here." in shown
+
+
+def test_another_spelling_of_the_dataset_is_to_be_renamed(capsys: pytest.CaptureFixture[str]) -> None:
+    datasets = Path("home/datasets")
+    datasets.mkdir(parents=True)
+    (datasets / "Trial_7.runs.jsonl").write_text(RUN % 1)
+    assert sign("safe.toml", "--yes") == 1
+    assert "rename the file to trial-7.runs.jsonl" in capsys.readouterr().err
+    os.rename(datasets / "Trial_7.runs.jsonl", datasets / "trial-7.runs.jsonl")
+    assert sign("safe.toml", "--yes") == 0
+    assert "trial-7 has served 2 runs" in capsys.readouterr().out
+
+
+def test_renamed_keepsakes_are_still_those_of_the_data() -> None:
+    home = Home(Path("home"))
+    home.keepsakes("trial-7").parent.mkdir(parents=True)
+    old = home.folder / "datasets" / "Trial_7.sqlite"
+    Keepsakes.open(old, "Trial_7").close()
+    with pytest.raises(BadConfig, match=r"rename the file to trial-7\.sqlite"):
+        home.keepsakes("trial-7")
+    os.rename(old, old.with_name("trial-7.sqlite"))
+    Keepsakes.open(home.keepsakes("trial-7"), "trial-7").close()
+
+
+FLOORS: list[tuple[str, Callable[[], object], str]] = [
+    ("colluders = 3", lambda: SAFE, "audited against 2 where you ask for colluders = 3"),
+    ("min_sd = 100.0", lambda: SAFE, r"to ±.* where you ask for min_sd = 100; have more noise"),
+    (
+        "gradient = 50.0\nmin_relative = 0.5",
+        lambda: SAFE,
+        r"which is 0\.0.* of a gradient of 50, where you ask for min_relative = 0\.5",
+    ),
+    ('algorithms = ["rss-nb"]', lambda: SAFE, "runs function-sharing where you allow algorithms = rss-nb"),
+    ("", lambda: UNSAFE, "says unsafe = true where you have allow_unsafe = false"),
+    ("allow_unsafe = true\nmin_sd = 0.1", lambda: UNSAFE, "a gradient exactly where you ask for min_sd = 0.1"),
+]
+
+
+@pytest.mark.parametrize(("text", "made", "words"), FLOORS, ids=[row[0] for row in FLOORS])
+def test_a_plan_below_the_floor_is_refused(text: str, made: Callable[[], object], words: str) -> None:
+    home, plan = Home(Path("home")), made()
+    home.floor.write_text(f"[floor]\n{text}\n")
+    found = audit_plan(plan)
+    with pytest.raises(UnsafePlan, match=words) as caught:
+        check_floor(read_floor(home), plan, found, file=home.floor)
+    assert "home/floor.toml sets this floor" in str(caught.value)
+    name = "safe.toml" if plan is SAFE else "unsafe.toml"
+    assert sign(name, "--yes", "--accept-unsafe") == 1
+    assert not is_signed(name)
+
+
+def test_a_floor_that_is_met_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sign("safe.toml", "--yes") == 0
+    assert "Your floor: none (home/floor.toml would set one)" in capsys.readouterr().out
+    Path("home/floor.toml").write_text('[floor]\ncolluders = 2\nmin_sd = 0.1\nalgorithms = ["function-sharing"]\n')
+    assert sign("safe.toml", "--yes") == 0
+    assert (
+        "Your floor: audited against 2 colluders or more, every gradient hidden to ±0.1 or more, one of "
+        "function-sharing, no unsafe plan; met (home/floor.toml)" in capsys.readouterr().out
+    )
+
+
+def test_where_there_is_no_file_nothing_is_asked_for() -> None:
+    floor = read_floor(Home(Path("home")))
+    assert floor == Floor(allow_unsafe=True)
+    for plan in (SAFE, UNSAFE, drawn(algorithm=RSS_NB)):
+        check_floor(floor, plan, audit_plan(plan))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", r"needs the section \[floor\]"),
+        ("[floor]\n[more]\n", "nothing else"),
+        ("floor = 3", "write it as a section"),
+        ("[floor]\nmin_ds = 1.0", "did you mean 'min_sd'"),
+        ("[floor]\nmin_sd = -1.0", "a positive number"),
+        ("[floor]\ncolluders = 0", "a whole number"),
+        ("[floor]\ngradient = 1.0", "gradient and min_relative go together"),
+        ('[floor]\nalgorithms = ["rss-bn"]', "did you mean 'rss-nb'"),
+        ("[floor", "not valid TOML"),
+    ],
+)
+def test_a_floor_that_cannot_be_read_refuses_everything(text: str, words: str) -> None:
+    home = Home(Path("home"))
+    home.floor.write_text(text)
+    with pytest.raises(BadConfig, match=words) as caught:
+        read_floor(home)
+    assert "home/floor.toml" in str(caught.value)
+    assert sign("safe.toml", "--yes") == 1
+    assert not is_signed("safe.toml")

@@ -26,7 +26,7 @@ from hocket.federation.member import Member
 from hocket.federation.presence import Presence
 from hocket.federation.sections import AuditSection
 from hocket.federation.task import GradientTask
-from hocket.links.escrow import SeedEscrow
+from hocket.links.escrow import Secrets
 from hocket.links.events import Event
 from hocket.links.memory import Switchboard
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
@@ -34,13 +34,15 @@ from hocket.links.wire import Frame, Kind, Limits, pack, unpack
 from .federation_case import ESCROW, Federation
 from .quadratic import DIMENSION, target
 
-STALL = 1.5
+STALL = 1.0
 """Seconds without any progress of any honest member after which a scene is over."""
+QUIET = 60
+"""Turns without any progress that it takes as well: on a slow machine seconds say little."""
 PATIENCE = 0.2
 """Seconds after which a member says for whom it waits, here."""
 LONGEST = 30.0
 """Seconds in which any scene is over."""
-AT_ONCE = 8
+AT_ONCE = 12
 """Scenes that are played side by side: most of their time is waiting."""
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
@@ -238,7 +240,7 @@ class Stage:
     """What scripts have put aside for a later run."""
     coalition: tuple[str, ...] = ()
     """Who deviates; the last members of the plan if nobody is named."""
-    secrets: SeedEscrow = ESCROW
+    secrets: Secrets = ESCROW
 
     def __post_init__(self) -> None:
         names, links = self.federation.names, self.federation.plan.network.links.tolist()
@@ -312,19 +314,25 @@ class Stage:
             if presence.peer is not None:
                 streams = presence.peer.streams
                 one.keys[played.k] = dict(streams.chains), dict(streams.once)
+            self.round_over(one, played.k)
 
         return await running.take_part(one.member, channels=ear, watch=watch)
 
+    def round_over(self, one: Honest, k: int) -> None:
+        """For scenes in which something happens to an honest member after a round."""
+
     async def _watch_over(self, tasks: list[asyncio.Task[None]]) -> None:
         began = moved = looked = time.monotonic()
-        before: Any = None
+        before, quiet = None, 0
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0.01)
             now = time.monotonic()
             self.slowest, looked = max(self.slowest, now - looked), now
+            quiet += 1
             if (progress := self._progress(tasks)) != before:
-                before, moved = progress, now
-            if now - moved > self.stall + 3 * self.deviation.voted_out or now - began > LONGEST:
+                before, moved, quiet = progress, now, 0
+            stalled = quiet > QUIET and now - moved > self.stall + 3 * self.deviation.voted_out
+            if stalled or now - began > LONGEST:
                 return
 
     def _progress(self, tasks: list[asyncio.Task[None]]) -> Any:

@@ -1,0 +1,106 @@
+"""A member that is put back to an earlier state says no second word for a round: it goes on alike, or it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from hocket.algorithms import RssLb
+from hocket.errors import HocketError
+from hocket.links.escrow import FromSystem
+
+from .hostile import ALGORITHMS, federation_of, play
+from .hostile_oracles import said_twice
+from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene
+
+
+def scenes(
+    folder: Path,
+    algorithm: str,
+    cases: Iterable[tuple[Restored, int]],
+    *,
+    rounds: int = 11,
+    last: int = 8,
+    hides: bool = False,
+) -> list[RolledBack]:
+    """All cases, with and without a restart of an honest neighbour."""
+    federation = federation_of(folder / "plan", "K4", algorithm, colluders=1, rounds=rounds)
+    stages = [
+        RolledBack(
+            federation,
+            scene(last, hides=hides),
+            folder / f"{place}-{too}",
+            secrets=FromSystem(),
+            restored=restored,
+            last=last,
+            depth=depth,
+            neighbour_too=too,
+        )
+        for place, (restored, depth) in enumerate(cases)
+        for too in (False, True)
+    ]
+    return [stage for stage in play(stages) if isinstance(stage, RolledBack)]
+
+
+def check(stages: Iterable[RolledBack]) -> None:
+    found = [
+        f"{stage.restored.name if stage.restored else ''}, {stage.depth} rounds old, "
+        f"{'neighbour restarted' if stage.neighbour_too else 'neighbour stays'}: {words}"
+        for stage in stages
+        for words in harm(stage)
+    ]
+    assert not found, f"{len(found)} times:\n" + "\n".join(found)
+
+
+def harm(stage: RolledBack) -> Iterable[str]:
+    """Two words for a round, or an end that does not tell the operator what happened."""
+    for name, one in stage.honest.items():
+        by_receiver = isinstance(one.member.seat().algorithm, RssLb)
+        yield from (f"{name}: {words}" for words in said_twice(one, by_receiver=by_receiver))
+        if one.error is not None and not isinstance(one.error, HocketError):
+            yield f"{name} crashed with {type(one.error).__name__}: {one.error}"
+    victim, loses = stage.honest[VICTIM], stage.restored is not None and stage.restored.loses
+    if not victim.restarts:
+        yield f"it never came to round {stage.last}: {victim.ended}"
+    if victim.error is not None and "backup" not in str(victim.error):
+        yield f"stopped without a word on backups: {victim.error}"
+    if victim.error is not None and (not loses or stage.depth == 0):
+        yield f"stopped although nothing was lost: {victim.error}"
+    if victim.error is None and victim.finished is None and not victim.status.get("waiting_for"):
+        yield "waits, and does not say for whom"
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_member_put_back_a_round_says_nothing_twice(tmp_path, algorithm):
+    check(scenes(tmp_path, algorithm, [(OLDER[0], 1)]))
+
+
+def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path):
+    check(scenes(tmp_path, "rss-nb", [(restored, depth) for depth in (1, 3) for restored in OLDER[:3]]))
+
+
+def test_each_file_alone_may_be_older(tmp_path):
+    check(scenes(tmp_path, "anchored", [(restored, depth) for depth in (1, 4) for restored in OLDER[3:]]))
+
+
+def test_a_member_killed_without_any_loss_goes_on(tmp_path):
+    check(scenes(tmp_path, "anchored", [(restored, 0) for restored in OLDER[:3]]))
+
+
+@pytest.mark.parametrize("algorithm", ["anchored", "rss-lb"])
+def test_whatever_is_lost_nothing_is_said_twice(tmp_path, algorithm):
+    check(scenes(tmp_path, algorithm, [(restored, 7) for restored in LOST]))
+
+
+def test_a_neighbour_that_tells_no_record_gains_nothing(tmp_path):
+    check(scenes(tmp_path, "rss-nb", [(OLDER[0], 1), (OLDER[0], 2)], hides=True))
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("hides", [False, True], ids=["tells", "hides"])
+def test_however_old_the_copy_is(tmp_path, algorithm, hides):
+    cases = [(restored, depth) for depth in range(21) for restored in OLDER]
+    check(scenes(tmp_path, algorithm, cases, rounds=26, last=22, hides=hides))

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from hocket.links.escrow import SeedEscrow
 
-from .hostile import ALGORITHMS, TOPOLOGIES, Deviation, Stage, federation_of, play
+from .hostile import ALGORITHMS, Deviation
+from .hostile_stage import TOPOLOGIES, Stage, federation_of, play
 
 EVERYWHERE = [(topology, algorithm) for topology in TOPOLOGIES for algorithm in ALGORITHMS]
 

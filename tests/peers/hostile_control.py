@@ -246,7 +246,12 @@ CONTROL = (
     Deviation("swallows the rest", "neither says nor hears records", Swallows),
     Deviation("records later", "records with rounds to come", lambda: Changes(moved(3))),
     Deviation("records earlier", "records with rounds gone by", lambda: Changes(moved(-3))),
-    Deviation("records later, restart", "the same to one who starts again", lambda: Changes(moved(1)), restart=("ash", 6)),
+    Deviation(
+        "records later, restart",
+        "the same to one who starts again",
+        lambda: Changes(moved(1)),
+        restart=("ash", 6),
+    ),
     Deviation("records earlier, restart", "the same", lambda: Changes(moved(-1)), restart=("ash", 6)),
     Deviation("records twice", "every record twice", lambda: Changes(doubled)),
     _votes("malformed records", "records of the wrong form", new_kinds),
@@ -257,7 +262,16 @@ CONTROL = (
         voted_out=True,
     ),
     Deviation("voted out", "falls silent, and is dropped", lambda: Silent(AT), voted_out=True),
-    Deviation("two voted out", "two fall silent, and are dropped", lambda: Silent(AT), members=2, voted_out=True),
-    Deviation("two voted out, sulking", "two of them vote back", lambda: Sulks(AT), members=2, voted_out=True),
-    Deviation("replayed control", "votes and numbers of an earlier run", lambda: Replays(Kind.VOTE, Kind.ROLL), replays=True),
+    Deviation(
+        "two voted out", "two fall silent, and are dropped", lambda: Silent(AT), members=2, voted_out=True
+    ),
+    Deviation(
+        "two voted out, sulking", "two of them vote back", lambda: Sulks(AT), members=2, voted_out=True
+    ),
+    Deviation(
+        "replayed control",
+        "votes and numbers of an earlier run",
+        lambda: Replays(Kind.VOTE, Kind.ROLL),
+        replays=True,
+    ),
 )

@@ -25,7 +25,8 @@ from hocket.links.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
 
 from .federation_case import ESCROW
-from .hostile import Honest, Said, Stage
+from .hostile import Honest, Said
+from .hostile_stage import Stage
 
 CLOSE = 1e-9
 """float64, states of at most 10: sums of a few numbers in another order differ by 1e-14."""
@@ -82,7 +83,9 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
             yield f"its word of round {said.round} is {off:.3g} away from its state under the planned noise"
     for played in one.played:
         seats = list(_seats(stage, one))
-        pairs = [pair for pair in itertools.product(seats, seats) if len(pair[1].present) == len(played.heard)]
+        pairs = [
+            pair for pair in itertools.product(seats, seats) if len(pair[1].present) == len(played.heard)
+        ]
         planned = [_next_state(stage, one, played, *pair) for pair in pairs]
         off = min((float(np.abs(state - played.x).max()) for state in planned), default=np.inf)
         if off > CLOSE:
@@ -107,7 +110,9 @@ def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
     if stage.deviation.voted_out:
         yield from ((name, "still waits for one whom all have voted to drop") for name in waiting)
     # Whoever waits for one who waits for a culprit waits for it as well.
-    while found := {name for name, one in waiting.items() if excused & set(one.status.get("waiting_for", ()))}:
+    while found := {
+        name for name, one in waiting.items() if excused & set(one.status.get("waiting_for", ()))
+    }:
         excused |= found
         for name in found:
             del waiting[name]

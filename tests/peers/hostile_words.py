@@ -262,7 +262,12 @@ WRONG_WORDS = (
     _d("column", "another shape", value(lambda word, hand, to: word[:, None]), refused=True),
     _d("scalar", "no axes", value(lambda word, hand, to: np.array(1.0))),
     _d("bytes", "bytes where numbers belong", value(lambda word, hand, to: b"12345678"), refused=True),
-    _d("two parts", "an array more", lambda h, t, f, m: [pack(f._replace(parts=[f.parts[0]] * 2))], refused=True),
+    _d(
+        "two parts",
+        "an array more",
+        lambda h, t, f, m: [pack(f._replace(parts=[f.parts[0]] * 2))],
+        refused=True,
+    ),
     _d("no parts", "no array", framed(parts=[]), refused=True),
     _d("many parts", "255 parts", framed(parts=[b""] * 255)),
     _d("huge nothing", "no numbers in a huge shape", shaped(0, LAST, LAST), refused=True),
@@ -318,6 +323,7 @@ OTHERWISE = (
 TOGETHER = tuple(
     _two(one)
     for one in (*WRONG_WORDS, *OTHERWISE)
-    if one.name in {"apart", "corner", "edge", "mirror", "two words", "silent later", "flaps with replays", "echo"}
+    if one.name
+    in {"apart", "corner", "edge", "mirror", "two words", "silent later", "flaps with replays", "echo"}
 )
 WORDS = (*WRONG_WORDS, *OTHERWISE, *TOGETHER)

@@ -19,8 +19,9 @@ import numpy as np
 from hocket.links.events import Event, Heard, Joined
 from hocket.links.wire import Frame, Kind, pack
 
-from .hostile import Deviation, Hand, Honest, Script, Stage
+from .hostile import Deviation, Hand, Honest, Script
 from .hostile_control import FAMILIAR
+from .hostile_stage import Stage
 from .hostile_words import opened
 
 VICTIM, RESTARTED = "ash", "birch"

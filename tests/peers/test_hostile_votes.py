@@ -17,9 +17,10 @@ import pytest
 from hocket.engines.words import arrays_for
 from hocket.links.wire import Kind, Limits, unpack
 
-from .hostile import Deviation, Hand, Honest, Script, Stage, federation_of, play
+from .hostile import Deviation, Hand, Honest, Script
 from .hostile_control import Once, against_all
 from .hostile_oracles import check, planned_talk
+from .hostile_stage import Stage, federation_of, play
 from .hostile_words import opened
 from .quadratic import target
 

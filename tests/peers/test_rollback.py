@@ -11,8 +11,9 @@ from hocket.algorithms import RssLb
 from hocket.errors import HocketError
 from hocket.links.escrow import FromSystem
 
-from .hostile import ALGORITHMS, federation_of, play
+from .hostile import ALGORITHMS
 from .hostile_oracles import said_twice
+from .hostile_stage import federation_of, play
 from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene
 
 

@@ -84,7 +84,7 @@ def federate(folder: Path) -> list[float]:
     what = ("--task", TASK, "--dataset", "digits")
     finish(hocket(folder, "plan", *cards, *network, *noise, *course, *what, HOSPITAL="0"))
     for name in NAMES:
-        finish(hocket(folder, "sign", "plan.toml", "--home", name))
+        finish(hocket(folder, "sign", "plan.toml", "--yes", "--home", name))
     finish(
         *(
             hocket(folder, "run", "plan.toml", "--task", TASK, "--home", name, HOSPITAL=str(place))

@@ -79,7 +79,8 @@ def _console(**options: Any) -> Console:
             return super().render_str(escaped(text), **how)  # before it is laid out, so that columns fit
 
         def render(self, *what: Any, **how: Any) -> Iterable[Segment]:
-            for one in super().render(*what, **how):  # what is no plain text when it comes, such as a progress bar
+            # Also what is no plain text when it comes, such as a progress bar.
+            for one in super().render(*what, **how):
                 yield one if one.control else Segment(escaped(one.text), one.style)
 
     return Escaping(highlight=False, markup=False, emoji=False, **options)

@@ -33,7 +33,9 @@ def read_text(path: Path, most: int) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise BadConfig(f"{path} has {about.st_size:,} bytes, where {most:,} are the most; name the file that is meant")
+        raise BadConfig(
+            f"{path} has {about.st_size:,} bytes, where {most:,} are the most; name the file that is meant"
+        )
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -82,7 +82,9 @@ def shown(value: Any) -> str:
 def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, wrong: Any) -> str:
     fields, kind = model.model_fields, wrong["type"]
     if kind == "extra_forbidden":
-        return f"[{name}] has no key {_cut(repr(key))}{nearest(key, fields)}; its keys are {', '.join(fields)}"
+        return (
+            f"[{name}] has no key {_cut(repr(key))}{nearest(key, fields)}; its keys are {', '.join(fields)}"
+        )
     expected = fields[key].description
     if kind == "missing":
         return f"[{name}] lacks the key {key!r}; give {expected}"

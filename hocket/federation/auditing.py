@@ -124,8 +124,8 @@ def _check_affordable(plan: FederationPlan, runs: int) -> None:
         else "plan fewer members, or other data: these have served too many runs"
     )
     raise BadPlan(
-        f"to audit {counted(plan.run.rounds, 'round')} of {n:,} members{over} would take about {_duration(seconds)}, and "
-        f"{_duration(MOST_SECONDS)} are the most; {cure}"
+        f"to audit {counted(plan.run.rounds, 'round')} of {n:,} members{over} would take about {_duration(seconds)}, "
+        f"and {_duration(MOST_SECONDS)} are the most; {cure}"
     )
 
 

@@ -59,8 +59,8 @@ class Floor(Section):
         return ", ".join(part for part in asked if part is not None) or "nothing is asked for"
 
 
-NONE = Floor(allow_unsafe=True)
-"""Of a member that has written no file: its operator is asked about an unsafe plan, and nothing else stands in the way."""
+NONE = check(Floor, "floor", {"allow_unsafe": True})
+"""Of a member that has written no file: its operator is asked about an unsafe plan, and nothing else is checked."""
 
 
 def read_floor(home: Home) -> Floor:
@@ -71,7 +71,9 @@ def read_floor(home: Home) -> Floor:
     except FileNotFoundError:
         return NONE
     except OSError as error:
-        raise BadConfig(f"{path} cannot be read: {error.strerror}; change that, it guards this member") from error
+        raise BadConfig(
+            f"{path} cannot be read: {error.strerror}; change that, it guards this member"
+        ) from error
     except BadConfig as error:
         raise BadConfig(f"{path}: {error}; mend it, it guards this member") from None
     if set(tables) != {"floor"}:
@@ -111,9 +113,9 @@ def check_floor(
 def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str]:
     name, f = plan.algorithm_section.name, plan.audit.colluders
     if floor.colluders is not None and f < floor.colluders:
-        yield f"the plan is audited against {f} where you ask for colluders = {floor.colluders}; have it planned for more"
+        yield f"the plan is audited against {f} where you ask for colluders = {floor.colluders}; have it audited so"
     if floor.algorithms is not None and name not in floor.algorithms:
-        yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of those planned"
+        yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of them run"
     if plan.audit.unsafe and not floor.allow_unsafe:
         yield "the plan says unsafe = true where you have allow_unsafe = false; have it drawn up without --unsafe"
     if floor.min_sd is not None and found.least < floor.min_sd:
@@ -132,4 +134,6 @@ MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
 
 def _known(found: PlanAudit) -> str:
     runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
-    return f"colluders would know a gradient {'exactly' if found.least == 0 else f'to ±{found.least:.3g}'}{runs}"
+    return (
+        f"colluders would know a gradient {'exactly' if found.least == 0 else f'to ±{found.least:.3g}'}{runs}"
+    )

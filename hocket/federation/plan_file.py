@@ -130,7 +130,9 @@ def _links(links: list[list[str]], members: list[str]) -> tuple[Dial, ...]:
 
 def _weights(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:
     if len(rows) != n or any(len(row) != n for row in rows):
-        raise BadConfig(f"[network] weights is no matrix of {n} rows and {n} columns; a plan has a row per member")
+        raise BadConfig(
+            f"[network] weights is no matrix of {n} rows and {n} columns; a plan has a row per member"
+        )
     return tuple(map(tuple, rows))
 
 

@@ -22,7 +22,9 @@ MOST_VERSIONS = 1_000_000
 
 def _plain(text: str) -> str:
     if STEERING.search(text):
-        raise ValueError("leave out what cannot be seen: it would steer the terminal of whoever reads the plan")
+        raise ValueError(
+            "leave out what cannot be seen: it would steer the terminal of whoever reads the plan"
+        )
     return text
 
 
@@ -46,9 +48,7 @@ class FederationSection(Section):
         max_length=MOST_MEMBERS,
         description=f"a list of at least two and at most {MOST_MEMBERS:,} members' names",
     )
-    protocol: int = Field(
-        ge=0, le=MOST_VERSIONS, description="the version of the protocol, a whole number"
-    )
+    protocol: int = Field(ge=0, le=MOST_VERSIONS, description="the version of the protocol, a whole number")
     noise: int = Field(ge=0, le=MOST_VERSIONS, description="the version of the noise, a whole number")
 
 

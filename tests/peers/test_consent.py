@@ -7,7 +7,7 @@ import json
 import os
 import pty
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,8 +16,9 @@ import pytest
 from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.auditing import audit_plan
-from hocket.federation.floor import Floor, check_floor, read_floor
+from hocket.federation.floor import check_floor, read_floor
 from hocket.federation.home import Home
+from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import plan_text, read_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.links.keepsakes import Keepsakes
@@ -162,23 +163,27 @@ def test_renamed_keepsakes_are_still_those_of_the_data() -> None:
     Keepsakes.open(home.keepsakes("trial-7"), "trial-7").close()
 
 
-FLOORS: list[tuple[str, Callable[[], object], str]] = [
-    ("colluders = 3", lambda: SAFE, "audited against 2 where you ask for colluders = 3"),
-    ("min_sd = 100.0", lambda: SAFE, r"to ±.* where you ask for min_sd = 100; have more noise"),
+FLOORS: list[tuple[str, FederationPlan, str]] = [
+    ("colluders = 3", SAFE, "audited against 2 where you ask for colluders = 3"),
+    ("min_sd = 100.0", SAFE, r"to ±.* where you ask for min_sd = 100; have more noise"),
     (
         "gradient = 50.0\nmin_relative = 0.5",
-        lambda: SAFE,
+        SAFE,
         r"which is 0\.0.* of a gradient of 50, where you ask for min_relative = 0\.5",
     ),
-    ('algorithms = ["rss-nb"]', lambda: SAFE, "runs function-sharing where you allow algorithms = rss-nb"),
-    ("", lambda: UNSAFE, "says unsafe = true where you have allow_unsafe = false"),
-    ("allow_unsafe = true\nmin_sd = 0.1", lambda: UNSAFE, "a gradient exactly where you ask for min_sd = 0.1"),
+    ('algorithms = ["rss-nb"]', SAFE, "runs function-sharing where you allow algorithms = rss-nb"),
+    ("", UNSAFE, "says unsafe = true where you have allow_unsafe = false"),
+    (
+        "allow_unsafe = true\nmin_sd = 0.1",
+        UNSAFE,
+        "a gradient exactly where you ask for min_sd = 0.1",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("text", "made", "words"), FLOORS, ids=[row[0] for row in FLOORS])
-def test_a_plan_below_the_floor_is_refused(text: str, made: Callable[[], object], words: str) -> None:
-    home, plan = Home(Path("home")), made()
+@pytest.mark.parametrize(("text", "plan", "words"), FLOORS, ids=[row[0] for row in FLOORS])
+def test_a_plan_below_the_floor_is_refused(text: str, plan: FederationPlan, words: str) -> None:
+    home = Home(Path("home"))
     home.floor.write_text(f"[floor]\n{text}\n")
     found = audit_plan(plan)
     with pytest.raises(UnsafePlan, match=words) as caught:
@@ -192,7 +197,9 @@ def test_a_plan_below_the_floor_is_refused(text: str, made: Callable[[], object]
 def test_a_floor_that_is_met_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert sign("safe.toml", "--yes") == 0
     assert "Your floor: none (home/floor.toml would set one)" in capsys.readouterr().out
-    Path("home/floor.toml").write_text('[floor]\ncolluders = 2\nmin_sd = 0.1\nalgorithms = ["function-sharing"]\n')
+    Path("home/floor.toml").write_text(
+        '[floor]\ncolluders = 2\nmin_sd = 0.1\nalgorithms = ["function-sharing"]\n'
+    )
     assert sign("safe.toml", "--yes") == 0
     assert (
         "Your floor: audited against 2 colluders or more, every gradient hidden to ±0.1 or more, one of "
@@ -202,7 +209,7 @@ def test_a_floor_that_is_met_is_named(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_where_there_is_no_file_nothing_is_asked_for() -> None:
     floor = read_floor(Home(Path("home")))
-    assert floor == Floor(allow_unsafe=True)
+    assert floor.model_dump(exclude_none=True) == {"allow_unsafe": True}
     for plan in (SAFE, UNSAFE, drawn(algorithm=RSS_NB)):
         check_floor(floor, plan, audit_plan(plan))
 

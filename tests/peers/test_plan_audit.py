@@ -78,7 +78,7 @@ def test_an_audit_that_would_take_for_ever_is_refused_at_once():
     words = r"10,000,000 rounds of 5 members would take about 50 minutes, and 10 .* most; plan at most 1,9..,... rounds"
     with pytest.raises(BadPlan, match=words):
         audit_plan(plan)
-    with pytest.raises(BadPlan, match="after 99 runs on the same data, .*plan at most"):
+    with pytest.raises(BadPlan, match=r"after 99 runs on the same data, .*plan at most"):
         audit_plan(drawn(rounds=1_000_000), runs=100)
     with pytest.raises(BadPlan, match="these have served too many runs"):
         audit_plan(drawn(rounds=10_000), runs=10_000)

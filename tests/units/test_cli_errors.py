@@ -13,6 +13,9 @@ from cyclopts import App
 
 from hocket.cli import main
 from hocket.cli.app import app
+from hocket.federation.home import Home
+from hocket.federation.plan_file import read_plan
+from hocket.federation.run_folder import RunFolder
 from tests.units.mistakes import ALL, CARDS, Mistake, plan
 
 GOOD = """[problem]
@@ -66,9 +69,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _do(plan(out="plan.toml", cards=CARDS))
         shutil.copy("plan.toml", "signed.toml")
         for letter in "abc":
-            _do(f"peer sign signed.toml --home home-{letter}")
+            _do(f"peer sign signed.toml --yes --home home-{letter}")
         signed = Path("signed.toml").read_text(encoding="utf-8")
         Path("changed.toml").write_text(signed.replace("rounds = 5", "rounds = 6"), encoding="utf-8")
+        _spoil_plans(signed)
     return folder
 
 
@@ -88,6 +92,18 @@ def _lay_out_files() -> None:
     Path("empty").mkdir()
     Path("full").mkdir()
     Path("full/file").write_text("in the way")
+
+
+def _spoil_plans(signed: str) -> None:
+    _do(plan("--unsafe", out="unsafe.toml", cards=CARDS, algorithm="dgd", delta=None, anchor=None))
+    Path("digits.toml").write_text(signed.replace("seed = 0", f"seed = {'9' * 5000}"), encoding="utf-8")
+    Path("nested.toml").write_text(signed.replace("seed = 0", f"seed = {'[' * 5000}"), encoding="utf-8")
+    Path("home-b/floor.toml").write_text("[floor]\nmin_sd = 1000.0\n")
+    Path("home-c/floor.toml").write_text("[floor]\nmin_ds = 1.0\n")
+    _do(plan(out="damaged.toml", cards=CARDS, rounds=7))
+    damaged = RunFolder(Home(Path("home-a")).run(read_plan(Path("damaged.toml")).run_hash))
+    damaged.make()
+    (damaged.path / "status.json").touch()
 
 
 def _do(words: str) -> None:

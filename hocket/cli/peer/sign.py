@@ -63,9 +63,7 @@ def sign(
         else f"Your floor: none ({mine.floor} would set one)",
         f"Fingerprint, to compare by voice: {agreed.fingerprint}",
     ]
-    obtain(
-        identity.name, plan, terms, exposes=bool(found.problems), yes=yes, accept_unsafe=accept_unsafe
-    )
+    obtain(identity.name, plan, terms, exposes=bool(found.problems), yes=yes, accept_unsafe=accept_unsafe)
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
     folder.make()

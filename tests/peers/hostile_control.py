@@ -13,10 +13,10 @@ from hocket.federation.leaving import Vote
 from hocket.federation.presence import Presence
 from hocket.federation.roll import NUMBER_BYTES, Entry, Roll
 from hocket.links.events import Event, Heard
-from hocket.links.wire import Frame, Kind, pack
+from hocket.links.wire import Kind, pack
 
 from .hostile import Deviation, Hand, Script
-from .hostile_words import AT, Flood, Silent, opened
+from .hostile_scripts import AT, Flood, Silent, opened
 
 FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ROLL}
 MANY = 10_000
@@ -52,18 +52,6 @@ class Swallows(Script):
     def _is_one(self, message: bytes) -> bool:
         kind = opened(message).kind
         return kind in self.kinds or (not self.kinds and kind not in FAMILIAR)
-
-
-class Changes(Script):
-    """Changes every message of some kinds; without any, of all kinds that did not exist when this was written."""
-
-    def __init__(self, change: Callable[[Hand, str, Frame], Iterable[bytes]], *kinds: Kind):
-        self.change, self.kinds = change, kinds
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        frame = opened(message)
-        is_one = frame.kind in self.kinds or (not self.kinds and frame.kind not in FAMILIAR)
-        return self.change(hand, to, frame) if is_one and to in hand.victims else [message]
 
 
 class TwoFaced(Script):
@@ -138,11 +126,6 @@ def malformed(kind: Kind) -> Act:
     return act
 
 
-def new_kinds(hand: Hand) -> list[bytes]:
-    """Badly formed messages of all kinds that did not exist when this was written."""
-    return [message for kind in Kind if kind not in FAMILIAR for message in malformed(kind)(hand)]
-
-
 def entry(hand: Hand, name: str, number: bytes) -> bytes:
     signature = hand.member.identity.sign(roll._message(hand.plan, name, number), roll.PURPOSE)
     return pack(roll_of(hand).frame(Entry(name, number, signature)))
@@ -171,15 +154,6 @@ def good_vote(hand: Hand, number: int) -> bytes:
 
 def new_number(hand: Hand, number: int) -> bytes:
     return entry(hand, hand.name, number.to_bytes(NUMBER_BYTES, "little"))
-
-
-def moved(by: int) -> Callable[[Hand, str, Frame], Iterable[bytes]]:
-    """A message under another round's number."""
-    return lambda hand, to, frame: [pack(frame._replace(round=max(0, frame.round + by)))]
-
-
-def doubled(hand: Hand, to: str, frame: Frame) -> list[bytes]:
-    return [pack(frame)] * 2
 
 
 class Replays(Script):
@@ -243,18 +217,6 @@ CONTROL = (
     Deviation("roll flood", "a thousand numbers, one after the other", lambda: Flood(new_number, MANY // 10)),
     Deviation("swallows votes", "neither says nor hears votes", lambda: Swallows(Kind.VOTE)),
     Deviation("swallows rolls", "neither says nor hears numbers", lambda: Swallows(Kind.ROLL)),
-    Deviation("swallows the rest", "neither says nor hears records", Swallows),
-    Deviation("records later", "records with rounds to come", lambda: Changes(moved(3))),
-    Deviation("records earlier", "records with rounds gone by", lambda: Changes(moved(-3))),
-    Deviation(
-        "records later, restart",
-        "the same to one who starts again",
-        lambda: Changes(moved(1)),
-        restart=("ash", 6),
-    ),
-    Deviation("records earlier, restart", "the same", lambda: Changes(moved(-1)), restart=("ash", 6)),
-    Deviation("records twice", "every record twice", lambda: Changes(doubled)),
-    _votes("malformed records", "records of the wrong form", new_kinds),
     Deviation(
         "voted out, sulking",
         "falls silent and votes against those who drop it",

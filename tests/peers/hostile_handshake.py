@@ -13,7 +13,7 @@ from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import PAIRED, Deviation, Hand, Script
 from .hostile_control import Once, Swallows, malformed
-from .hostile_words import AT, Flood, opened
+from .hostile_scripts import AT, Flood, opened
 
 PRIME = 2**255 - 19
 LOW_ORDER = {

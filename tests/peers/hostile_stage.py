@@ -70,7 +70,7 @@ class Stage:
     honest: dict[str, Honest] = field(default_factory=dict)
     hostile: dict[str, Hand] = field(default_factory=dict)
     slowest: float = 0.0
-    """The longest time in which nothing else had its turn."""
+    """The longest computation, in seconds, during which nothing else had its turn."""
     board: Switchboard | None = None
     earlier: list[bytes] = field(default_factory=list)
     """Messages of an earlier run of the same plan, for those who say them again."""
@@ -166,12 +166,13 @@ class Stage:
         """For scenes in which something happens to an honest member after a round."""
 
     async def _watch_over(self, tasks: list[asyncio.Task[None]]) -> None:
-        began = moved = looked = time.monotonic()
+        began, looked = time.monotonic(), time.thread_time()
+        moved = began
         before, quiet = None, 0
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0.01)
-            now = time.monotonic()
-            self.slowest, looked = max(self.slowest, now - looked), now
+            now, spent = time.monotonic(), time.thread_time()
+            self.slowest, looked = max(self.slowest, spent - looked), spent
             quiet += 1
             if (progress := self._progress(tasks)) != before:
                 before, moved, quiet = progress, now, 0

@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hocket.links.events import Event, Heard, Joined
-from hocket.links.wire import HEADER, Frame, Kind, Limits, pack, unpack
+from hocket.links.wire import HEADER, Frame, Kind, pack
 
-from .hostile import Deviation, Hand, Script
+from .hostile import Deviation, Hand
+from .hostile_scripts import (
+    AT,
+    Absent,
+    AtTheEnd,
+    Change,
+    Echo,
+    Flaps,
+    Flood,
+    Late,
+    Leaves,
+    OnWords,
+    Repeats,
+    Silent,
+    Storm,
+    TooEarly,
+)
 from .quadratic import DIMENSION
 
-AT = 4
-"""The round in which most of them happen."""
 LAST = 2**32 - 1
-FLOOD = 100_000
-BATCH = 64
-"""Messages of a flood between which others have their turn."""
-
-Change = Callable[[Hand, str, Frame, bytes], Iterable[bytes]]
-
-
-def opened(message: bytes) -> Frame:
-    return unpack(message, Limits(len(message)))
-
-
-class OnWords(Script):
-    """Says something else in place of its words: of one round, or of all from it on."""
-
-    def __init__(self, change: Change, *, at: int = AT, always: bool = False):
-        self.change, self.at, self.always = change, at, always
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        frame = opened(message)
-        is_time = frame.round == self.at or (self.always and frame.round >= self.at)
-        if frame.kind is Kind.WORD and is_time and to in hand.victims:
-            return self.change(hand, to, frame, message)
-        return [message]
 
 
 def value(change: Callable[[np.ndarray, Hand, str], Any]) -> Change:
@@ -96,123 +85,8 @@ def done(hand: Hand, to: str, frame: Frame, message: bytes) -> list[bytes]:
     return [hand.frame(Kind.DONE, k=frame.round)]
 
 
-class Echo(Script):
-    """Says the victim's own word, or its negative, back to it: an average that is the victim's own state."""
-
-    def __init__(self, sign: float):
-        self.sign = sign
-
-    async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Heard) and (frame := opened(event.message)).kind is Kind.WORD:
-            hand.memory[event.neighbour, frame.round] = frame
-            if frame.round > 1:  # its own word for the round is held back until the victim has spoken
-                echo = frame._replace(parts=[self.sign * np.array(frame.parts[0])])
-                await hand.channels.send(event.neighbour, pack(echo))
-        return event
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        frame = opened(message)
-        return [] if frame.kind is Kind.WORD and frame.round > 1 and to in hand.victims else [message]
-
-
-class Repeats(Script):
-    """Says all its earlier words again in every round, changed or not."""
-
-    def __init__(self, by: float):
-        self.by = by
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        frame = opened(message)
-        if frame.kind is not Kind.WORD:
-            return [message]
-        earlier = hand.memory.setdefault(to, [])
-        earlier.append(frame)
-        changed = [one._replace(parts=[np.array(one.parts[0]) + self.by]) for one in earlier[:-1]]
-        return [*map(pack, changed), message]
-
-
-class Late(Script):
-    """Says the words of two rounds in the wrong order where it can, and every word late."""
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        if opened(message).kind is Kind.WORD:
-            await asyncio.sleep(0.01)
-        return [message]
-
-
-class Flood(Script):
-    """So many messages to one neighbour before its first word of some round."""
-
-    def __init__(self, make: Callable[[Hand, int], bytes], count: int, *, at: int = 3):
-        self.make, self.count, self.at, self.begun = make, count, at, False
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        frame = opened(message)
-        if not self.begun and (frame.round == self.at or self.at == 0):
-            self.begun = True
-            await self._flood(hand)
-        return [message]
-
-    async def _flood(self, hand: Hand) -> None:
-        victim = hand.victims[0]
-        for number in range(self.count):
-            await hand.channels.send(victim, self.make(hand, number))
-            if number % BATCH == 0:
-                await asyncio.sleep(0)
-
-
-class Silent(Script):
-    """Is there, and says nothing from some round on."""
-
-    def __init__(self, at: int):
-        self.at = at
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        return [] if self.at == 0 or opened(message).round >= self.at else [message]
-
-
-class Absent(Script):
-    """Never takes part."""
-
-    async def play(self, hand: Hand) -> Any:
-        await asyncio.Event().wait()
-
-
-class Flaps(Script):
-    """Hangs up and comes back in every round, with all its earlier words again if asked to."""
-
-    def __init__(self, *, replays: bool):
-        self.replays = replays
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        board, frame = hand.stage.board, opened(message)
-        earlier = hand.memory.setdefault(to, [])
-        if frame.kind is Kind.WORD and board is not None and frame.round > len(earlier):
-            board.cut(hand.name, to)
-            board.mend(hand.name, to)
-            earlier.append(message)
-            return earlier if self.replays else [message]
-        return [message]
-
-
-class Leaves(Script):
-    """Takes part up to a round and then is gone, without a word."""
-
-    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
-        if opened(message).round == AT:
-            raise ConnectionError("gone")
-        return [message]
-
-
-class TooEarly(Script):
-    """Says words of the first rounds as soon as somebody joins, before anything was agreed."""
-
-    async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Joined) and event.neighbour in hand.victims:
-            for k in (1, 2):
-                word = hand.frame(Kind.WORD, np.full(DIMENSION, 9.0), k=k)
-                await hand.channels.send(event.neighbour, word)
-        return event
+def value_of_done(hand: Hand, to: str, frame: Frame, message: bytes) -> list[bytes]:
+    return [pack(frame._replace(parts=[np.zeros(DIMENSION)]))]
 
 
 def corner(word: np.ndarray, hand: Hand, to: str) -> np.ndarray:
@@ -289,7 +163,7 @@ WRONG_WORDS = (
     _d("next round twice", "two words of the next round", beside(moved(1), value(corner), moved(1))),
     _d("exchange 1", "a word of an exchange that there is not", framed(exchange=1)),
     _d("exchange 255", "a word of the last exchange that there can be", beside(framed(exchange=255))),
-    _d("two words", "another word for the same round", beside(value(corner)), refused=True),
+    _d("two words", "another word for the same round", beside(value(corner))),
     _d("two words first", "another word for the same round, first", before(value(corner))),
     _d("same twice", "the same word again", beside(lambda h, t, f, m: [m, m])),
     _d("apart", "another word to each", value(apart), always=True),
@@ -313,11 +187,18 @@ OTHERWISE = (
     Deviation("leaves", "is gone in round 4", Leaves),
     Deviation("flaps", "hangs up in every round", lambda: Flaps(replays=False)),
     Deviation("flaps with replays", "hangs up, and says all again", lambda: Flaps(replays=True)),
+    Deviation("storm", "comes and goes hundreds of times", Storm),
+    Deviation("never done", "does not say that it is done", lambda: AtTheEnd(lambda h, t, f, m: [])),
+    Deviation("done twice", "says twice that it is done", lambda: AtTheEnd(beside(lambda h, t, f, m: [m]))),
+    Deviation(
+        "done otherwise", "is done with numbers, then without", lambda: AtTheEnd(before(value_of_done))
+    ),
+    Deviation("word for done", "a word where the end belongs", lambda: AtTheEnd(framed(kind=Kind.WORD))),
     Deviation("too early", "words before anything is agreed", TooEarly),
     Deviation(
         "word flood",
         "the same early word, thousands of times",
-        lambda: Flood(lambda hand, n: hand.frame(Kind.WORD, np.zeros(DIMENSION), k=1), FLOOD // 10),
+        lambda: Flood(lambda hand, n: hand.frame(Kind.WORD, np.zeros(DIMENSION), k=1), 10_000),
     ),
 )
 TOGETHER = tuple(

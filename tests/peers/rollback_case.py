@@ -21,8 +21,8 @@ from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import Deviation, Hand, Honest, Script
 from .hostile_control import FAMILIAR
+from .hostile_scripts import opened
 from .hostile_stage import Stage
-from .hostile_words import opened
 
 VICTIM, RESTARTED = "ash", "birch"
 

@@ -9,11 +9,17 @@ from .hostile_cases import EVERYWHERE, dealt, everywhere, played
 from .hostile_control import CONTROL
 from .hostile_handshake import AGREEING
 from .hostile_oracles import check
+from .hostile_records import RECORDS
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_no_vote_or_record_does_harm(tmp_path, algorithm):
+def test_no_vote_does_harm(tmp_path, algorithm):
     check(played(tmp_path, dealt(CONTROL, algorithm), algorithm))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_no_record_does_harm(tmp_path, algorithm):
+    check(played(tmp_path, dealt(RECORDS, algorithm), algorithm))
 
 
 @pytest.mark.parametrize("algorithm", PAIRED)
@@ -24,4 +30,4 @@ def test_no_handshake_does_harm(tmp_path, algorithm):
 @pytest.mark.endurance
 @pytest.mark.parametrize(("topology", "algorithm"), EVERYWHERE)
 def test_nothing_beside_the_words_does_harm_anywhere(tmp_path, topology, algorithm):
-    check(everywhere(tmp_path, (*CONTROL, *AGREEING), topology, algorithm))
+    check(everywhere(tmp_path, (*CONTROL, *RECORDS, *AGREEING), topology, algorithm))

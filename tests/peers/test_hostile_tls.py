@@ -14,8 +14,9 @@ from .hostile import Deviation, Hand
 from .hostile_control import CONTROL, refused_vote
 from .hostile_handshake import AGREEING, Agreeing
 from .hostile_oracles import check
+from .hostile_scripts import AT, BATCH, Flood, OnWords, opened
 from .hostile_stage import Stage, federation_of, play
-from .hostile_words import AT, BATCH, WORDS, Flood, OnWords, opened
+from .hostile_words import WORDS
 
 PAUSE = 4.0
 """Seconds without progress after which a scene is over: a link that broke is opened again within a few."""

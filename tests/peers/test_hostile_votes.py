@@ -20,8 +20,8 @@ from hocket.links.wire import Kind, Limits, unpack
 from .hostile import Deviation, Hand, Honest, Script
 from .hostile_control import Once, against_all
 from .hostile_oracles import check, planned_talk
+from .hostile_scripts import opened
 from .hostile_stage import Stage, federation_of, play
-from .hostile_words import opened
 from .quadratic import target
 
 HIDDEN = 1e-6

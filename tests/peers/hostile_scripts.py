@@ -1,0 +1,185 @@
+"""Scripts of hostile members: what is put in place of words, and other ways to take part than the agreed one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from hocket.links.events import Event, Heard, Joined
+from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+
+from .hostile import Hand, Script
+from .quadratic import DIMENSION
+
+AT = 4
+"""The round in which most of them happen."""
+BATCH = 64
+"""Messages of a flood between which others have their turn."""
+
+Change = Callable[[Hand, str, Frame, bytes], Iterable[bytes]]
+
+
+def opened(message: bytes) -> Frame:
+    return unpack(message, Limits(len(message)))
+
+
+class OnWords(Script):
+    """Says something else in place of its words: of one round, or of all from it on."""
+
+    def __init__(self, change: Change, *, at: int = AT, always: bool = False):
+        self.change, self.at, self.always = change, at, always
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        frame = opened(message)
+        is_time = frame.round == self.at or (self.always and frame.round >= self.at)
+        if frame.kind is Kind.WORD and is_time and to in hand.victims:
+            return self.change(hand, to, frame, message)
+        return [message]
+
+
+class Echo(Script):
+    """Says the victim's own word, or its negative, back to it: an average that is the victim's own state."""
+
+    def __init__(self, sign: float):
+        self.sign = sign
+
+    async def hears(self, hand: Hand, event: Event) -> Event | None:
+        if isinstance(event, Heard) and (frame := opened(event.message)).kind is Kind.WORD:
+            hand.memory[event.neighbour, frame.round] = frame
+            if frame.round > 1:  # its own word for the round is held back until the victim has spoken
+                echo = frame._replace(parts=[self.sign * np.array(frame.parts[0])])
+                await hand.channels.send(event.neighbour, pack(echo))
+        return event
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        frame = opened(message)
+        return [] if frame.kind is Kind.WORD and frame.round > 1 and to in hand.victims else [message]
+
+
+class Repeats(Script):
+    """Says all its earlier words again in every round, changed or not."""
+
+    def __init__(self, by: float):
+        self.by = by
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        frame = opened(message)
+        if frame.kind is not Kind.WORD:
+            return [message]
+        earlier = hand.memory.setdefault(to, [])
+        earlier.append(frame)
+        changed = [one._replace(parts=[np.array(one.parts[0]) + self.by]) for one in earlier[:-1]]
+        return [*map(pack, changed), message]
+
+
+class Late(Script):
+    """Says the words of two rounds in the wrong order where it can, and every word late."""
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        if opened(message).kind is Kind.WORD:
+            await asyncio.sleep(0.01)
+        return [message]
+
+
+class Flood(Script):
+    """So many messages to one neighbour before its first word of some round."""
+
+    def __init__(self, make: Callable[[Hand, int], bytes], count: int, *, at: int = 3):
+        self.make, self.count, self.at, self.begun = make, count, at, False
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        frame = opened(message)
+        if not self.begun and (frame.round == self.at or self.at == 0):
+            self.begun = True
+            await self._flood(hand)
+        return [message]
+
+    async def _flood(self, hand: Hand) -> None:
+        victim = hand.victims[0]
+        for number in range(self.count):
+            await hand.channels.send(victim, self.make(hand, number))
+            if number % BATCH == 0:
+                await asyncio.sleep(0)
+
+
+class Silent(Script):
+    """Is there, and says nothing from some round on."""
+
+    def __init__(self, at: int):
+        self.at = at
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        return [] if self.at == 0 or opened(message).round >= self.at else [message]
+
+
+class Absent(Script):
+    """Never takes part."""
+
+    async def play(self, hand: Hand) -> Any:
+        await asyncio.Event().wait()
+
+
+class Flaps(Script):
+    """Hangs up and comes back in every round, with all its earlier words again if asked to."""
+
+    def __init__(self, *, replays: bool):
+        self.replays = replays
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        board, frame = hand.stage.board, opened(message)
+        earlier = hand.memory.setdefault(to, [])
+        if frame.kind is Kind.WORD and board is not None and frame.round > len(earlier):
+            board.cut(hand.name, to)
+            board.mend(hand.name, to)
+            earlier.append(message)
+            return earlier if self.replays else [message]
+        return [message]
+
+
+class Leaves(Script):
+    """Takes part up to a round and then is gone, without a word."""
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        if opened(message).round == AT:
+            raise ConnectionError("gone")
+        return [message]
+
+
+class TooEarly(Script):
+    """Says words of the first rounds as soon as somebody joins, before anything was agreed."""
+
+    async def hears(self, hand: Hand, event: Event) -> Event | None:
+        if isinstance(event, Joined) and event.neighbour in hand.victims:
+            for k in (1, 2):
+                word = hand.frame(Kind.WORD, np.full(DIMENSION, 9.0), k=k)
+                await hand.channels.send(event.neighbour, word)
+        return event
+
+
+class Storm(Script):
+    """Comes and goes hundreds of times in one round."""
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        board, frame = hand.stage.board, opened(message)
+        if board is not None and frame.kind is Kind.WORD and frame.round == AT and to == hand.victims[0]:
+            for number in range(300):
+                board.cut(hand.name, to)
+                board.mend(hand.name, to)
+                if number % BATCH == 0:
+                    await asyncio.sleep(0)
+        return [message]
+
+
+class AtTheEnd(Script):
+    """Says something else when all is done."""
+
+    def __init__(self, change: Change):
+        self.change = change
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        frame = opened(message)
+        is_end = frame.kind is Kind.DONE and to in hand.victims
+        return self.change(hand, to, frame, message) if is_end else [message]

@@ -20,6 +20,7 @@
     ├── ClusterError            processes of a cluster cannot find each other, or one of them is lost
     └── RunStopped              a run ended before its last round; what was reached is kept
         ├── Diverged            a state or an objective is no longer finite
+        ├── UnsafeRemainder     members left a federation, and what remains is below what was agreed
         └── Interrupted         somebody pressed Ctrl-C
 
 Messages name the culprit, the limit and the cure. The command line prints them without a traceback.
@@ -116,6 +117,10 @@ class RunStopped(HocketError):
 
 class Diverged(RunStopped):
     """A state or an objective is no longer finite."""
+
+
+class UnsafeRemainder(RunStopped):
+    """Members left a federation, and what remains hides less than was agreed; nothing was said since."""
 
 
 class Interrupted(RunStopped):

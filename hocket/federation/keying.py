@@ -32,7 +32,13 @@ def keepsakes_of(member: Member) -> Keepsakes | None:
     if not any(draw.once for draw in member.seat().draws.values()):
         return None
     dataset = member.plan.task.dataset
-    return Keepsakes.open(member.home.keepsakes(dataset), dataset)
+    keepsakes = Keepsakes.open(member.home.keepsakes(dataset), dataset)
+    try:
+        keepsakes.check_links(member.plan.neighbours(member.name))
+    except BaseException:
+        keepsakes.close()
+        raise
+    return keepsakes
 
 
 def agreeing_of(member: Member, seat: Seat, journal: Journal, keepsakes: Keepsakes | None) -> Agreeing:

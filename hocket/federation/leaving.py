@@ -3,6 +3,9 @@
 A vote is signed with the voter's identity key, for one run, and floods over the links. When all survivors have voted,
 each of them drops the leaver by itself, in whatever round it is: it waits for it no longer, moves its weight to the
 diagonal and destroys the noise keys of their link. What that does to privacy is in surviving.py.
+
+Nobody is dropped here for whom this member's own operator has not voted, whatever others have signed: else those who
+collude could have the honest ones drop each other, and would be left alone with each of them.
 """
 
 from __future__ import annotations
@@ -62,19 +65,21 @@ def read_vote(roll: Roll, frame: Frame) -> Vote | None:
     return found if roll.includes_me(numbers) and found.holds(roll.plan) else None
 
 
-def agreed_leavers(names: Sequence[str], votes: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """The members whom all others have voted to drop, from the voters by leaver.
+def agreed_leavers(names: Sequence[str], votes: Mapping[str, Collection[str]], me: str) -> frozenset[str]:
+    """The members whom all others have voted to drop, from the voters by leaver, as far as `me` has voted too.
 
     Several who are silent together cannot vote on each other, so it is the largest set each of whom has the vote of
-    everybody outside the set. Nobody is dropped if nobody would be left.
+    everybody outside the set. One's own vote is among those, so a set with oneself in it never counts.
 
-    >>> sorted(agreed_leavers("abcd", {"c": {"a", "b"}, "d": {"a", "b"}}))
+    >>> sorted(agreed_leavers("abcd", {"c": {"a", "b"}, "d": {"a", "b"}}, "a"))
     ['c', 'd']
+    >>> sorted(agreed_leavers("abcd", {"a": {"c", "d"}, "b": {"c", "d"}}, "a"))
+    []
     """
-    gone = {leaver for leaver, voters in votes.items() if voters}
+    gone = {leaver for leaver, voters in votes.items() if me in voters and leaver != me}
     while missed := {leaver for leaver in gone if not set(votes[leaver]) >= {*names} - gone}:
         gone -= missed
-    return frozenset(gone) if gone < {*names} else frozenset()
+    return frozenset(gone)
 
 
 def check_leaver(plan: FederationPlan, voter: str, leavers: frozenset[str]) -> None:

@@ -1,13 +1,17 @@
 """Which runs a dataset has served, a line of JSON each: what an audit must count, whatever was run.
 
 Noise that is fresh in every run averages out over runs as it does over rounds, so a run more is a run more to average.
-Nothing in the file is secret, and no lock is needed: it can be read while a run goes on.
+A plan is begun once: whoever lost its journal needs a new plan, which is audited as a run more. Nothing in the file is
+secret. Lines are only ever added, under a lock, so that runs that begin together are all counted.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -38,33 +42,63 @@ class Ledger:
             lines = self.path.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return ()
+        except UnicodeDecodeError:
+            raise JournalError(
+                f"{self.path} is damaged: it is no text in UTF-8; restore it, or count its runs by hand"
+            ) from None
         except OSError as error:
             raise JournalError(f"{self.path} cannot be read: {error.strerror}; change that first") from error
         return tuple(dict.fromkeys(self._read(line, number) for number, line in enumerate(lines, 1) if line))
 
-    def count(self, run: Served) -> int:
+    def begin(self, run: Served) -> int:
         """How many runs these data have served, this one included; it counts once, however often it resumes."""
-        before = self.runs
-        if run in before:
-            return len(before)
-        try:
+        with self._locked():
+            before = self.runs
+            if run in before:
+                return len(before)
+            if any(run.plan == one.plan for one in before):
+                raise JournalError(
+                    "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh "
+                    "noise on the same data, which nobody has agreed to. Draw up a new plan: it is audited as a run more"
+                )
+            self._append(run)
+            return len(before) + 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Nobody else begins a run meanwhile."""
+        with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            part = self.path.with_name(self.path.name + ".part")
-            with part.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(one._asdict()) + "\n" for one in (*before, run))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, self.path)
+            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _append(self, run: Served) -> None:
+        with self._explained(), open(self.path, "a+b") as file:
+            if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+                file.write(
+                    b"\n"
+                )  # a line that a crash cut short stays a line of its own, and is found damaged
+            file.write(json.dumps(run._asdict()).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise JournalError(
                 f"{self.path} cannot be written: {error.strerror}; runs must be counted, so change that and start again"
             ) from error
-        return len(before) + 1
 
     def _read(self, line: str, number: int) -> Served:
         try:
             return Served(**json.loads(line))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise JournalError(
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "
                 "run is missing"

@@ -42,6 +42,8 @@ class Member:
     linger: float | None = 600.0
     """Seconds to stay for slower neighbours when all is done; None for as long as it takes."""
     metrics_port: int | None = None
+    moved: bool = False
+    """Whether its operator vouches that the home was moved while it was stopped, and no copy of it has spoken since."""
     secrets: Secrets = field(default_factory=FromSystem)
 
     @property

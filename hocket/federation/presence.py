@@ -1,26 +1,24 @@
-"""Who is there, who is waited for, and who has left: what one member knows about the others while it runs."""
+"""Who is there, who is waited for, and why: what one member knows about the others while it runs."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from hocket import __version__
 from hocket.engines.peers import Peer
-from hocket.errors import BadPlan
-from hocket.federation.leaving import Vote, agreed_leavers, check_survivors, read_vote, vote
+from hocket.errors import BadHandshake
+from hocket.federation.departures import Departures
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.roll import Roll
-from hocket.federation.run_folder import read_json, write_json
-from hocket.federation.surviving import judge_survivors
+from hocket.federation.rollback import Memories, Memory
+from hocket.federation.run_folder import RunFolder, words_in
 from hocket.links.agreeing import Agreeing
 from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
-from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+from hocket.links.wire import Frame, Kind, pack
 
 PATIENCE = 5.0
 """Seconds of waiting before it is said for whom."""
@@ -33,8 +31,8 @@ class Presence:
     roll: Roll
     journal: Journal
     log: Log
-    survivors: Path
-    """Where the verdict on what remains is kept."""
+    folder: RunFolder
+    memories: Memories
     runs: int = 1
     """How many runs these data have served, this one included."""
     conversation: Conversation | None = None
@@ -43,9 +41,22 @@ class Presence:
     measured: dict[str, float] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     """Why a neighbour is not connected, as far as it is known."""
+    versions: dict[str, str] = field(default_factory=dict)
+    """Neighbours that have another version of hocket than this member."""
     finished: bool = False
     _said_waiting: tuple[str, ...] = ()
-    _said_unheard: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.departures = Departures(
+            self.roll,
+            self.journal.ballots,
+            self.log,
+            self.folder,
+            self.runs,
+            pass_on=self._pass_on,
+            drop=self._drop,
+            round=lambda: self._talk().now.round,
+        )
 
     @property
     def plan(self) -> FederationPlan:
@@ -57,18 +68,21 @@ class Presence:
 
     @property
     def gone(self) -> frozenset[str]:
-        """Members whom all survivors have voted to drop."""
-        return agreed_leavers(self.plan.names, {name: self.journal.votes(name) for name in self.plan.names})
+        """Members who were dropped from the run."""
+        return self.departures.gone
 
     async def joined(self, neighbour: str, version: str) -> None:
         talk = self._talk()
         self.reasons.pop(neighbour, None)
         self.log.say("joined", neighbour=neighbour)
         if version and version != __version__:
+            self.versions[neighbour] = version
             self.log.say("other version", neighbour=neighbour, theirs=version, mine=__version__)
+        await talk.send(neighbour, pack(self.memories.frame(neighbour)))
         if self.agreeing is not None and talk.now.round <= 1:
             await self.agreeing.greet(talk, neighbour)
-        for frame in (*self.roll.frames(), *(known.frame(self.plan) for known in self._votes())):
+        votes = (known.frame(self.plan) for known in self.departures.known())
+        for frame in (*self.roll.frames(), *votes):
             await talk.send(neighbour, pack(frame))
 
     async def lost(self, neighbour: str, reason: str) -> None:
@@ -82,47 +96,17 @@ class Presence:
             if entry is not None:
                 await self._pass_on(self.roll.frame(entry), neighbour)
         elif frame.kind is Kind.VOTE:
-            found = read_vote(self.roll, frame)
-            if found is None:
-                self.log.say("vote refused", neighbour=neighbour)
-            else:
-                await self.take(found, neighbour)
+            await self.departures.hear(frame, neighbour)
+        elif frame.kind is Kind.MARK:
+            await self._compare(neighbour, frame)
         elif self.agreeing is not None:
-            await self.agreeing.hear(self._talk(), neighbour, frame)
+            await self._agree(neighbour, frame)
 
-    async def take(self, found: Vote, source: str = "") -> None:
-        """Keep a vote, pass it on, and act if it was the last one missing."""
-        known = self._vote(found.voter, found.leaver)
-        if known is not None and known.holds(self.plan):
-            return
-        before = self.gone
-        self.journal.add_vote(found.voter, found.leaver, pack(found.frame(self.plan)))
-        self.log.say("vote", voter=found.voter, leaver=found.leaver)
-        await self._pass_on(found.frame(self.plan), source)
-        if self.gone != before:
-            await self._drop(self.gone - before)
-
-    async def collect_votes(self, folder: Path) -> None:
-        """Vote as this member's operator asks for in its folder, once all who are to stay were heard of.
-
-        A vote names the numbers of those who are to believe it, so it cannot be signed before. A vote whose signature
-        a renewed certificate has outdated is signed anew.
-        """
-        asked = {path.stem: path for path in sorted(folder.glob("*.vote")) if path.stem in self.plan.names}
-        voted = {name for name in self.plan.names if self.name in self.journal.votes(name)}
-        outdated = {name for name in voted if not self._holds(self.name, name)}
-        if not asked and not outdated:
-            return
-        unheard = tuple(self.roll.missing({*asked, *voted}))
-        if unheard != self._said_unheard:
-            self._said_unheard = unheard
-            self.log.say("vote waits", unheard=list(unheard))
-        if unheard:
-            return
-        for leaver in sorted({*asked, *outdated}):
-            await self.take(vote(self.roll, leaver))
-            if leaver in asked:
-                asked[leaver].unlink()
+    async def compare_with_all(self) -> None:
+        """Wait until every neighbour who has not left has told what it remembers: nothing may be said before."""
+        talk = self._talk()
+        while not self.memories.compared.issuperset(talk.neighbours):
+            await talk.attend()
 
     def complain_of_waiting(self) -> None:
         """Say once for whom this member waits, when it has waited for a while."""
@@ -130,7 +114,7 @@ class Presence:
         if waiting != self._said_waiting:
             self._said_waiting = waiting
             if waiting:
-                self.log.say("waiting", neighbours=list(waiting), reasons=self.reasons)
+                self.log.say("waiting", neighbours=list(waiting), reasons=self._waiting_for())
 
     @property
     def waiting(self) -> list[str]:
@@ -139,11 +123,6 @@ class Presence:
         if talk is None or self.finished or time.monotonic() - talk.waiting_since < PATIENCE:
             return []
         return talk.missing
-
-    @property
-    def verdict(self) -> list[str]:
-        """On what remains, once somebody was dropped."""
-        return read_json(self.survivors)["words"] if self.survivors.exists() else []
 
     def status(self) -> dict[str, Any]:
         """How it stands, for an operator; no state, gradient or noise is in it."""
@@ -156,59 +135,72 @@ class Presence:
             "rounds": self.plan.run.rounds,
             "finished": self.finished,
             "connected": [] if talk is None else sorted(talk.connected),
-            "waiting_for": {name: self.reasons.get(name, "connected, but silent") for name in self.waiting},
+            "waiting_for": self._waiting_for(),
             "waiting_seconds": 0.0
             if talk is None or not self.waiting
             else time.monotonic() - talk.waiting_since,
             "dropped": sorted(self.gone),
-            "verdict": self.verdict,
+            "drop_refused": self.departures.refused,
+            "votes_against_me": self.departures.against_me,
+            "other_versions": self.versions,
+            "verdict": words_in(self.folder.survivors),
             "runs": self.runs,
             "measured": self.measured,
         }
 
-    async def _drop(self, leavers: frozenset[str]) -> None:
-        try:
-            check_survivors(self.plan, self.gone)
-        except BadPlan as error:
-            self.log.say("drop refused", leavers=sorted(leavers), reason=str(error))
-            return
-        for leaver in leavers:
-            if self.peer is not None:
-                self.peer.drop(self.plan.agent(leaver))
-            else:
-                self._talk().forget(leaver)
-        self.log.say("dropped", leavers=sorted(leavers))
-        await self.judge()
+    def _waiting_for(self) -> dict[str, str]:
+        return {name: self._why(name) for name in self.waiting}
 
-    async def judge(self) -> None:
-        """Audit what remains, with all who left counted as colluders, and say what comes of it."""
-        last = {name: self._talk().now.round for name in self.gone}
-        verdict = await asyncio.to_thread(judge_survivors, self.plan, last, runs=self.runs)
-        write_json(self.survivors, verdict.to_json() | {"left": last})
-        self.log.say("verdict", words=list(verdict.words))
+    def _why(self, neighbour: str) -> str:
+        """Why a neighbour is waited for."""
+        talk = self._talk()
+        if neighbour in talk.refused:
+            return talk.refused[neighbour]
+        if neighbour in talk.connected:
+            return "connected, but silent"
+        dials = neighbour in self.plan.awaits(self.name)
+        return self.reasons.get(neighbour, "has not dialled yet" if dials else "not reached yet")
+
+    async def _compare(self, neighbour: str, frame: Frame) -> None:
+        """A neighbour that has forgotten what was heard from it is not listened to until it remembers."""
+        talk, theirs = self._talk(), Memory.read(frame)
+        if theirs is None:
+            return self._refuse(
+                neighbour, f"{neighbour} sent a mark of the wrong form; it deviates on purpose"
+            )
+        fault = self.memories.compare(neighbour, theirs)
+        if fault is not None:
+            return self._refuse(neighbour, fault)
+        if talk.refused.pop(neighbour, None) is not None:
+            self.log.say("accepted again", neighbour=neighbour)
+            await talk.say_again(neighbour)
+
+    async def _agree(self, neighbour: str, frame: Frame) -> None:
+        assert self.agreeing is not None
+        try:
+            await self.agreeing.hear(self._talk(), neighbour, frame)
+        except BadHandshake as error:
+            if self.peer is None:
+                raise
+            self._refuse(neighbour, str(error))  # in the middle of a run nobody needs new keys
+
+    def _refuse(self, neighbour: str, reason: str) -> None:
+        talk = self._talk()
+        if talk.refused.get(neighbour) != reason:
+            talk.refused[neighbour] = reason
+            self.log.say("refused", neighbour=neighbour, reason=reason)
+
+    def _drop(self, leaver: str) -> None:
+        if self.peer is not None:
+            self.peer.drop(self.plan.agent(leaver))
+        else:
+            self._talk().forget(leaver)
 
     async def _pass_on(self, frame: Frame, source: str) -> None:
         talk = self._talk()
         for name in talk.neighbours:
             if name != source:
                 await talk.send(name, pack(frame))
-
-    def _votes(self) -> list[Vote]:
-        """All votes that others can believe under this plan's certificates."""
-        pairs = [(voter, leaver) for leaver in self.plan.names for voter in self.journal.votes(leaver)]
-        known = [self._vote(*pair) for pair in pairs]
-        return [one for one in known if one is not None and one.holds(self.plan)]
-
-    def _vote(self, voter: str, leaver: str) -> Vote | None:
-        data = self.journal.votes(leaver).get(voter)
-        if data is None:
-            return None
-        _, _, numbers, signature = map(bytes, unpack(data, Limits(len(data))).parts)
-        return Vote(voter, leaver, numbers, signature)
-
-    def _holds(self, voter: str, leaver: str) -> bool:
-        known = self._vote(voter, leaver)
-        return known is not None and known.holds(self.plan)
 
     def _talk(self) -> Conversation:
         assert self.conversation is not None

@@ -10,6 +10,7 @@ stop            `hocket peer stop` asks the running process to stop, until it ha
 metrics.jsonl   measurements, a line each
 log.jsonl       what happened, without any state, gradient or noise; log.1.jsonl is what came before
 votes/          votes of this member's operator, until they are sent
+accepted.json   what its operator accepts to go on with, though it is not safe
 published.*     what may be given away at the end
 """
 
@@ -90,6 +91,17 @@ class RunFolder:
         return self.path / "votes"
 
     @property
+    def accepted(self) -> set[frozenset[str]]:
+        """The sets of members without whom the operator goes on even if what remains is not safe."""
+        path = self.path / "accepted.json"
+        return {frozenset(gone) for gone in read_json(path)["without"]} if path.exists() else set()
+
+    def accept(self, gone: frozenset[str]) -> None:
+        """Keep the operator's word that it goes on without these members, come what may."""
+        sets = sorted(map(sorted, self.accepted | {gone}))
+        write_json(self.path / "accepted.json", {"without": sets})
+
+    @property
     def published(self) -> Path:
         """Without its ending, which is the framework's."""
         return self.path / "published"
@@ -154,7 +166,8 @@ class RunFolder:
     @property
     def dropped(self) -> frozenset[str]:
         """Members who were dropped from the run, as far as the process has said: nothing more is asked of them."""
-        return frozenset(self.status()["dropped"]) if self.begun else frozenset()
+        found = read_json(self.path / "status.json") if self.begun else {}
+        return frozenset(found.get("dropped", ()))
 
 
 def write_json(path: Path, data: dict[str, Any]) -> None:

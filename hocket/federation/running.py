@@ -19,6 +19,7 @@ import numpy as np
 from hocket.engines.peers import Finished, Peer, Played
 from hocket.engines.seat import Seat
 from hocket.errors import JournalError
+from hocket.federation.consent import check_consent
 from hocket.federation.keying import agreeing_of, keepsakes_of, needs_keys, streams_of
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
@@ -26,9 +27,10 @@ from hocket.federation.metrics import Log, Metrics
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.roll import Roll
+from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.task import LocalSteps, is_repeatable
-from hocket.links.conversation import Conversation
+from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Channels
 from hocket.links.journal import Journal
 from hocket.links.wire import Limits
@@ -50,13 +52,16 @@ async def take_part(
     folder = member.folder
     with _explained(folder):
         folder.make()
-        with Journal.open(folder.journal, member.plan.run_hash) as journal:
+        with Journal.open(folder.journal, member.plan.run_hash, moved=member.moved) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
-            runs = Ledger(member.home.ledger(member.plan.task.dataset)).count(_served(member, journal))
+            runs = Ledger(member.home.ledger(member.plan.task.dataset)).begin(_served(member, journal))
+            if journal.round == 0:
+                check_consent(member.plan, member.home, folder, runs)
             write_json(folder.about, _about(member, journal, runs))
             roll = Roll(member.plan, member.identity, journal.run)
-            presence = Presence(roll, journal, Log(folder.log), folder.survivors, runs)
+            memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
+            presence = Presence(roll, journal, Log(folder.log), folder, memories, runs)
             return await _played(member, presence, channels, watch)
 
 
@@ -71,20 +76,25 @@ async def _played(
     seat, metrics = member.seat(presence.gone), Metrics(folder.metrics)
     keepsakes = server = ticking = None
     conversation = Conversation(
-        channels or await member.open_channels(),
+        channels or await member.open_channels(epoch=presence.memories.epoch),
         [member.plan.names[other] for other in seat.present],
         plan=member.plan.run_hash,
         limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
         listener=presence,
     )
     presence.conversation = conversation
+    conversation.note = presence.memories.note
+    conversation.now = Moment(journal.round)
     try:
+        await presence.departures.settle()  # a vote may have been the last thing before a crash
         server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)
         ticking = asyncio.create_task(_tick(member, presence))
         if needs_keys(seat):
             keepsakes = keepsakes_of(member)
             presence.agreeing = agreeing_of(member, seat, journal, keepsakes)
             await _while(ticking, presence.agreeing.agree(conversation))
+        if journal.round <= member.plan.run.rounds + 1:
+            await _while(ticking, presence.compare_with_all())
         peer = _peer(member, member.seat(presence.gone), conversation, journal)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
@@ -203,7 +213,7 @@ async def _tick(member: Member, presence: Presence) -> None:
             raise asyncio.CancelledError  # as a signal ends it: `_while` hands it on to the run
         presence.complain_of_waiting()
         member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
-        await presence.collect_votes(member.folder.votes)
+        await presence.departures.collect()
         await asyncio.sleep(1.0)
 
 

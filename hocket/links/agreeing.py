@@ -17,7 +17,7 @@ from hocket.links.handshake import Handshake, Offer, PublicKey
 from hocket.links.identity import Identity
 from hocket.links.agreements import Agreement
 from hocket.links.journal import Journal
-from hocket.links.keepsakes import Keepsakes
+from hocket.links.keepsakes import Keepsake, Keepsakes
 from hocket.links.noise_keys import LinkKeys
 from hocket.links.wire import Frame, Kind, pack
 
@@ -59,10 +59,16 @@ class Agreeing:
 
     def keep(self) -> None:
         """Put what outlives the run where the next run finds it."""
-        for name, partner in self.partners.items():
-            once = self._reached(name).once
-            if self.keepsakes is not None and partner.terms and once is not None:
-                self.keepsakes.keep(name, once, partner.terms)
+        if self.keepsakes is None:
+            return
+        reached = {name: self._reached(name).once for name, partner in self.partners.items() if partner.terms}
+        self.keepsakes.keep(
+            {
+                name: Keepsake(once, self.partners[name].terms)
+                for name, once in reached.items()
+                if once is not None
+            }
+        )
 
     async def greet(self, conversation: Conversation, name: str) -> None:
         """What a neighbour should hear when it connects."""

@@ -24,17 +24,15 @@ SLOT = 128
 CHECK = 16
 STAMP = struct.Struct("<QQ")
 SEAL = struct.Struct("<QQQ")
-HEARD = struct.Struct("<8sQII32s")
+HEARD = struct.Struct("<8sII32s")
 
 
 class Mark(NamedTuple):
     """The last word that a neighbour said here."""
 
-    epoch: int
-    """Of the process that said it."""
-    round: int
-    exchange: int
-    digest: bytes
+    round: int = 0
+    exchange: int = 0
+    digest: bytes = bytes(32)
 
 
 class Marks:

@@ -21,6 +21,7 @@ from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
+from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.running import take_part
 from hocket.links.escrow import SeedEscrow
 from hocket.links.identity import Identity
@@ -110,13 +111,28 @@ class Federation:
     def home(self, name: str) -> Home:
         return Home(self.folder / name)
 
+    def consent(self, name: str, plan: FederationPlan) -> None:
+        """What signing leaves in a home: that this member agrees to the plan, as any run on its data."""
+        folder = RunFolder(self.home(name).run(plan.run_hash))
+        folder.make()
+        write_json(folder.audit, {"hash": plan.hash.hex(), "runs": 1_000})
+
+    def vote(self, name: str, *leavers: str) -> None:
+        """A member's operator votes to drop these, and accepts what remains, safe or not."""
+        folder = self.member(name).folder
+        folder.accept(frozenset(leavers))
+        for leaver in leavers:
+            (folder.votes / f"{leaver}.vote").touch()
+
     def member(self, name: str, **changes: Any) -> Member:
         place = self.plan.agent(name)
+        self.consent(name, changes.get("plan", self.plan))
         given: dict[str, Any] = {"plan": self.plan, "task": task_of(place), "secrets": ESCROW, "linger": 20.0}
         return Member(identity=self.identities[name], home=self.home(name), **given | changes)
 
     def start(self, name: str, *, pause: float = 0.0) -> subprocess.Popen[bytes]:
         """A member in a process of its own."""
+        self.consent(name, self.plan)
         root = str(Path(__file__).parents[2])
         environment = os.environ | {
             "PYTHONPATH": root,

@@ -7,6 +7,8 @@ import dataclasses
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hocket.engines.peers import Finished
 from hocket.federation.cards import Card
@@ -102,16 +104,35 @@ def test_numbers_are_signed_and_the_first_one_stands():
         ({}, ""),
         ({"d": "abc"}, "d"),
         ({"d": "ab"}, ""),
+        ({"d": "bc"}, ""),
         ({"c": "ab", "d": "ab"}, "cd"),
         ({"c": "abd", "d": "ab"}, "cd"),
         ({"c": "ab", "d": "a"}, ""),
-        ({"a": "cd", "b": "cd", "c": "ab", "d": "ab"}, ""),
+        ({"a": "cd", "b": "cd"}, ""),
+        ({"a": "bcd"}, ""),
+        ({"b": "acd", "a": "bcd"}, "b"),
+        ({"a": "cd", "b": "cd", "c": "ab", "d": "ab"}, "cd"),
     ],
     ids=str,
 )
 def test_who_is_dropped(votes, gone):
-    """The last case: two halves vote against each other, and nobody would be left."""
-    assert agreed_leavers("abcd", {leaver: set(voters) for leaver, voters in votes.items()}) == set(gone)
+    """As a sees it: nobody for whom a has not voted, whatever the others have. In the last case two halves part."""
+    found = agreed_leavers("abcd", {leaver: set(voters) for leaver, voters in votes.items()}, "a")
+    assert found == set(gone)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcde"), st.frozensets(st.sampled_from("abcde"))),
+    st.frozensets(st.sampled_from("abcde"), max_size=4),
+)
+def test_those_who_collude_drop_nobody_by_themselves(votes, colluders):
+    """However they vote: for somebody honest to be dropped by an honest one, that one's own operator has voted so."""
+    for me in {*"abcde"} - colluders:
+        gone = agreed_leavers("abcde", votes, me)
+        assert me not in gone
+        assert all(me in votes[leaver] for leaver in gone)
+        honest = {*"abcde"} - colluders - gone
+        assert all(honest <= votes[leaver] for leaver in gone)
 
 
 def test_two_members_who_are_silent_together_can_be_dropped(tmp_path):

@@ -35,6 +35,7 @@ def ask(federation: Federation, name: str, *words: str) -> Any:
 def start(
     federation: Federation, name: str, command: str = "run", pause: float = 0.0
 ) -> subprocess.Popen[str]:
+    federation.consent(name, federation.plan)
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
         "QUADRATIC_MEMBER": str(federation.plan.agent(name)),

@@ -138,8 +138,7 @@ def test_members_with_plans_that_differ_do_not_begin(tmp_path):
     others = federation.signed(
         federation.drawn([federation.plan.card(name) for name in federation.names], rounds=21)
     )
-    ash, birch = federation.member("ash"), federation.member("birch")
-    birch = type(birch)(others, birch.identity, birch.task, birch.home)
+    ash, birch = federation.member("ash"), federation.member("birch", plan=others)
 
     async def scene() -> None:
         running = [asyncio.create_task(take_part(member)) for member in (ash, birch)]
@@ -236,7 +235,7 @@ def test_a_crash_after_somebody_left_says_the_same_words(tmp_path, algorithm):
             await take_part(federation.member("elm", task=GradientTask(DIMENSION, fails)))
         status = federation.member("ash").folder
         for name in survivors:
-            (federation.member(name).folder.votes / "elm.vote").touch()
+            federation.vote(name, "elm")
         while '"dropped"' not in status.log.read_text():
             await asyncio.sleep(0.001)
         running["ash"].cancel()

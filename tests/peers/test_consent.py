@@ -106,7 +106,9 @@ def test_yes_is_not_enough_for_an_unsafe_plan(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sign("unsafe.toml", "--yes") == 1
-    assert "add --accept-unsafe if you accept that" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "dgd hides nothing" in said
+    assert "--yes is not enough, add --accept-unsafe to sign" in said
     with typing("y\n", monkeypatch):
         assert sign("unsafe.toml") == 1
     assert "Type expose to sign it as clinic-a" in capsys.readouterr().err

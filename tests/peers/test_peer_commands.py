@@ -204,6 +204,15 @@ def test_sets_and_steps():
     assert made.run.local_steps == 4
 
 
+def test_the_dataset_is_named_after_the_task_in_its_one_spelling():
+    for name in NAMES:
+        init(name)
+    cards = [f"cards/{name}.toml" for name in NAMES]
+    hocket_peer("plan", *cards, *NETWORK, "--task", "Trial 7 (Größe)", "--dimension", "4", "--rounds", "5")
+    section = read_plan(Path("plan.toml")).task
+    assert (section.name, section.dataset) == ("Trial 7 (Größe)", "trial-7-gro-e")
+
+
 def test_a_plan_may_go_on_from_an_earlier_one():
     for name in NAMES:
         init(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hocket.cli.answer import aside
-from hocket.federation.auditing import PlanAudit, audit_plan, audit_seconds
+from hocket.federation.auditing import MOST_SECONDS, PlanAudit, audit_plan, audit_seconds
 from hocket.federation.plan import FederationPlan
 
 SOON = 2.0
@@ -14,7 +14,7 @@ def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
     """The plan's audit, with a sign of life on standard error while it goes on."""
     console, seconds = aside(), audit_seconds(plan, runs=runs)
     what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
-    if seconds > SOON:
+    if SOON < seconds <= MOST_SECONDS:
         what += f", about {seconds:.0f} s"
         if not console.is_terminal:
             console.print(what)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from hocket.cli.answer import aside, escaped
@@ -14,20 +14,21 @@ ACCEPTED = "expose"
 
 
 def obtain(
-    name: str, plan: Path, terms: Iterable[str], *, exposes: bool, yes: bool, accept_unsafe: bool
+    name: str, plan: Path, terms: Iterable[str], *, problems: Sequence[str], yes: bool, accept_unsafe: bool
 ) -> None:
-    """Return if this member consents, and raise if not. Unless `yes` was given the terms are shown first."""
+    """Return if this member consents, and raise if not. Unless `yes` was given the terms are shown first.
+
+    `problems` are what the plan's own audit refuses: they want a word of their own.
+    """
+    typed_out = bool(problems) and not accept_unsafe
+    if yes and typed_out:
+        last = f"{plan} exposes its members, and nothing was signed; --yes is not enough, add --accept-unsafe to sign"
+        raise UnsafePlan("\n".join([*problems, last]))
     if yes:
-        if exposes and not accept_unsafe:
-            raise UnsafePlan(
-                f"{plan} exposes its members, see hocket peer sign {plan} on a terminal; --yes is not enough for it: "
-                "nothing was signed, add --accept-unsafe if you accept that"
-            )
         return
     console = aside()
     for line in terms:
         console.print(line)
-    typed_out = exposes and not accept_unsafe
     if sys.stdin is None or not sys.stdin.isatty():
         raise BadPlan(
             "standard input is no terminal, so nobody can be asked: nothing was signed; read the above, and add "

@@ -63,7 +63,7 @@ def sign(
         else f"Your floor: none ({mine.floor} would set one)",
         f"Fingerprint, to compare by voice: {agreed.fingerprint}",
     ]
-    obtain(identity.name, plan, terms, exposes=bool(found.problems), yes=yes, accept_unsafe=accept_unsafe)
+    obtain(identity.name, plan, terms, problems=found.problems, yes=yes, accept_unsafe=accept_unsafe)
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
     folder.make()
@@ -91,12 +91,15 @@ def sign(
 
 
 def _terms(plan: FederationPlan, found: PlanAudit) -> list[str]:
-    """Who takes part, what the audit says, and what it would refuse."""
+    """Who takes part in what, what the audit says, and what it would refuse."""
+    task, run = plan.task, plan.run
     return [
         *members_in_words(plan),
+        f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
+        f"{task.dimension:,} numbers",
         "",
         *found.words,
-        f"With this one, {plan.task.dataset} has served {found.worst.runs:,} run{'s' * (found.worst.runs > 1)} here.",
+        f"With this one, {task.dataset} has served {found.worst.runs:,} run{'s' * (found.worst.runs > 1)} here.",
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
     ]
 

@@ -21,7 +21,7 @@ from hocket.algorithm import Say, Tell, x_of
 from hocket.engines.seat import Seat
 from hocket.engines.secret_shares import kept_shares, shares
 from hocket.engines.streams import ChainStreams
-from hocket.engines.words import Words, arrays_for, check_word
+from hocket.engines.words import Words, arrays_for, check_own, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -152,6 +152,7 @@ class Peer:
         self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], seat: Seat
     ) -> Words:
         arrays = arrays_for(seat, spoken)
+        check_own(seat, arrays.values(), k)
         words = self._framed(k, exchange, arrays)
         if exchange == 0:
             said = self._commit(k, leaves, words, self._chains(), seat)

@@ -5,6 +5,7 @@ Everything here follows from the public plan, so every member works out the same
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -65,6 +66,8 @@ class Seat:
     dtype: np.dtype
     dropped: frozenset[int] = frozenset()
     """Neighbours who left for good; their weight is mine."""
+    reach: float = math.inf
+    """How far from zero a number of a word may be."""
 
     @cached_property
     def slots(self) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.algorithm import Say, Tell
 from hocket.engines.seat import Seat
-from hocket.errors import LinkError
+from hocket.errors import Diverged, LinkError
 
 SLACK = 1.001
 """By how much a word may be farther out than its noise allows: rounding in single precision, and nothing else."""
@@ -64,18 +64,40 @@ def check_word(
                 f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
                 "mend it there, and start this member again"
             )
-    _check_reach(seat, name, parts[0], k)
+        farthest = float(np.abs(part).max(initial=0.0))
+        if farthest > seat.reach:
+            raise LinkError(
+                f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
+                f"{seat.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
+                "member, and start this one again"
+            )
+    _check_outside(seat, name, parts[0], k)
     return list(parts)
 
 
-def _check_reach(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
-    """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true."""
+def check_own(seat: Seat, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:
+    """Refuse to say what no neighbour would believe."""
+    farthest = max((float(np.abs(part).max(initial=0.0)) for parts in arrays for part in parts), default=0.0)
+    if not farthest <= seat.reach:
+        raise Diverged(
+            f"this member's own word in round {k} holds a number of size {farthest:.3g}, where the plan has a reach of "
+            f"{seat.reach:g}; it was not said. Plan smaller steps, a bounded set, or a larger reach",
+            round=k,
+        )
+
+
+def _check_outside(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
+    """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true.
+
+    Within the plan's reach nothing here overflows in float64, so that the comparison is one of numbers.
+    """
     if not seat.feasible.bounded or word.shape != (seat.plan.dim,):
         return
-    away = float(np.linalg.norm(word - seat.plain_set.project(word)))
+    said = word.astype(np.float64)
+    away = float(np.linalg.norm(said - seat.plain_set.project(word)))
     allowed = seat.step(k) * float(getattr(seat.algorithm, "delta", 0.0))
-    rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(word)))
-    if away > SLACK * allowed + rounding:
+    rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(said)))
+    if not away <= SLACK * allowed + rounding:
         raise LinkError(
             f"{name} said a word {away:.3g} outside the feasible set in round {k}, where noise carries it "
             f"{allowed:.3g} at most; it deviates, or runs other software. Nothing was lost here: settle it with that "

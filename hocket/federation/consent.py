@@ -28,6 +28,6 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int
         what = "another version of it" if counted_runs >= runs else f"run {counted_runs}"
         raise UnsafePlan(
             f"this member signed the plan as {what} on the data {plan.task.dataset}, and it would begin as run {runs}: "
-            f"{counted(runs - 1, 'run')} on these data {'was' if runs == 2 else 'were'} begun before. Fresh noise averages "
-            "out over runs; sign it again with the runs as they are now: hocket peer sign PLAN"
+            f"{counted(runs - 1, 'run')} on these data {'was' if runs == 2 else 'were'} begun before. Fresh noise "
+            "averages out over runs; sign it again with the runs as they are now: hocket peer sign PLAN"
         )

@@ -1,9 +1,9 @@
-"""Who has left a run, as one member sees it: votes are collected, what they come to is checked, then somebody is dropped.
+"""Who has left a run, as one member sees it: votes are collected and checked, and then somebody is dropped.
 
 A vote is only ever a wish. Members count as gone when this member's operator and all other survivors have voted, the
-survivors still hang together, and what remains hides as much as was agreed, or the operator has accepted in so many words
-that it does not. That is written into the journal before anything comes of it, and only what is written there is acted
-upon, now and after a restart.
+survivors still hang together, and what remains hides as much as was agreed, or the operator has accepted in so many
+words that it does not. That is written into the journal before anything comes of it, and only what is written there
+is acted upon, now and after a restart.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class Departures:
         self.log.say("unsafe remainder", leavers=names, words=list(verdict.words))
         raise UnsafeRemainder(
             f"{', '.join(names)} would be dropped by everybody's vote, and what remains is not safe. "
-            f"{' '.join(verdict.words)} Nothing was said since. Begin a new plan; or accept this with: hocket peer drop "
-            f"PLAN {' '.join(names)} --accept-unsafe, and run the same command again",
+            f"{' '.join(verdict.words)} Nothing was said since. Begin a new plan; or accept this with: hocket peer "
+            f"drop PLAN {' '.join(names)} --accept-unsafe, and run the same command again",
             round=self.round(),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -55,12 +56,16 @@ def draw_up(
         step_section=read_step(step),
         feasible_section=_feasible(feasible or {"kind": "everywhere"}),
         task=check(TaskSection, "task", task),
-        run=check(RunSection, "run", run if after is None else {**run, "start": after.run_hash.hex()}),
+        run=check(RunSection, "run", {"id": secrets.token_hex(8), **run, **_beginning(after)}),
         audit=check(AuditSection, "audit", audit or {"colluders": 1}),
     )
     if after is not None:
         _check_follows(drawn, after)
     return drawn
+
+
+def _beginning(after: FederationPlan | None) -> dict[str, str]:
+    return {} if after is None else {"start": after.run_hash.hex()}
 
 
 def sized(topology: str, members: int) -> str:

@@ -59,7 +59,7 @@ class Ledger:
             if any(run.plan == one.plan for one in before):
                 raise JournalError(
                     "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh "
-                    "noise on the same data, which nobody has agreed to. Draw up a new plan: it is audited as a run more"
+                    "noise on the same data, which nobody has agreed to. Draw up a new plan: it counts as a run more"
                 )
             self._append(run)
             return len(before) + 1

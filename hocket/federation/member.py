@@ -102,7 +102,7 @@ class Member:
         dropped = frozenset(left) & set(plan.network.neighbours(me))
         public = plan.run.start == PUBLIC
         algorithm = plan.algorithm.effective() if public else masked_start(plan.algorithm)
-        return Seat(me, noise_plan, algorithm, plan.feasible, self.dtype, dropped)
+        return Seat(me, noise_plan, algorithm, plan.feasible, self.dtype, dropped, plan.run.reach)
 
     async def open_channels(self, *, epoch: int = 0) -> Channels:
         """Links to all neighbours, over the network; `epoch` counts this member's starts."""

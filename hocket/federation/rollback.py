@@ -7,8 +7,8 @@ all of it is old. So neighbours keep the last word that they heard, and when two
     MARK    the process that speaks (epoch, instance), the last round that it said, the last word that it heard from you
 
 A member that takes up a run waits for the mark of every neighbour before it speaks. If one of them has heard more than
-the journal holds, or another word, the run is over for this member. A neighbour that is behind what was heard from it is
-not listened to, until it comes with a journal that is not.
+the journal holds, or another word, the run is over for this member. A neighbour that is behind what was heard from it
+is not listened to, until it comes with a journal that is not.
 
 What is left: words that no honest neighbour had heard when the machine was rolled back. Where files were copied, the
 marks beside the journal tell (links/marks.py); where a whole disk or machine went back, nothing does.
@@ -106,14 +106,14 @@ class Memories:
         said, heard = Moment(*self.journal.last_said), theirs.heard
         if heard > said:
             raise JournalError(
-                f"{neighbour} has heard this member's word of round {heard.round}, and the journal here stands at round "
-                f"{said.round}: this home was restored from a backup, or {neighbour} lies. {NEVER_BACK}"
+                f"{neighbour} has heard this member's word of round {heard.round}, and the journal here stands at "
+                f"round {said.round}: this home was restored from a backup, or {neighbour} lies. {NEVER_BACK}"
             )
         mine = self.journal.digest_said(*heard, neighbour)
         if mine is not None and mine != theirs.digest:
             raise JournalError(
-                f"{neighbour} has heard another word of this member for round {heard.round} than its journal holds: this "
-                f"home was restored from a backup, or runs twice, or {neighbour} lies. {NEVER_BACK}"
+                f"{neighbour} has heard another word of this member for round {heard.round} than its journal holds: "
+                f"this home was restored from a backup, or runs twice, or {neighbour} lies. {NEVER_BACK}"
             )
 
     def _fault(self, neighbour: str, theirs: Memory) -> str | None:
@@ -126,7 +126,7 @@ class Memories:
         last = self._heard[neighbour]
         if theirs.said < last[:2]:
             return (
-                f"{neighbour} was restored from a backup: it stands at round {theirs.said.round}, and its word of round "
-                f"{last.round} was heard here; it must not go on, so drop it or begin a new plan together"
+                f"{neighbour} was restored from a backup: it stands at round {theirs.said.round}, and its word of "
+                f"round {last.round} was heard here; it must not go on, so drop it or begin a new plan together"
             )
         return None

@@ -71,6 +71,9 @@ class TaskSection(Section):
     )
 
 
+REACH = 1e9
+FARTHEST = 1e30
+"""Numbers up to here can be squared and added up, in as many dimensions as a plan may have."""
 PUBLIC = "public"
 """In place of an earlier run: the start that the task draws from the public seed."""
 
@@ -93,6 +96,16 @@ class RunSection(Section):
         PUBLIC,
         pattern=rf"^({PUBLIC}|[0-9a-f]{{64}})$",
         description="'public', or the hash of the run whose published states are gone on from",
+    )
+    reach: float = Field(
+        REACH,
+        gt=0,
+        le=FARTHEST,
+        description=f"how far from zero a number of a word may be, more than 0 and at most {FARTHEST:g}",
+    )
+    id: str = Field(
+        pattern="^[0-9a-f]{16}$",
+        description="sixteen random hexadecimal digits: a plan that says the same is still another plan",
     )
 
 

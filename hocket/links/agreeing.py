@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hocket.errors import BadHandshake
+from hocket.links.agreements import Agreement
 from hocket.links.conversation import Conversation
 from hocket.links.escrow import Secrets
 from hocket.links.handshake import Handshake, Offer, PublicKey
 from hocket.links.identity import Identity
-from hocket.links.agreements import Agreement
 from hocket.links.journal import Journal
 from hocket.links.keepsakes import Keepsake, Keepsakes
 from hocket.links.noise_keys import LinkKeys

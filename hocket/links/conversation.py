@@ -191,6 +191,6 @@ class Conversation:
 def two_words(name: str, moment: Moment) -> LinkError:
     """What is said of a neighbour that contradicts itself."""
     return LinkError(
-        f"{name} said two different things in round {moment.round}: it lost its journal, or runs twice; either undoes its "
-        "noise, so this run cannot go on with it"
+        f"{name} said two different things in round {moment.round}: it lost its journal, or runs twice; either undoes "
+        "its noise, so this run cannot go on with it"
     )

@@ -36,8 +36,9 @@ EVERYBODY = ""
 """In place of a neighbour's name: a word that all neighbours hear."""
 KEPT_ROUNDS = 2
 NEVER_BACK = (
-    "A journal must never go back: this member would say other words under noise that it has used, and their difference "
-    "shows what the noise hid. The run is over for this member; begin a new plan together, or let the others drop it"
+    "A journal must never go back: this member would say other words under noise that it has used, and their "
+    "difference shows what the noise hid. The run is over for this member; begin a new plan together, or let the others "
+    "drop it"
 )
 
 
@@ -147,9 +148,9 @@ class Journal:
     ) -> Mapping[str, bytes]:
         """Put a new round on the disk: do this before its first word is sent, and send nothing if it fails.
 
-        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange; `records` are of what
-        was heard before it. To commit the round that a crash interrupted once more does no harm, if the words are the
-        same. Returns the words' digests.
+        `words` maps a neighbour, or EVERYBODY, to what it will hear in the round's first exchange; `records` are of
+        what was heard before it. To commit the round that a crash interrupted once more does no harm, if the words
+        are the same. Returns the words' digests.
         """
         digests = _digested(words)
         if round == self.round:
@@ -261,9 +262,9 @@ class Journal:
             )
         if self.marks.are_moved:
             raise JournalError(
-                f"{path} was copied or restored from a backup since this member last wrote it. {NEVER_BACK}. If you have "
-                "moved this home after its process had stopped, and are certain that no copy of it has spoken since, say "
-                "so with: hocket peer run --moved"
+                f"{path} was copied or restored from a backup since this member last wrote it. {NEVER_BACK}. If you "
+                "have moved this home after its process had stopped, and are certain that no copy of it has spoken "
+                "since, say so with: hocket peer run --moved"
             )
 
     def _position(self, round: int) -> Position | None:

@@ -64,7 +64,7 @@ class Keepsakes:
         return Keepsake(*rows[0]) if rows else None
 
     def keep(self, keys: Mapping[str, Keepsake]) -> None:
-        """Keep keys for good, by neighbour, all or none. Do it when all are ready, and before any word depends on it."""
+        """Keep keys for good, all or none. Do it when all neighbours are ready, before any word depends on it."""
         for name, new in keys.items():
             before = self.kept(name)
             if before is not None and before != new:
@@ -84,8 +84,8 @@ class Keepsakes:
         if before and before != {*neighbours}:
             raise JournalError(
                 f"for the dataset {self.dataset!r} noise was kept on the links with {_listed(before)}, and this plan "
-                f"links with {_listed(neighbours)}: where links differ, the two runs together show what noise hid. Plan "
-                "the same links as before, or agree on a new dataset name and count the runs so far as leaked"
+                f"links with {_listed(neighbours)}: where links differ, the two runs together show what noise hid. "
+                "Plan the same links as before, or agree on a new dataset name and count the runs so far as leaked"
             )
 
     def check_terms(self, neighbour: str, terms: str) -> None:

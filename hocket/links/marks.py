@@ -6,8 +6,8 @@ change, which no program can set. So whenever a round has begun, its number is w
 inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that was deleted leaves
 a journal behind its stamp.
 
-Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process, killed
-or not. After a power cut they may be older than the journal, which is taken for what it is.
+Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
+killed or not. After a power cut they may be older than the journal, which is taken for what it is.
 """
 
 from __future__ import annotations

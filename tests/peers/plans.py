@@ -20,7 +20,7 @@ def drawn(cards=CARDS, topology="harary:k=3", algorithm=RSS_NB, rounds=50, **aud
         algorithm=algorithm,
         step={"a": 1.0, "b": 20.0, "p": 0.75},
         task={"name": "digits", "dataset": "trial-7", "dimension": 4},
-        run={"rounds": rounds},
+        run={"rounds": rounds, "id": 16 * "0"},
         feasible={"kind": "box", "low": -1.0, "high": 1.0},
         audit={"colluders": 2} | audit,
     )

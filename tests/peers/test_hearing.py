@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import pytest
 import hocket as hk
 from hocket.algorithm import Plan
 from hocket.engines.seat import Seat
-from hocket.engines.words import check_word
-from hocket.errors import BadFrame, LinkError
+from hocket.engines.words import check_own, check_word
+from hocket.errors import BadFrame, Diverged, LinkError
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Heard
 from hocket.links.memory import Switchboard
@@ -163,6 +164,28 @@ def test_noise_may_carry_a_word_outside_but_no_farther_than_its_bound():
 
 def test_without_a_feasible_set_only_finite_words_can_be_asked_for():
     check_word(seat(feasible=hk.Everywhere()), "birch", [np.array([1e9, 0.0])], LIKE, 2)
+
+
+@pytest.mark.parametrize("feasible", [hk.Box(-1.0, 1.0), hk.Ball(1.0), hk.Everywhere()], ids=str)
+@pytest.mark.parametrize("size", [1e10, 1e160, 1e200, 1.7e308])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_no_word_is_so_far_out_that_its_distance_cannot_be_told(feasible, size, dtype):
+    """In [−1, 1] a word of 100 was refused and one of 1e200 believed: infinity is not more than infinity."""
+    far = replace(seat(feasible=feasible), reach=1e9)
+    word = np.array([0.0, min(size, float(np.finfo(dtype).max))], dtype)
+    with pytest.raises(LinkError, match="birch said a number of size"):
+        check_word(far, "birch", [word], [np.zeros(2, dtype)], 2)
+    with pytest.raises(Diverged, match="own word in round 2"):
+        check_own(far, [[word]], 2)
+
+
+@pytest.mark.parametrize("size", [1.5, 1e3, 1e9, 1e25])
+def test_within_reach_the_distance_from_the_set_still_counts(size):
+    far = replace(seat(), reach=1e30)
+    with pytest.raises(LinkError, match="outside the feasible set"):
+        check_word(far, "birch", [np.array([0.0, size])], LIKE, 2)
+    with pytest.raises(LinkError, match="outside the feasible set"):
+        check_word(far, "birch", [np.array([0.0, size], np.float32)], [np.zeros(2, np.float32)], 2)
 
 
 def test_a_word_has_as_many_arrays_as_the_algorithm_says():

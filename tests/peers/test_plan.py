@@ -193,9 +193,9 @@ def test_what_cannot_be_planned(change, error, words):
         ("rounds = 50", 'rounds = "50"', r"\[run\] rounds = '50' \(text\); expected a whole number"),
         ("rounds = 50", "ronuds = 50", "did you mean 'rounds'"),
         (
-            "protocol = 1",
             "protocol = 2",
-            "is for protocol 2 and noise 1, this version of hocket has protocol 1",
+            "protocol = 3",
+            "is for protocol 3 and noise 1, this version of hocket has protocol 2",
         ),
         ("noise = 1", "noise = 9", "install the version the others have"),
         ('["clinic-a", "clinic-b"], ', '["clinic-a", "clinic-x"], ', "a link is two members"),

@@ -51,13 +51,20 @@ async def start_listening(
             f"this member cannot listen at {address}; is another process there, or is it no address of this machine?"
         ) from error
     await server.start()
-    if await asyncio.to_thread(answers, _reachable(address), ssl.TLSVersion.TLSv1_2):
+    try:
+        await _refuse_older_tls(address)
+    except BaseException:  # cancelled as well: a server that nobody stops keeps its process from ending
         await server.stop(None)
+        raise
+    return server
+
+
+async def _refuse_older_tls(address: str) -> None:
+    if await asyncio.to_thread(answers, _reachable(address), ssl.TLSVersion.TLSv1_2):
         raise LinkError(
             "gRPC here accepts TLS 1.2: it was imported in this process before hocket could forbid that; import "
             "hocket.links.tls first, or run `hocket peer run` in a process of its own"
         )
-    return server
 
 
 def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:

@@ -16,10 +16,12 @@ from unittest import mock
 import numpy as np
 
 from hocket.engines.peers import Finished, Played
+from hocket.federation import consent, running
 from hocket.federation import presence as presence_module
-from hocket.federation import running
+from hocket.federation.auditing import audit_plan
 from hocket.federation.home import Home
 from hocket.federation.member import Member
+from hocket.federation.plan import FederationPlan
 from hocket.federation.presence import Presence
 from hocket.federation.sections import AuditSection
 from hocket.federation.task import GradientTask
@@ -200,11 +202,22 @@ def impatient() -> Iterator[None]:
         ON_STAGE.get()(found)
         return found
 
-    with (
-        mock.patch.object(presence_module, "PATIENCE", PATIENCE),
-        mock.patch.object(running, "Presence", noticed),
-    ):
+    with contextlib.ExitStack() as patched:
+        patched.enter_context(mock.patch.object(presence_module, "PATIENCE", PATIENCE))
+        patched.enter_context(mock.patch.object(running, "Presence", noticed))
+        patched.enter_context(mock.patch.object(consent, "audit_plan", _audited))
         yield
+
+
+def _audited(plan: FederationPlan, **given: Any) -> Any:
+    """The audit of a plan, which takes longer than a short run: each plan's once."""
+    key = plan.hash, tuple(sorted(given.items()))
+    if key not in AUDITS:
+        AUDITS[key] = audit_plan(plan, **given)
+    return AUDITS[key]
+
+
+AUDITS: dict[Any, Any] = {}
 
 
 def play(stages: Iterable[Stage]) -> list[Stage]:

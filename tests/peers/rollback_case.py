@@ -8,14 +8,17 @@ and would say another word under noise that it has used already.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 
+from hocket.links import marks
 from hocket.links.events import Event, Heard, Joined
 from hocket.links.wire import Frame, Kind, pack
 
@@ -25,6 +28,14 @@ from .hostile_scripts import opened
 from .hostile_stage import Stage
 
 VICTIM, RESTARTED = "ash", "birch"
+
+
+@contextlib.contextmanager
+def whole_disk() -> Iterator[None]:
+    """What a machine's disk going back looks like: files have the inodes and times that they had, so nothing on the
+    disk tells. Copies of files are then taken for the files themselves."""
+    with mock.patch.object(marks._Slots, "stat", (0, 0)):
+        yield
 
 
 class Killed(Exception):
@@ -93,6 +104,8 @@ class RolledBack(Stage):
     """How many rounds old the copy is."""
     neighbour_too: bool = False
     """Whether an honest neighbour is killed as well; it comes back with all it had."""
+    disk: bool = True
+    """Whether the disk went back as a whole, which no file tells."""
     killed: asyncio.Event = field(default_factory=asyncio.Event)
     back: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -182,6 +195,7 @@ OLDER = (
     Restored("journal and log", _put_back("runs/*/journal.db*")),
     Restored("journal alone", _put_back("runs/*/journal.db")),
     Restored("log alone", _put_back("runs/*/journal.db-wal")),
+    Restored("database", _put_back("runs/*/journal.db[-a-z]*")),
 )
 """Put back to how they were some rounds ago."""
 LOST = (

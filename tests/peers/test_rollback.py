@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,14 @@ from hocket.algorithms import RssLb
 from hocket.errors import HocketError
 from hocket.links.escrow import FromSystem
 
-from .hostile import ALGORITHMS
+from .hostile import ALGORITHMS, Deviation, Script
 from .hostile_oracles import said_twice
 from .hostile_stage import federation_of, play
-from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene
+from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene, whole_disk
+
+HARMLESS = Deviation("nothing", "a neighbour that does nothing wrong", Script)
+TOLD = ("backup", "is gone")
+"""What an operator is told who has put old files back, or has lost them."""
 
 
 def scenes(
@@ -25,24 +30,29 @@ def scenes(
     rounds: int = 11,
     last: int = 8,
     hides: bool = False,
+    disk: bool = True,
+    harmless: bool = False,
 ) -> list[RolledBack]:
-    """All cases, with and without a restart of an honest neighbour."""
+    """All cases, with and without a restart of an honest neighbour; files are copied back, or the disk goes back."""
     federation = federation_of(folder / "plan", "K4", algorithm, colluders=1, rounds=rounds)
     stages = [
         RolledBack(
             federation,
-            scene(last, hides=hides),
+            HARMLESS if harmless else scene(last, hides=hides),
             folder / f"{place}-{too}",
             secrets=FromSystem(),
             restored=restored,
             last=last,
             depth=depth,
             neighbour_too=too,
+            disk=disk,
         )
         for place, (restored, depth) in enumerate(cases)
         for too in (False, True)
+        if disk or not too  # a copy of the neighbour's home would be found out as well
     ]
-    return [stage for stage in play(stages) if isinstance(stage, RolledBack)]
+    with whole_disk() if disk else nullcontext():
+        return [stage for stage in play(stages) if isinstance(stage, RolledBack)]
 
 
 def check(stages: Iterable[RolledBack]) -> None:
@@ -65,10 +75,13 @@ def harm(stage: RolledBack) -> Iterable[str]:
     victim, loses = stage.honest[VICTIM], stage.restored is not None and stage.restored.loses
     if not victim.restarts:
         yield f"it never came to round {stage.last}: {victim.ended}"
-    if victim.error is not None and "backup" not in str(victim.error):
-        yield f"stopped without a word on backups: {victim.error}"
-    if victim.error is not None and (not loses or stage.depth == 0):
-        yield f"stopped although nothing was lost: {victim.error}"
+    if victim.error is not None and not any(word in str(victim.error) for word in TOLD + stage.coalition):
+        yield f"names neither backups nor {stage.coalition[0]}, who deviates: {victim.error}"
+    if stage.disk and (not loses or stage.depth == 0):
+        if victim.error is not None and stage.coalition[0] not in str(victim.error):
+            yield f"stopped although nothing was lost: {victim.error}"
+        if stage.deviation is HARMLESS and victim.finished is None:
+            yield f"did not finish although nothing was lost: {victim.ended}"
     if victim.error is None and victim.finished is None and not victim.status.get("waiting_for"):
         yield "waits, and does not say for whom"
 
@@ -78,21 +91,25 @@ def test_a_member_put_back_a_round_says_nothing_twice(tmp_path, algorithm):
     check(scenes(tmp_path, algorithm, [(OLDER[0], 1)]))
 
 
-def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path):
-    check(scenes(tmp_path, "rss-nb", [(restored, depth) for depth in (1, 3) for restored in OLDER[:3]]))
+@pytest.mark.parametrize("disk", [True, False], ids=["disk", "copies"])
+def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path, disk):
+    cases = [(restored, depth) for depth in (1, 3) for restored in OLDER]
+    check(scenes(tmp_path, "anchored", cases, disk=disk))
 
 
-def test_each_file_alone_may_be_older(tmp_path):
-    check(scenes(tmp_path, "anchored", [(restored, depth) for depth in (1, 4) for restored in OLDER[3:]]))
-
-
-def test_a_member_killed_without_any_loss_goes_on(tmp_path):
-    check(scenes(tmp_path, "anchored", [(restored, 0) for restored in OLDER[:3]]))
+@pytest.mark.parametrize("harmless", [True, False], ids=["harmless", "hostile"])
+def test_a_member_killed_without_any_loss_goes_on(tmp_path, harmless):
+    """Beside a hostile neighbour it may also stop, and name it."""
+    check(
+        scenes(tmp_path, "anchored", [(restored, 0) for restored in (OLDER[0], OLDER[2])], harmless=harmless)
+    )
+    kept = [(restored, 7) for restored in LOST if not restored.loses]
+    check(scenes(tmp_path / "kept", "anchored", kept, harmless=harmless))
 
 
 @pytest.mark.parametrize("algorithm", ["anchored", "rss-lb"])
 def test_whatever_is_lost_nothing_is_said_twice(tmp_path, algorithm):
-    check(scenes(tmp_path, algorithm, [(restored, 7) for restored in LOST]))
+    check(scenes(tmp_path, algorithm, [(restored, 7) for restored in LOST if restored.loses]))
 
 
 def test_a_neighbour_that_tells_no_record_gains_nothing(tmp_path):
@@ -101,7 +118,7 @@ def test_a_neighbour_that_tells_no_record_gains_nothing(tmp_path):
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("hides", [False, True], ids=["tells", "hides"])
-def test_however_old_the_copy_is(tmp_path, algorithm, hides):
+@pytest.mark.parametrize(("hides", "disk"), [(False, True), (True, True), (False, False)], ids=str)
+def test_however_old_the_copy_is(tmp_path, algorithm, hides, disk):
     cases = [(restored, depth) for depth in range(21) for restored in OLDER]
-    check(scenes(tmp_path, algorithm, cases, rounds=26, last=22, hides=hides))
+    check(scenes(tmp_path, algorithm, cases, rounds=26, last=22, hides=hides, disk=disk))

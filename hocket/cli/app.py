@@ -20,10 +20,11 @@ from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.version import version
-from hocket.errors import HocketError, Interrupted
+from hocket.errors import HocketError, Interrupted, UnsafeRemainder
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
-"""Exit codes: an error, a wrong command line, and Ctrl-C (128 + SIGINT, as shells have it)."""
+FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
+"""Exit codes: an error, a wrong command line, a federation whose remainder is not safe, and Ctrl-C (128 + SIGINT, as
+shells have it)."""
 
 app = App(
     name="hocket",
@@ -81,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code, kind, message = INTERRUPTED, "Interrupted", str(error)
     except KeyboardInterrupt:
         code, kind, message = INTERRUPTED, "Interrupted", "interrupted"
+    except UnsafeRemainder as error:
+        code, kind, message = EXPOSED, type(error).__name__, str(error)
     except HocketError as error:
         code, kind, message = FAILED, type(error).__name__, str(error)
     except OSError as error:

@@ -21,7 +21,7 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int
     """
     signed = folder.consent
     if signed is None:
-        check_floor(read_floor(home), plan, audit_plan(plan, runs=runs))
+        check_floor(read_floor(home), plan, audit_plan(plan, runs=runs), file=home.floor)
         return
     plan_hash, counted_runs = signed
     if plan_hash != plan.hash.hex() or counted_runs < runs:

@@ -37,8 +37,8 @@ EVERYBODY = ""
 KEPT_ROUNDS = 2
 NEVER_BACK = (
     "A journal must never go back: this member would say other words under noise that it has used, and their "
-    "difference shows what the noise hid. The run is over for this member; begin a new plan together, or let the others "
-    "drop it"
+    "difference shows what the noise hid. The run is over for this member; begin a new plan together, or let the "
+    "others drop it"
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hocket.cli.peer import peer
-from hocket.errors import BadConfig, BadPlan
+from hocket.errors import BadConfig, BadPlan, UnsafePlan
 
 from .federation_case import Federation
 
@@ -106,8 +106,12 @@ def test_check_reaches_who_is_there(federation):
 
 def test_a_vote_lies_ready_for_the_running_process(tmp_path):
     federation = Federation(tmp_path, members=3, topology="complete")
-    answer = ask(federation, "ash", "drop", "cedar")
-    assert answer["leaver"] == "cedar"
+    with pytest.raises(UnsafePlan, match="What remains is not safe: nothing was voted"):
+        ask(federation, "ash", "drop", "cedar")
+    assert not (federation.member("ash").folder.votes / "cedar.vote").exists()
+    answer = ask(federation, "ash", "drop", "cedar", "--accept-unsafe")
+    assert answer["leavers"] == ["cedar"]
+    assert federation.member("ash").folder.accepted == {frozenset({"cedar"})}
     assert answer["verdict"]
     assert (federation.member("ash").folder.votes / "cedar.vote").is_file()
 

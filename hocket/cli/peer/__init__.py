@@ -4,12 +4,13 @@ from cyclopts import App
 
 from hocket.cli.peer.check import check
 from hocket.cli.peer.demo import demo
+from hocket.cli.peer.drop import drop
 from hocket.cli.peer.init import init
 from hocket.cli.peer.plan import plan
 from hocket.cli.peer.renew import renew, replace
 from hocket.cli.peer.run import run
 from hocket.cli.peer.sign import sign
-from hocket.cli.peer.status import drop, status, stop
+from hocket.cli.peer.status import status, stop
 
 peer = App(
     name="peer",

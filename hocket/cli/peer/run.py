@@ -36,6 +36,13 @@ def run(
     metrics_port: Annotated[
         int | None, Parameter(help="Port on loopback at which Prometheus finds /metrics.")
     ] = None,
+    moved: Annotated[
+        bool,
+        Parameter(
+            negative=(),
+            help="This home was moved while it was stopped, and I am certain that no copy of it has spoken since.",
+        ),
+    ] = False,
     home: HomeOption = None,
 ) -> Answer:
     """Take part in the run of a plan; after a crash or a stop the same command goes on where it was.
@@ -45,7 +52,7 @@ def run(
     """
     from hocket.cli.peer.joining import member_of
 
-    member = member_of(plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port)
+    member = member_of(plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, moved=moved)
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     try:
         finished = asyncio.run(_until_stopped(member))

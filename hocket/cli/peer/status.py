@@ -1,16 +1,17 @@
-"""`hocket peer status`, `stop` and `drop`: looking after a member that runs."""
+"""`hocket peer status` and `stop`: looking after a member that runs."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.opening import HomeOption, open_identity
+from hocket.cli.peer.opening import HomeOption
 from hocket.errors import BadConfig, LinkError
 
 PlanFile = Annotated[Path, Parameter(help="The plan that is run.")]
@@ -33,6 +34,7 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     words += [f"{name}: {value:.6g}" for name, value in found["measured"].items()]
     if found["dropped"]:
         words += [f"Dropped: {', '.join(found['dropped'])}", *found["verdict"]]
+    words += _trouble(found)
     # JSON has no word for what is not finite.
     finite = {name: value if math.isfinite(value) else None for name, value in found["measured"].items()}
     return Answer(found | {"measured": finite}, words)
@@ -62,41 +64,12 @@ def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     return Answer({"member": found["member"], "round": at}, [f"{found['member']} stopped in round {at:,}."])
 
 
-def drop(
-    plan: PlanFile,
-    name: Annotated[str, Parameter(help="The member that is to be dropped.")],
-    /,
-    *,
-    home: HomeOption = None,
-) -> Answer:
-    """Vote to go on without a member that will not come back; every survivor's operator must vote.
-
-    What remains is audited with the leaver counted as a colluder beside those the plan expects: read the verdict
-    before you vote.
-    """
-    from hocket.cli.peer.joining import folder_of
-    from hocket.federation.home import Home
-    from hocket.federation.leaving import check_leaver
-    from hocket.federation.ledger import Ledger
-    from hocket.federation.surviving import judge_survivors
-
-    agreed, folder = folder_of(plan, home)
-    place = Home.at(home)
-    voter = open_identity(place.identity).name
-    before = folder.status() if folder.begun else {}
-    gone = frozenset({name, *before.get("dropped", ())})
-    check_leaver(agreed, voter, gone)
-    now = int(before.get("round", 0))
-    runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
-    verdict = judge_survivors(agreed, dict.fromkeys(gone, now), runs=runs)
-    folder.make()
-    (folder.votes / f"{name}.vote").touch()
-    data: dict[str, Any] = {"voter": voter, "leaver": name, **verdict.to_json()}
-    data["verdict"] = data.pop("words")
-    others = ", ".join(one for one in verdict.remaining if one != voter)
-    words = [
-        *verdict.words,
-        f"{voter} votes to drop {name}. It happens when {others} have voted too; "
-        "the running process signs the vote and sends it on.",
-    ]
-    return Answer(data, words)
+def _trouble(found: dict[str, Any]) -> Iterator[str]:
+    """What an operator should hear of, though the run goes on."""
+    if found.get("drop_refused"):
+        yield f"Voted, and not dropped: {found['drop_refused']}"
+    if found.get("votes_against_me"):
+        against = ", ".join(found["votes_against_me"])
+        yield f"Voted to go on without this member: {against}. Speak with them; here it counts for nothing."
+    for name, version in found.get("other_versions", {}).items():
+        yield f"{name} has hocket {version}, another release than this member's; install the same."

@@ -1,0 +1,67 @@
+"""`hocket peer drop`: this member's vote to go on without others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer
+from hocket.cli.peer.opening import HomeOption, open_identity
+from hocket.errors import UnsafePlan
+
+
+def drop(
+    plan: Annotated[Path, Parameter(help="The plan that is run.")],
+    /,
+    *names: Annotated[str, Parameter(help="The members that are to be dropped.")],
+    accept_unsafe: Annotated[
+        bool, Parameter(negative=(), help="Go on even if what remains hides less than was agreed.")
+    ] = False,
+    home: HomeOption = None,
+) -> Answer:
+    """Vote to go on without members that will not come back; every survivor's operator must vote.
+
+    What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
+    nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
+    """
+    from hocket.cli.peer.joining import folder_of
+    from hocket.federation.home import Home
+    from hocket.federation.leaving import check_leaver
+    from hocket.federation.ledger import Ledger
+    from hocket.federation.surviving import judge_survivors
+
+    if not names:
+        raise UnsafePlan("nobody was named; write hocket peer drop PLAN NAME")
+    agreed, folder = folder_of(plan, home)
+    place = Home.at(home)
+    voter = open_identity(place.identity).name
+    before = folder.status() if folder.begun else {}
+    gone = frozenset({*names, *before.get("dropped", ())})
+    check_leaver(agreed, voter, gone)
+    runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
+    verdict = judge_survivors(agreed, dict.fromkeys(gone, int(before.get("round", 0))), runs=runs)
+    if not verdict.safe and not accept_unsafe:
+        raise UnsafePlan(
+            "\n".join(
+                [
+                    *verdict.words,
+                    "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan",
+                ]
+            )
+        )
+    folder.make()
+    if accept_unsafe:
+        folder.accept(gone)
+    for name in names:
+        (folder.votes / f"{name}.vote").touch()
+    data: dict[str, Any] = {"voter": voter, "leavers": sorted(names), **verdict.to_json()}
+    data["verdict"] = data.pop("words")
+    others = ", ".join(one for one in verdict.remaining if one != voter)
+    words = [
+        *verdict.words,
+        f"{voter} votes to drop {', '.join(sorted(names))}. It happens when {others} have voted too; the running process "
+        "signs the vote and sends it on.",
+    ]
+    return Answer(data, words)

@@ -137,7 +137,9 @@ def test_a_stream_that_is_replaced_ends_for_its_other_end_too(address, second, c
                 birch.introduction = replace(birch.introduction, stamp=stamp)
             await call_of(channel, birch)
             assert await asyncio.wait_for(first.code(), SHORT) is code
-        assert ash.lines["birch"].stream is None or ash.lines["birch"].stream.stamp == birch.introduction.stamp
+        assert (
+            ash.lines["birch"].stream is None or ash.lines["birch"].stream.stamp == birch.introduction.stamp
+        )
         await ash.close()
 
     play(scene)

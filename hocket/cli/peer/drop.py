@@ -43,14 +43,8 @@ def drop(
     runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
     verdict = judge_survivors(agreed, dict.fromkeys(gone, int(before.get("round", 0))), runs=runs)
     if not verdict.safe and not accept_unsafe:
-        raise UnsafePlan(
-            "\n".join(
-                [
-                    *verdict.words,
-                    "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan",
-                ]
-            )
-        )
+        refused = "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan"
+        raise UnsafePlan("\n".join([*verdict.words, refused]))
     folder.make()
     if accept_unsafe:
         folder.accept(gone)
@@ -61,7 +55,7 @@ def drop(
     others = ", ".join(one for one in verdict.remaining if one != voter)
     words = [
         *verdict.words,
-        f"{voter} votes to drop {', '.join(sorted(names))}. It happens when {others} have voted too; the running process "
-        "signs the vote and sends it on.",
+        f"{voter} votes to drop {', '.join(sorted(names))}. It happens when {others} have voted too; the running "
+        "process signs the vote and sends it on.",
     ]
     return Answer(data, words)

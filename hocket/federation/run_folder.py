@@ -40,8 +40,8 @@ class Status(BaseModel):
     round: int = Field(ge=0)
     rounds: int = Field(ge=1)
     finished: bool
-    waiting_for: dict[str, str]
-    waiting_seconds: float
+    waiting_for: dict[str, str] = Field(default_factory=dict)
+    waiting_seconds: float = 0.0
     dropped: list[str]
     verdict: list[str]
     measured: dict[str, float]
@@ -147,8 +147,7 @@ class RunFolder:
         """What the member's process last said about itself."""
         path = self.path / "status.json"
         try:
-            found = read_json(path)
-            Status(**found)
+            return Status(**read_json(path)).model_dump()
         except FileNotFoundError:
             raise BadConfig(
                 f"no run of this plan was begun in {self.path}; begin it with hocket peer run"
@@ -156,7 +155,6 @@ class RunFolder:
         except ValidationError as error:
             wrong = ", ".join(dict.fromkeys(str(part["loc"][0]) for part in error.errors()))
             raise BadConfig(f"{path} is damaged: {wrong} cannot be read; {SHOWN_ONLY}") from None
-        return found
 
     @property
     def begun(self) -> bool:

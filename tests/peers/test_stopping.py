@@ -147,7 +147,8 @@ def test_what_is_not_finite_is_told_to_programs_too(federation: Federation, fold
     assert json.dumps(ask(federation, "status"), allow_nan=False)
 
 
-def test_consent_is_read_back_or_missing(folder: RunFolder) -> None:
+def test_consent_is_read_back_or_missing(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
     assert folder.consent is None
     for found in ({"runs": 2}, {"hash": "ab"}, {"hash": 1, "runs": 2}, {"hash": "ab", "runs": True}):
         write_json(folder.audit, found)

@@ -25,7 +25,7 @@ MOST_FILES = 65_536
 MOST_CONNECTIONS = 512
 """Each costs memory too; no member has a hundred neighbours that dial it."""
 KEPT_BACK = 128
-"""Descriptors that are never for connections: what Python, gRPC and JAX hold (some forty), the links that this member
+"""Descriptors that are never for connections: what Python, gRPC and JAX hold (some twenty), the links that this member
 dials, its journal, log, metrics and status, and what a task opens."""
 UNKNOWN = 1024
 """The limit to reckon with where it cannot be asked for."""

@@ -66,8 +66,9 @@ class GrpcChannels:
                 await stream.unsent.enter(len(message))
         except TimeoutError:
             raise LinkError(
-                f"{neighbour} is connected and has read nothing for {self.limits.silence:g} s: {stream.unsent} wait, "
-                f"more than any member can be behind. Ask {neighbour} what it runs, and start again"
+                f"{neighbour} is connected but does not read: {stream.unsent} wait for it, and for "
+                f"{self.limits.silence:g} s there was no room for one more; no member can be so far behind. Ask "
+                f"{neighbour} what it runs, and start again"
             ) from None
         stream.outgoing.put_nowait(message)
 

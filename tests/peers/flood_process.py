@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-PAUSE = 0.002
+PAUSE = 0.0005
 
 
 def flood(count: int, at_once: int, ports: list[int]) -> None:

@@ -52,7 +52,7 @@ def test_who_never_reads_is_named_before_it_takes_our_memory(address, size):
         async with birch_by_hand(address):
             await first_of(ash, Joined)
             sent, began = 0, time.monotonic()
-            with pytest.raises(LinkError, match="birch is connected and has read nothing for 1 s"):
+            with pytest.raises(LinkError, match="birch is connected but does not read: .* for 1 s"):
                 async with asyncio.timeout(SHORT):
                     for _ in range(200_000):
                         began = time.monotonic()

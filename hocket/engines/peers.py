@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from hocket.agent import Agent, Local
+from hocket.agent import Local
 from hocket.algorithm import Say, Tell, x_of
 from hocket.engines.seat import Seat
 from hocket.engines.secret_shares import kept_shares, shares
@@ -136,7 +136,7 @@ class Peer:
 
         `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = seat.round(self._agent(k, seat, self._noise(k, seat)), state, k)
+        talk = seat.round(seat.agent(k, self._noise(k, seat), self.descend), state, k)
         if not isinstance(talk, Generator):
             return talk
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
@@ -191,16 +191,6 @@ class Peer:
             for other, parts in arrays.items()
         }
 
-    def _agent(self, k: int, seat: Seat, noise: Mapping[str, Any]) -> Agent:
-        return Agent(
-            index=seat.index,
-            alpha=seat.step,
-            objective=_no_objective,
-            feasible=seat.plain_set,
-            shares=noise,
-            local=self.descend if k <= self.rounds else _stay,
-        )
-
     def _noise(self, k: int, seat: Seat) -> Mapping[str, Any]:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead.seat is seat and ahead.streams is self.streams:
@@ -222,7 +212,7 @@ class Peer:
             self.streams.drop(gone)
 
     def _begun(self) -> tuple[Any, Seat]:
-        agent = self._agent(1, self.seat, kept_shares(self.seat, self.streams))
+        agent = self.seat.agent(1, kept_shares(self.seat, self.streams), self.descend)
         return self.seat.algorithm.setup(agent, self.start), self.seat
 
     def _resumed(self, position: Position) -> tuple[Any, Seat]:
@@ -248,9 +238,8 @@ class Peer:
         streams = self.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, seat.index
         )
-        talk = seat.round(
-            self._agent(k, seat, shares(seat, streams, k)), jax.tree.unflatten(self._structure, leaves), k
-        )
+        agent = seat.agent(k, shares(seat, streams, k), self.descend)
+        talk = seat.round(agent, jax.tree.unflatten(self._structure, leaves), k)
         if not isinstance(talk, Generator):
             return {}
         words = self._framed(k, 0, arrays_for(seat, next(talk)))
@@ -301,12 +290,3 @@ def _keep_memory(count: int) -> None:
     """
     block = np.empty(count, np.uint8)
     del block
-
-
-def _no_objective(v: Any) -> Any:
-    raise AssertionError("a member descends by its task's local steps")
-
-
-def _stay(v: Any, k: Any, **_: Any) -> Any:
-    """Take no step: what is mixed here is what may be published."""
-    return v

@@ -6,13 +6,14 @@ Everything here follows from the public plan, so every member works out the same
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hocket.agent import Agent, Local
 from hocket.algorithm import Algorithm, Plan
 from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
@@ -83,6 +84,17 @@ class Seat:
     def present(self) -> list[int]:
         """The neighbours whom I still talk with."""
         return [other for other in self.neighbours if other not in self.dropped]
+
+    def agent(self, k: int, noise: Mapping[str, Any], local: Local) -> Agent:
+        """What the algorithm sees of this member in round k; after the last one it takes no more steps."""
+        return Agent(
+            index=self.index,
+            alpha=self.step,
+            objective=_no_objective,
+            feasible=self.plain_set,
+            shares=noise,
+            local=local if k <= self.plan.rounds else _stay,
+        )
 
     def weights(self, k: int) -> tuple[float, dict[int, float]]:
         """B_k[j, j], and B_k[j, i] by neighbour. A leaver's weight moves to the diagonal: rows still sum to one."""
@@ -175,3 +187,12 @@ class Seat:
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
             "draws; use Dgd, RssNb, RssLb or FunctionSharing"
         )
+
+
+def _no_objective(v: Any) -> Any:
+    raise AssertionError("a member descends by its task's local steps")
+
+
+def _stay(v: Any, k: Any, **_: Any) -> Any:
+    """Take no step: what is mixed here is what may be published."""
+    return v

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hocket.algorithm import Plan as NoisePlan
 from hocket.engines.seat import Seat
 from hocket.errors import BadInput, BadPlan
+from hocket.federation.disclosure import FOLDER as DISCLOSED
+from hocket.federation.disclosure import Disclosure
 from hocket.federation.ending import ended
 from hocket.federation.home import Home
-from hocket.federation.masking import masked_start
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder
+from hocket.federation.seats import seat_of
 from hocket.federation.sections import PUBLIC
 from hocket.federation.task import Task
 from hocket.links.channel import Neighbour, open_channels
@@ -58,6 +59,11 @@ class Member:
     def dtype(self) -> np.dtype:
         return np.dtype(self.plan.task.dtype)
 
+    @property
+    def disclosure(self) -> Disclosure:
+        """What it keeps of a run that can be verified."""
+        return Disclosure(self.folder.path / DISCLOSED, self.dtype, self.plan.task.dimension)
+
     def check(self) -> None:
         """Refuse what would fail later, or should not begin at all."""
         gone = self.folder.dropped
@@ -96,13 +102,7 @@ class Member:
 
     def seat(self, gone: frozenset[str] = frozenset()) -> Seat:
         """This member's place in the run."""
-        plan = self.plan
-        noise_plan = NoisePlan(plan.network, plan.task.dimension, plan.step, plan.run.rounds)
-        me, left = plan.agent(self.name), {plan.agent(name) for name in gone}
-        dropped = frozenset(left) & set(plan.network.neighbours(me))
-        public = plan.run.start == PUBLIC
-        algorithm = plan.algorithm.effective() if public else masked_start(plan.algorithm)
-        return Seat(me, noise_plan, algorithm, plan.feasible, self.dtype, dropped, plan.run.reach)
+        return seat_of(self.plan, self.name, gone)
 
     async def open_channels(self, *, epoch: int = 0) -> Channels:
         """Links to all neighbours, over the network; `epoch` counts this member's starts."""

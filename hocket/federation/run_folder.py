@@ -10,6 +10,8 @@ stop            `hocket peer stop` asks the running process to stop, until it ha
 metrics.jsonl   measurements, a line each
 log.jsonl       what happened, without any state, gradient or noise; log.1.jsonl is what came before
 votes/          votes of this member's operator, until they are sent
+transcript.json signed digests of all that was said and heard, once finished
+disclosure/     keys and steps, if the plan is verifiable: with words, they tell gradients
 accepted.json   what its operator accepts to go on with, though it is not safe
 published.*     what may be given away at the end
 """
@@ -94,7 +96,12 @@ class RunFolder:
     def accepted(self) -> set[frozenset[str]]:
         """The sets of members without whom the operator goes on even if what remains is not safe."""
         path = self.path / "accepted.json"
-        return {frozenset(gone) for gone in read_json(path)["without"]} if path.exists() else set()
+        sets = read_json(path).get("without") if path.exists() else []
+        if not isinstance(sets, list) or not all(isinstance(gone, list) for gone in sets):
+            raise BadConfig(
+                f"{path} is damaged: it has no list of sets; move it away, and accept again what you did"
+            )
+        return {frozenset(map(str, gone)) for gone in sets}
 
     def accept(self, gone: frozenset[str]) -> None:
         """Keep the operator's word that it goes on without these members, come what may."""

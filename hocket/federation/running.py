@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hocket.agent import Local
 from hocket.engines.peers import Finished, Peer, Played
 from hocket.engines.seat import Seat
 from hocket.errors import JournalError
 from hocket.federation.consent import check_consent
+from hocket.federation.disclosure import Kept
 from hocket.federation.keying import agreeing_of, keepsakes_of, needs_keys, streams_of
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
@@ -30,6 +32,7 @@ from hocket.federation.roll import Roll
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.task import LocalSteps, is_repeatable
+from hocket.federation.transcript import Transcript
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Channels
 from hocket.links.journal import Journal
@@ -101,6 +104,7 @@ async def _played(
         log.say("running", round=conversation.now.round, repeatable=_repeatable(member, peer))
         finished = await _while(ticking, peer.play(linger=member.linger))
         _publish(member, finished)
+        Transcript.of(member.identity, journal, peer.records).save(folder.path)
         presence.finished = True
         log.say("finished", waiting_for=list(finished.waiting_for))
         return finished
@@ -162,16 +166,15 @@ def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
 
 def _peer(member: Member, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
     names, task = list(member.plan.names), member.task
-    peer = Peer(
-        seat,
-        names,
-        conversation,
-        journal,
-        streams_of(member, seat, journal),
-        LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, seat.index),
-        # A run that has begun has its state in the journal; an earlier run's is no longer needed.
-        member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype),
-    )
+    local: Local = LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, seat.index)
+    streams = streams_of(member, seat, journal)
+    # A run that has begun has its state in the journal; an earlier run's is no longer needed.
+    start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
+    if member.plan.run.verifiable:
+        local = Kept(local, member.disclosure)
+        if journal.round == 0:
+            member.disclosure.begin(streams, start, names)
+    peer = Peer(seat, names, conversation, journal, streams, local, start)
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer

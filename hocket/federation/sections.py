@@ -103,6 +103,10 @@ class RunSection(Section):
         le=FARTHEST,
         description=f"how far from zero a number of a word may be, more than 0 and at most {FARTHEST:g}",
     )
+    verifiable: bool = Field(
+        False,
+        description="true if members keep their noise keys and steps, to disclose them for a verification",
+    )
     id: str = Field(
         pattern="^[0-9a-f]{16}$",
         description="sixteen random hexadecimal digits: a plan that says the same is still another plan",

@@ -11,6 +11,7 @@ from hocket.cli.peer.renew import renew, replace
 from hocket.cli.peer.run import run
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import status, stop
+from hocket.cli.peer.verify import disclose, verify
 
 peer = App(
     name="peer",
@@ -29,6 +30,8 @@ peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.
 peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
 peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
 peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
+peer.command(verify, help_epilogue="Example: hocket peer verify plan.toml --with clinic-a clinic-b clinic-c")
+peer.command(disclose, help_epilogue="Example: hocket peer disclose plan.toml --out clinic-a")
 peer.command(renew, help_epilogue="Example: hocket peer renew --address clinic-a.example:7000")
 peer.command(
     replace, help_epilogue="Example: hocket peer replace plan.toml clinic-a-renewed.toml -o plan-2.toml"

@@ -43,6 +43,18 @@ def obtain(
         raise BadPlan(f"not signed: {name} did not say so; {plan} is as it was")
 
 
+def agree(question: str, terms: Iterable[str], *, yes: bool) -> None:
+    """Return if whoever sits here says yes, having been shown the terms."""
+    if yes:
+        return
+    for line in terms:
+        aside().print(line)
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadPlan("standard input is no terminal, so nobody can be asked: nothing was done; add --yes")
+    if _typed(f"{question} [y/N] ") not in ("y", "yes"):
+        raise BadPlan("nobody said yes: nothing was done")
+
+
 def _typed(question: str) -> str:
     """What is answered, in small letters; nothing where the line ends without a word."""
     sys.stderr.write(escaped(question))

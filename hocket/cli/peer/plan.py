@@ -54,6 +54,13 @@ def plan(
             help="The plan of a finished run: go on from what its members published, masked from round 1."
         ),
     ] = None,
+    reach: Annotated[
+        float, Parameter(help="How far from zero a number of a word may be; farther out it is refused.")
+    ] = 1e9,
+    verifiable: Annotated[
+        bool,
+        Parameter(negative=(), help="Members keep their noise keys, to disclose them for a verification."),
+    ] = False,
     min_sd: Annotated[
         float, Parameter(help="Refuse if colluders would know a gradient better than this, per coordinate.")
     ] = 0.0,
@@ -92,7 +99,7 @@ def plan(
             "dtype": dtype,
             "seed": seed,
         },
-        run={"rounds": rounds, "local_steps": local_steps},
+        run={"rounds": rounds, "local_steps": local_steps, "reach": reach, "verifiable": verifiable},
         feasible=_feasible(box, ball),
         audit={"colluders": colluders, "min_sd": min_sd, "unsafe": unsafe},
         weights=weights,

@@ -1,0 +1,151 @@
+"""Verifying a finished run: that both ends of every link heard the same, and that the words are what the plan says.
+
+Without anything being disclosed, signed digests of all words are compared (transcript.py). Where all members disclose
+their keys and steps, the run is played again in one place, word by word, and its digests must be those that were
+signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.agent import Local
+from hocket.engines.together import Player, replay
+from hocket.errors import BadInput
+from hocket.federation.disclosure import FOLDER, Disclosed, Disclosure
+from hocket.federation.plan import FederationPlan
+from hocket.federation.seats import seat_of
+from hocket.federation.task import LocalSteps, Task
+from hocket.federation.transcript import Transcript, read_transcript
+from hocket.links.records import Record, digest_of
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found; `holds` is the answer."""
+
+    members: tuple[str, ...]
+    """Whose transcripts were given."""
+    links: int
+    """Links of which both ends were given."""
+    missing: tuple[str, ...]
+    """Members who gave nothing."""
+    differences: tuple[str, ...]
+    """What does not agree, in words."""
+    replayed: bool
+    """Whether the run was played again from what all disclosed."""
+    recomputed: tuple[str, ...] = ()
+    """Members whose steps were computed anew from their tasks, not taken from what they disclosed."""
+    published: Mapping[str, Any] = field(default_factory=dict)
+    """By member, what the replay ends with."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether all that could be compared agrees."""
+        return not self.differences
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding in plain values."""
+        return {
+            "holds": self.holds,
+            "members": list(self.members),
+            "missing": list(self.missing),
+            "links": self.links,
+            "differences": list(self.differences),
+            "replayed": self.replayed,
+            "recomputed": list(self.recomputed),
+        }
+
+
+def verify_run(
+    plan: FederationPlan, folders: Sequence[Path], *, tasks: Mapping[str, Task] | None = None
+) -> Verification:
+    """Compare what members gave of a finished run, and play it again if all of them disclosed it.
+
+    `tasks` are of members whose data are at hand: their steps are computed anew.
+    """
+    given = {}
+    for folder in folders:
+        found = read_transcript(folder)
+        found.check(plan)
+        given[found.member] = (found, folder)
+    transcripts = {name: found for name, (found, _) in given.items()}
+    links, differences = _compared(plan, transcripts)
+    disclosures = {
+        name: Disclosure(folder / FOLDER, np.dtype(plan.task.dtype), plan.task.dimension)
+        for name, (_, folder) in given.items()
+    }
+    members = tuple(name for name in plan.names if name in given)
+    missing = tuple(name for name in plan.names if name not in given)
+    if missing or not all(one.begun for one in disclosures.values()):
+        return Verification(members, links, missing, tuple(differences), replayed=False)
+    if any(found.left for found in transcripts.values()):
+        raise BadInput(
+            "members were dropped in this run, and such a run cannot be played again; compare digests alone"
+        )
+    tasks = tasks or {}
+    players = [_player(plan, name, disclosures[name], tasks.get(name)) for name in plan.names]
+    differences += _replayed(plan, players, transcripts)
+    published = {name: one.state for name, one in zip(plan.names, players, strict=True)}
+    return Verification(
+        members,
+        links,
+        missing,
+        tuple(differences),
+        replayed=True,
+        recomputed=tuple(tasks),
+        published=published,
+    )
+
+
+def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[int, list[str]]:
+    """Links of which both ends are known, and where these disagree."""
+    count, differences = 0, []
+    for i, j in plan.network.links.tolist():
+        one, other = plan.names[i], plan.names[j]
+        if one not in given or other not in given or {one, other} & {*given[one].left, *given[other].left}:
+            continue
+        count += 1
+        mine, theirs = given[one].links.get(other), given[other].links.get(one)
+        if mine is None or theirs is None:
+            differences.append(f"{one} or {other} has no record of their link")
+            continue
+        for sender, receiver, said, heard in (
+            (one, other, mine.said, theirs.heard),
+            (other, one, theirs.said, mine.heard),
+        ):
+            if said != heard:
+                differences.append(f"what {sender} said is not what {receiver} heard")
+    return count, differences
+
+
+def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | None) -> Player:
+    seat = seat_of(plan, name)
+    local: Local = Disclosed(given)
+    if task is not None:
+        local = LocalSteps(task, plan.run.local_steps, plan.task.seed, seat.index)
+    return Player(seat, given.streams(plan.names), local, given.start)
+
+
+def _replayed(plan: FederationPlan, players: Sequence[Player], given: Mapping[str, Transcript]) -> list[str]:
+    """Whose words come out otherwise than signed."""
+    records: dict[tuple[int, int], Record] = {}
+    for word in replay(players, plan.run_hash):
+        link, digest = (word.sender, word.receiver), digest_of(word.message)
+        records[link] = records.get(link, Record()).after(
+            word.round, word.exchange, said=digest, heard=digest
+        )
+    wrong = {
+        plan.names[sender]: plan.names[receiver]
+        for (sender, receiver), record in records.items()
+        if given[plan.names[sender]].links[plan.names[receiver]].said != record.said.hex()
+    }
+    return [
+        f"from what was disclosed, {sender} would have said other words to {receiver} than it signed"
+        for sender, receiver in wrong.items()
+    ]

@@ -1,0 +1,96 @@
+"""Every run on the same data is counted and consented to: none begins twice, and none as another number than signed."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import shutil
+
+import pytest
+
+from hocket.errors import JournalError, UnsafePlan
+from hocket.federation.consent import check_consent
+from hocket.federation.ledger import Ledger, Served
+from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.running import take_part
+
+from .federation_case import Federation, play
+from .plans import drawn
+
+
+def begin(path, number):
+    return Ledger(path).begin(Served(f"run {number}", f"plan {number}", "rss-nb"))
+
+
+def test_runs_that_begin_together_are_all_counted(tmp_path):
+    """Of 120 simultaneous starts 88 were refused, and some were not counted."""
+    path = tmp_path / "data.runs.jsonl"
+    with multiprocessing.get_context("fork").Pool(8) as pool:
+        counts = pool.starmap(begin, [(path, number) for number in range(120)], chunksize=1)
+    assert sorted(counts) == list(range(1, 121))
+    assert len(Ledger(path).runs) == 120
+
+
+def test_a_plan_begins_once(tmp_path):
+    """Its journal deleted, the same plan would deal fresh noise and call itself the first run."""
+    federation = Federation(tmp_path, rounds=3)
+    play(federation.member(name) for name in federation.names)
+    shutil.rmtree(federation.home("ash").folder / "runs")
+    with pytest.raises(JournalError, match="this plan was begun before, and the journal of that run is gone"):
+        asyncio.run(take_part(federation.member("ash")))
+
+
+def test_two_plans_that_say_the_same_are_two_runs(tmp_path):
+    federation = Federation(tmp_path, rounds=3)
+    cards = [federation.plan.card(name) for name in federation.names]
+    again = federation.signed(federation.drawn(cards))
+    assert again.run_hash != federation.plan.run_hash
+    play(federation.member(name) for name in federation.names)
+    federation.plan = again
+    play(federation.member(name) for name in federation.names)
+    assert len(Ledger(federation.home("ash").ledger("targets")).runs) == 2
+
+
+def test_plans_signed_ahead_are_refused_when_they_would_be_another_run(tmp_path):
+    """Three plans, each signed as run 1: the second to begin would be run 2."""
+    federation = Federation(tmp_path, rounds=3)
+    cards = [federation.plan.card(name) for name in federation.names]
+    first, second = federation.plan, federation.signed(federation.drawn(cards))
+    for plan in (first, second):
+        for name in federation.names:
+            federation.consent(name, plan)
+            folder = RunFolder(federation.home(name).run(plan.run_hash))
+            write_json(folder.audit, {"hash": plan.hash.hex(), "runs": 1})
+    members = [federation.member(name, plan=first) for name in federation.names]
+    play(members)
+    late = federation.member("ash", plan=second)
+    write_json(late.folder.audit, {"hash": second.hash.hex(), "runs": 1})
+    with pytest.raises(
+        UnsafePlan, match=r"signed the plan as run 1 on the data targets, and it would begin as run 2"
+    ):
+        asyncio.run(take_part(late))
+    # Refused, it was counted all the same: signed again as run 2, it begins.
+    write_json(late.folder.audit, {"hash": second.hash.hex(), "runs": 2})
+    check_consent(second, late.home, late.folder, 2)
+
+
+def test_where_nothing_was_signed_the_plan_is_audited_at_the_start(tmp_path):
+    federation = Federation(tmp_path)
+    home = federation.home("ash")
+    folder = RunFolder(home.run(federation.plan.run_hash))
+    check_consent(drawn(), home, folder, 1)
+    with pytest.raises(UnsafePlan, match="where 9 is the least"):
+        check_consent(drawn(min_sd=9.0), home, folder, 1)
+    home.floor.write_text("[floor]\ncolluders = 3\n")
+    with pytest.raises(UnsafePlan, match="below your floor"):
+        check_consent(drawn(), home, folder, 1)
+
+
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe", b"{}", b'{"run": 1', b"[" * 100_000], ids=["utf", "form", "cut", "deep"]
+)
+def test_a_damaged_ledger_is_named(tmp_path, content):
+    path = tmp_path / "data.runs.jsonl"
+    path.write_bytes(content + b"\n")
+    with pytest.raises(JournalError, match=r"data\.runs\.jsonl is damaged"):
+        begin(path, 1)

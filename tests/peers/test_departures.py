@@ -1,0 +1,106 @@
+"""Dropping members: by one's own vote alone, after one's own checks, and never into something unsafe unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from typing import Any
+
+from hocket.cli.app import EXPOSED, main
+from hocket.engines.peers import Finished
+from hocket.errors import UnsafeRemainder
+from hocket.federation.roll import NUMBER_BYTES, Roll
+from hocket.federation.run_folder import read_json
+from hocket.federation.running import take_part
+from hocket.links.journal import Journal
+
+from .federation_case import Federation
+
+
+def events(federation: Federation, name: str) -> list[str]:
+    """What a member's log tells of."""
+    return [json.loads(line)["event"] for line in federation.member(name).folder.log.read_text().splitlines()]
+
+
+async def outcomes(federation: Federation, names: tuple[str, ...], **options: Any) -> list[Any]:
+    async with asyncio.timeout(60):
+        running = (take_part(federation.member(name, **options)) for name in names)
+        return await asyncio.gather(*running, return_exceptions=True)
+
+
+def test_an_unsafe_remainder_stops_the_run_and_wants_the_operators_word(tmp_path):
+    """Three of RSS-LB are left, one may collude: whoever is between the two others knows both exactly."""
+    federation = Federation(
+        tmp_path, members=4, topology="complete", algorithm={"name": "rss-lb", "delta": 1.0}
+    )
+    survivors = federation.names[:3]
+    for name in survivors:
+        (federation.member(name).folder.votes / "elm.vote").touch()
+    stopped = asyncio.run(outcomes(federation, survivors))
+    assert all(isinstance(one, UnsafeRemainder) for one in stopped)
+    assert "elm would be dropped by everybody's vote, and what remains is not safe" in str(stopped[0])
+    assert "--accept-unsafe" in str(stopped[0])
+    folder = federation.member("ash").folder
+    assert folder.status()["dropped"] == []
+    assert read_json(folder.survivors)["safe"] is False
+    assert "unsafe remainder" in events(federation, "ash")
+    # Started again it stops again, before a word is said; with its operators' word it goes on.
+    assert all(isinstance(one, UnsafeRemainder) for one in asyncio.run(outcomes(federation, survivors)))
+    for name in survivors:
+        federation.member(name).folder.accept(frozenset({"elm"}))
+    assert all(isinstance(one, Finished) for one in asyncio.run(outcomes(federation, survivors)))
+    assert folder.status()["dropped"] == ["elm"]
+
+
+def test_votes_that_were_never_checked_count_for_nothing_after_a_restart(tmp_path):
+    """All others have voted to drop birch and cedar, and ash has not: it neither drops them nor asks."""
+    federation = Federation(tmp_path, members=4, topology="complete", rounds=10)
+    ash = federation.member("ash")
+    with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
+        mine = Roll(ash.plan, ash.identity, journal.run)
+        for voter, leaver in [("elm", "birch"), ("elm", "cedar"), ("birch", "cedar"), ("cedar", "birch")]:
+            theirs = Roll(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+            theirs.take(mine.frame(mine.entries["ash"]), "ash")
+            journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(ash.plan)))
+    ends = asyncio.run(outcomes(federation, federation.names))
+    assert all(isinstance(one, Finished) for one in ends)
+    assert ash.folder.status()["dropped"] == []
+
+
+def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
+    """Each alone could be; together they leave two halves. Status and log say so, and list neither as gone."""
+    federation = Federation(tmp_path, members=4, topology="cycle", rounds=10)
+    present = ("ash", "cedar")  # birch and elm, who sit between them, never come
+
+    async def scene() -> dict[str, Any]:
+        for name in present:
+            federation.vote(name, "birch", "elm")
+        running = [asyncio.create_task(take_part(federation.member(name))) for name in present]
+        await asyncio.sleep(3.0)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        return federation.member("ash").folder.status()
+
+    status = asyncio.run(scene())
+    assert status["dropped"] == []
+
+
+def test_who_is_voted_against_is_told(tmp_path):
+    federation = Federation(tmp_path, members=4, topology="complete", rounds=400)
+    for name in ("birch", "cedar"):
+        federation.vote(name, "ash")
+    asyncio.run(outcomes(federation, federation.names))
+    status = federation.member("ash").folder.status()
+    assert status["votes_against_me"] == ["birch", "cedar"]
+    assert status["dropped"] == []
+
+
+def test_the_exit_code_says_so(tmp_path, monkeypatch, capsys):
+    def stop(*_: object, **__: object) -> None:
+        raise UnsafeRemainder("what remains is not safe", round=3)
+
+    monkeypatch.setattr("hocket.cli.peer.joining.member_of", stop)
+    assert main(["peer", "run", "plan.toml", "--task", "mine.py:task"]) == EXPOSED == 3
+    assert "what remains is not safe" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from hocket.links.wire import Frame, Kind, pack
 
 from .hostile import Deviation, Hand, Script
 from .hostile_control import FAMILIAR, Once, Swallows, malformed
-from .hostile_scripts import AT, opened
+from .hostile_scripts import AT, Flood, opened
 
 Answer = Callable[[Hand, str, Frame], Iterable[bytes]]
 
@@ -97,7 +97,21 @@ def _lie(name: str, again: bool) -> Callable[[], Script]:
     return lambda: Records(LIES[name], again=again)
 
 
+class Floods(Records):
+    """A record that is as it should be, thousands of times."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda hand, to, frame: [pack(frame)])
+        self.flood = Flood(lambda hand, number: pack(hand.memory["mine", hand.victims[0]][-1]), 3_000)
+
+    async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
+        if ("mine", hand.victims[0]) in hand.memory:
+            await self.flood.says(hand, to, message)
+        return await super().says(hand, to, message)
+
+
 RECORDS = (
+    Deviation("record flood", "the same record, thousands of times", Floods),
     *(Deviation(f"record: {name}", "when they meet, and in round 4", _lie(name, True)) for name in LIES),
     *(
         Deviation(

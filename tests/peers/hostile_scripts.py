@@ -165,7 +165,7 @@ class Storm(Script):
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         board, frame = hand.stage.board, opened(message)
         if board is not None and frame.kind is Kind.WORD and frame.round == AT and to == hand.victims[0]:
-            for number in range(300):
+            for number in range(150):
                 board.cut(hand.name, to)
                 board.mend(hand.name, to)
                 if number % BATCH == 0:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable
+from typing import Any
+from unittest import mock
 
 import pytest
 
+from hocket.links import channel
+from hocket.links.channel import GrpcChannels
 from hocket.links.events import Event
+from hocket.links.tls import grpc
 from hocket.links.wire import Kind, pack
 
-from .hostile import Deviation, Hand
+from .hostile import Deviation, Hand, Script
 from .hostile_control import CONTROL, refused_vote
 from .hostile_handshake import AGREEING, Agreeing
 from .hostile_oracles import check
@@ -87,3 +93,29 @@ def test_no_deviation_does_harm_over_real_links(tmp_path, half):
         federation = federation_of(tmp_path / f"{place}", "K4", "rss-nb", colluders=one.members, rounds=10)
         stages.append(Stage(federation, one, tmp_path / f"stage-{place}", tls=True, stall=PAUSE))
     check(play(stages))
+
+
+class Refusing(GrpcChannels):
+    """Elm's links: whoever calls is refused, in words of elm's own choice."""
+
+    code = grpc.StatusCode.ALREADY_EXISTS
+    words = "another process speaks for you"
+
+    async def answer(self, requests: Any, context: Any) -> None:
+        if self.name != "elm":
+            await super().answer(requests, context)
+            return
+        await context.abort(self.code, f"{self.words} {os.urandom(1_000).hex()}")
+
+
+@pytest.mark.parametrize("code", ["ALREADY_EXISTS", "ABORTED", "FAILED_PRECONDITION", "UNIMPLEMENTED"])
+def test_whoever_refuses_to_answer_is_named(tmp_path, code):
+    """However it is put: a member that stops because of what a neighbour said says whose word that was."""
+    federation = federation_of(tmp_path / "plan", "K4", "rss-nb", colluders=1, rounds=10)
+    assert federation.plan.awaits("elm")  # it is called by somebody
+    one = Deviation("refuses", "answers nobody who calls", Script)
+    with (
+        mock.patch.object(Refusing, "code", grpc.StatusCode[code]),
+        mock.patch.object(channel, "GrpcChannels", Refusing),
+    ):
+        check(play([Stage(federation, one, tmp_path / "stage", tls=True, stall=1.5)]))

@@ -8,7 +8,7 @@ knows its gradients: it is for a pilot, or for an auditor whom all trust.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,5 +124,5 @@ class Disclosed:
 
     disclosure: Disclosure
 
-    def __call__(self, v: Any, k: Any, **_: Mapping[str, Any]) -> Any:
+    def __call__(self, v: Any, k: Any, **_: Any) -> Any:
         return self.disclosure.step(k)

@@ -26,9 +26,12 @@ from hocket.errors import JournalError
 from hocket.links.conversation import Moment, two_words
 from hocket.links.journal import NEVER_BACK, Journal
 from hocket.links.marks import Mark
+from hocket.links.records import Record
 from hocket.links.wire import Frame, Kind
 
 FORM = struct.Struct("<Q16sIIII32s")
+LAST_EPOCH = (1 << 63) - 1
+"""What a journal can hold; nobody starts so often."""
 
 
 class Memory(NamedTuple):
@@ -47,6 +50,8 @@ class Memory(NamedTuple):
         if len(frame.parts) != 1 or not isinstance(frame.parts[0], bytes) or len(frame.parts[0]) != FORM.size:
             return None
         epoch, instance, *moments, digest = FORM.unpack(frame.parts[0])
+        if epoch > LAST_EPOCH:
+            return None
         said, heard = Moment(*moments[:2]), Moment(*moments[2:])
         return cls(epoch, instance.decode("ascii", "replace"), said, heard, digest)
 
@@ -70,7 +75,8 @@ class Memories:
         records = {} if position is None else position.records
         for slot, name in enumerate(self.neighbours):
             marked = self.journal.marks.heard(slot, name) or Mark()
-            kept = Mark(*records[name][:3]) if name in records else Mark()
+            record = records.get(name, Record())
+            kept = Mark(record.round, record.exchange, record.digest)
             self._heard[name] = max(marked, kept, key=lambda mark: mark[:2])
 
     def frame(self, neighbour: str) -> Frame:

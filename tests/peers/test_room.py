@@ -60,7 +60,7 @@ def test_who_never_reads_is_named_before_it_takes_our_memory(address, size):
                     await ash.send("birch", bytes(size))
                     sent += size
 
-            with pytest.raises(LinkError, match="birch is connected but does not read: .* for 1 s"):
+            with pytest.raises(LinkError, match=r"birch is connected but does not read: .* for 1 s"):
                 await asyncio.wait_for(speak(), SHORT)
             assert time.monotonic() - began > 0.9  # it was given time first
             unsent = ash.lines["birch"].stream.unsent

@@ -19,7 +19,8 @@ from hocket.engines.seat import Seat
 from hocket.engines.secret_shares import shares
 from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for
-from hocket.errors import HocketError
+from hocket.errors import BadPlan, HocketError
+from hocket.federation.leaving import check_survivors
 from hocket.federation.task import LocalSteps
 from hocket.links.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
@@ -107,7 +108,7 @@ def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
             if stage.deviation.refused and set(stage.coalition) & set(one.member.plan.neighbours(name)):
                 yield name, "finished, as if nothing had been said"
     waiting = {name: one for name, one in stage.honest.items() if name not in excused}
-    if stage.deviation.voted_out:
+    if stage.deviation.voted_out and _hang_together(stage):
         yield from ((name, "still waits for one whom all have voted to drop") for name in waiting)
     # Whoever waits for one who waits for a culprit waits for it as well.
     while found := {
@@ -118,6 +119,15 @@ def badly_ended(stage: Stage) -> Iterator[tuple[str, str]]:
             del waiting[name]
     for name, one in waiting.items():
         yield name, f"is stuck, and its status says: {one.status.get('waiting_for')}"
+
+
+def _hang_together(stage: Stage) -> bool:
+    """Whether the honest members can go on by themselves."""
+    try:
+        check_survivors(stage.federation.plan, frozenset(stage.coalition))
+    except BadPlan:
+        return False
+    return True
 
 
 def grown(stage: Stage, one: Honest) -> Iterator[str]:

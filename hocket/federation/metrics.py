@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from hocket.links.descriptors import Reserve
 from hocket.links.json_line import json_line
 from hocket.links.shown import shown
 
@@ -129,6 +130,8 @@ class Log:
 
     path: Path
     clock: Callable[[], float] = time.monotonic
+    reserve: Reserve = field(default_factory=Reserve)
+    """Descriptors to open the file with when no other is left."""
     _flows: dict[str, Flow] = field(default_factory=dict)
 
     def say(self, event: str, **about: Any) -> None:
@@ -140,11 +143,15 @@ class Log:
         line = {"time": round(time.time(), 3), "event": event, **_cut(about)}
         if flow.left_out:
             line, flow.left_out = line | {"left_out": flow.left_out}, 0
-        with self.path.open("a", encoding="utf-8") as file:
+        with self.reserve.released(), self.path.open("a", encoding="utf-8") as file:
             file.write(json_line(line) + "\n")
             full = file.tell() >= MOST_BYTES
         if full:
             os.replace(self.path, self.path.with_name(f"{self.path.stem}.1{self.path.suffix}"))
+
+    def close(self) -> None:
+        """Hold no descriptors any more."""
+        self.reserve.close()
 
 
 def _cut(value: Any) -> Any:

@@ -116,6 +116,7 @@ async def _played(
         with suppress(OSError):  # what stopped the run is the news, not that its last words cannot be written
             metrics.close()
             folder.write_status(presence.status() | {"pid": None})
+            log.close()
         await conversation.channels.close()
         if keepsakes is not None:
             keepsakes.close()
@@ -215,8 +216,9 @@ async def _tick(member: Member, presence: Presence) -> None:
             member.folder.clear_stop()
             raise asyncio.CancelledError  # as a signal ends it: `_while` hands it on to the run
         presence.complain_of_waiting()
-        member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
-        await presence.departures.collect()
+        with presence.log.reserve.released():
+            member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
+            await presence.departures.collect()
         await asyncio.sleep(1.0)
 
 

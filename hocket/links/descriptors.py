@@ -71,7 +71,7 @@ class Reserve:
     inside the block, gRPC's own for instance, may be quicker. That is what `most_connections` is for.
     """
 
-    def __init__(self, count: int = 16):
+    def __init__(self, count: int = 8):
         self.count = count
         self._held: list[int] = []
         self._released = 0
@@ -93,6 +93,9 @@ class Reserve:
         """Hold nothing any more."""
         self.count = 0
         self._let_go()
+
+    def __del__(self) -> None:
+        self.close()
 
     def _take(self) -> None:
         with contextlib.suppress(OSError):  # there are none left; the next block tries again

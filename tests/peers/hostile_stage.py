@@ -238,7 +238,7 @@ def play(stages: Iterable[Stage]) -> list[Stage]:
 
 
 def federation_of(
-    folder: Path, topology: str, algorithm: str, *, colluders: int, rounds: int = 12
+    folder: Path, topology: str, algorithm: str, *, colluders: int, rounds: int = 10
 ) -> Federation:
     """Members with a plan that counts on so many colluders."""
     name, members = TOPOLOGIES[topology]

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from hocket.algorithms import RssLb
 from hocket.errors import HocketError
 from hocket.links.escrow import FromSystem
+from hocket.links.wire import Kind
 
 from .hostile import ALGORITHMS, Deviation, Script
 from .hostile_oracles import said_twice
-from .hostile_stage import federation_of, play
+from .hostile_scripts import opened
+from .hostile_stage import Stage, federation_of, play
 from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene, whole_disk
 
 HARMLESS = Deviation("nothing", "a neighbour that does nothing wrong", Script)
@@ -114,6 +117,28 @@ def test_whatever_is_lost_nothing_is_said_twice(tmp_path, algorithm):
 
 def test_a_neighbour_that_tells_no_record_gains_nothing(tmp_path):
     check(scenes(tmp_path, "rss-nb", [(OLDER[0], 1), (OLDER[0], 2)], hides=True))
+
+
+def test_a_word_that_was_lost_is_said_again_after_a_restart(tmp_path):
+    """Birch goes on to round 9, its word of round 8 never arrives at ash, and then birch is started again."""
+    federation = federation_of(tmp_path / "plan", "K4", "rss-nb", colluders=1, rounds=11)
+    stage = Stage(federation, HARMLESS._replace(restart=("birch", 8)), tmp_path / "stage")
+    board = stage.board
+    assert board is not None
+    usual, lost = board.carry, []
+
+    def carry(sender: str, receiver: str, message: bytes) -> None:
+        frame = opened(message)
+        is_it = (sender, receiver, frame.kind, frame.round) == ("birch", "ash", Kind.WORD, 8)
+        if is_it and not lost:
+            lost.append(message)
+        else:
+            usual(sender, receiver, message)
+
+    with mock.patch.object(board, "carry", carry):
+        play([stage])
+    assert lost
+    assert {name: one.ended for name, one in stage.honest.items()} == dict.fromkeys(stage.honest, "finished")
 
 
 @pytest.mark.endurance

@@ -99,6 +99,7 @@ class Peer:
         self.records = {} if position is None else dict(position.records)
         if position is None or k <= self.rounds + 1:
             state, seat = self._begun() if position is None else self._resumed(position)
+            await self._speak_up()
             while k <= self.rounds:
                 state = await self._round(k, state, seat)
                 if self.watch is not None:
@@ -112,6 +113,7 @@ class Peer:
         else:
             x, published, *_ = self._stored(position.state)
             self._say_again()
+            await self._speak_up()
             finished = Finished(x, published)
         return await self._part(k, finished, linger)
 
@@ -230,6 +232,11 @@ class Peer:
         while said := self._said(previous.round, exchange):
             last, exchange = said, exchange + 1
         self.conversation.remember(last)
+
+    async def _speak_up(self) -> None:
+        """Whoever connected before this member had its words ready hears them now."""
+        for name in sorted(self.conversation.connected):
+            await self.conversation.say_again(name)
 
     def _first_words(self, previous: Position) -> dict[str, bytes]:
         """What the previous round began with, made again from its state and keys."""

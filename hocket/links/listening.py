@@ -16,6 +16,10 @@ HANDSHAKE_SECONDS = 5
 there is time for a packet to be lost twice (it is sent again after one second, and after two more). Who needs longer
 tries again; who never means to finish holds a connection no longer than this."""
 
+PROBED = (ssl.TLSVersion.TLSv1_3, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+TRIES = 12
+"""To find out which TLS is answered: over half a minute, in which a crowd's connections come and go."""
+
 
 async def start_listening(
     answer: Callable[..., Any],
@@ -60,11 +64,24 @@ async def start_listening(
 
 
 async def _refuse_older_tls(address: str) -> None:
-    if await asyncio.to_thread(answers, _reachable(address), ssl.TLSVersion.TLSv1_2):
-        raise LinkError(
-            "gRPC here accepts TLS 1.2: it was imported in this process before hocket could forbid that; import "
-            "hocket.links.tls first, or run `hocket peer run` in a process of its own"
-        )
+    """Go on only if TLS 1.2 was tried and refused: a connection that a crowd at the door cut off looks the same, so
+    TLS 1.3 must be answered just before and just after."""
+    for _ in range(TRIES):
+        newer, older, still = [
+            await asyncio.to_thread(answers, _reachable(address), version) for version in PROBED
+        ]
+        if older:
+            raise LinkError(
+                "gRPC here accepts TLS 1.2: it was imported in this process before hocket could forbid that; import "
+                "hocket.links.tls first, or run `hocket peer run` in a process of its own"
+            )
+        if newer and still:
+            return
+        await asyncio.sleep(HANDSHAKE_SECONDS / 2)
+    raise LinkError(
+        f"whether TLS 1.2 is refused at {address} could not be tried: connections were cut off {TRIES} times; is there "
+        "a crowd at the door? Keep it out, and start again"
+    )
 
 
 def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:

@@ -190,7 +190,7 @@ def test_a_clock_that_is_wrong_when_a_member_starts(tmp_path, age, said):
     federation.renew([Card.of(old, federation.plan.card("birch").address)])
     with pytest.raises(BadIdentity, match=f"birch.*{said}"):
         play([federation.member("ash")])
-    assert not federation.member("ash").folder.path.exists()
+    assert not federation.member("ash").folder.journal.exists()
 
 
 def test_another_version_of_the_library_is_a_warning(tmp_path):

@@ -22,6 +22,7 @@ from hocket.engines.seat import Seat
 from hocket.engines.secret_shares import kept_shares, shares
 from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for, check_own, check_word
+from hocket.errors import LinkError
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -181,6 +182,11 @@ class Peer:
         own, weights = self.seat.weights(k)
         structure = jax.tree.structure(spoken[0])
         names = [self.names[other] for other in weights]
+        for name in names:
+            if frames[name].kind is not Kind.WORD:
+                raise LinkError(
+                    f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
+                )
         heard = [check_word(self.seat, name, frames[name].parts, like, k) for name in names]
         self._words = like[0], [arrays[0] for arrays in heard]
         return Words(own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard])

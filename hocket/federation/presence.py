@@ -122,7 +122,16 @@ class Presence:
         talk = self.conversation
         if talk is None or self.finished or time.monotonic() - talk.waiting_since < PATIENCE:
             return []
-        return talk.missing
+        return (
+            talk.missing
+            if self.peer is not None
+            else [name for name in talk.neighbours if not self._met(name)]
+        )
+
+    def _met(self, neighbour: str) -> bool:
+        """Whether all is settled with a neighbour that must be before a word is said."""
+        agreed = self.agreeing is None or self.agreeing.has_agreed(neighbour)
+        return agreed and neighbour in self.memories.compared
 
     def status(self) -> dict[str, Any]:
         """How it stands, for an operator; no state, gradient or noise is in it."""

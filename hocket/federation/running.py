@@ -60,7 +60,7 @@ async def take_part(
             write_plan(member.plan, folder.plan)
             runs = Ledger(member.home.ledger(member.plan.task.dataset)).begin(_served(member, journal))
             if journal.round == 0:
-                check_consent(member.plan, member.home, folder, runs)
+                await asyncio.to_thread(check_consent, member.plan, member.home, folder, runs)
             write_json(folder.about, _about(member, journal, runs))
             roll = Roll(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())

@@ -51,11 +51,14 @@ class Agreeing:
                 self.journal.agreements.offer(name, self.secrets.offer(self.me, partner.index))
             if name in conversation.connected:
                 await self.greet(conversation, name)
-        while not all(
-            self._reached(name).confirmed for name in self.partners if name in conversation.neighbours
-        ):
+        while not all(map(self.has_agreed, conversation.neighbours)):
             await conversation.attend()
         self.keep()
+
+    def has_agreed(self, name: str) -> bool:
+        """Whether a neighbour has the same keys in its journal; true where there is nothing to agree on."""
+        reached = self.journal.agreements.of(name)
+        return name not in self.partners or (reached is not None and reached.confirmed)
 
     def keep(self) -> None:
         """Put what outlives the run where the next run finds it."""

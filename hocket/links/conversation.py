@@ -128,7 +128,10 @@ class Conversation:
             self.connected.discard(name)
             await self.listener.lost(name, event.reason)
         elif isinstance(event, Displaced):
-            raise LinkError(f"{event.reason}. Two copies of one home must never run; stop this one")
+            raise LinkError(
+                f"{name} will not talk to this process: {event.reason}. Two copies of one home must never run: stop "
+                f"the other one, or, if there is none, ask {name} what it runs"
+            )
         elif isinstance(event, Joined):
             self.connected.add(name)
             await self.listener.joined(name, event.version)

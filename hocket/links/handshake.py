@@ -134,7 +134,7 @@ class Handshake:
         if hmac.compare_digest(mine, theirs):
             return
         if self.kept is None:
-            who = "this member no longer has"
+            who = f"{name} has kept, and this member has not,"
         elif theirs == NOTHING_KEPT:
             who = f"{name} no longer has"
         else:

@@ -112,9 +112,9 @@ class Federation:
     def home(self, name: str) -> Home:
         return Home(self.folder / name)
 
-    def consent(self, name: str, plan: FederationPlan) -> None:
+    def consent(self, name: str, plan: FederationPlan, home: Home | None = None) -> None:
         """What signing leaves in a home: that this member agrees to the plan, as any run on its data."""
-        folder = RunFolder(self.home(name).run(plan.run_hash))
+        folder = RunFolder((home or self.home(name)).run(plan.run_hash))
         if folder.consent is None or folder.consent[0] != plan.hash.hex():
             with contextlib.suppress(OSError):  # a test may have filled the disk
                 folder.make()

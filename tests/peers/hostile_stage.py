@@ -16,12 +16,10 @@ from unittest import mock
 import numpy as np
 
 from hocket.engines.peers import Finished, Played
-from hocket.federation import consent, running
 from hocket.federation import presence as presence_module
-from hocket.federation.auditing import audit_plan
+from hocket.federation import running
 from hocket.federation.home import Home
 from hocket.federation.member import Member
-from hocket.federation.plan import FederationPlan
 from hocket.federation.presence import Presence
 from hocket.federation.sections import AuditSection
 from hocket.federation.task import GradientTask
@@ -92,7 +90,9 @@ class Stage:
         aim = target(self.federation.plan.agent(name))
         task = GradientTask(DIMENSION, lambda x, k, h, rng: x - aim)
         usual = self.federation.member(name, task=task, linger=0.5)
-        return dataclasses.replace(usual, home=Home(self.folder / name), secrets=self.secrets)
+        home = Home(self.folder / name)
+        self.federation.consent(name, usual.plan, home)
+        return dataclasses.replace(usual, home=home, secrets=self.secrets)
 
     async def play(self) -> Stage:
         """All of it, until every honest member has ended or none gets any further."""
@@ -140,10 +140,12 @@ class Stage:
             one.finished = await self._run(one)
             return
         running_ = asyncio.create_task(self._run(one))
-        while not running_.done() and max(one.states, default=0) <= again[1]:
-            await asyncio.sleep(0.001)
-        running_.cancel()
-        await asyncio.gather(running_, return_exceptions=True)
+        try:
+            while not running_.done() and max(one.states, default=0) <= again[1]:
+                await asyncio.sleep(0.001)
+        finally:  # the scene may be over before that round
+            running_.cancel()
+            await asyncio.gather(running_, return_exceptions=True)
         one.restarts += 1
         one.finished = await self._run(one)
 
@@ -205,19 +207,7 @@ def impatient() -> Iterator[None]:
     with contextlib.ExitStack() as patched:
         patched.enter_context(mock.patch.object(presence_module, "PATIENCE", PATIENCE))
         patched.enter_context(mock.patch.object(running, "Presence", noticed))
-        patched.enter_context(mock.patch.object(consent, "audit_plan", _audited))
         yield
-
-
-def _audited(plan: FederationPlan, **given: Any) -> Any:
-    """The audit of a plan, which takes longer than a short run: each plan's once."""
-    key = plan.hash, tuple(sorted(given.items()))
-    if key not in AUDITS:
-        AUDITS[key] = audit_plan(plan, **given)
-    return AUDITS[key]
-
-
-AUDITS: dict[Any, Any] = {}
 
 
 def play(stages: Iterable[Stage]) -> list[Stage]:

@@ -13,7 +13,7 @@ from .federation_case import Federation, free_ports
 from .quadratic import DIMENSION
 from .relay import watching
 
-MARKER = np.frombuffer(b"hocketmk", dtype="<f8")[0]
+MARKER = np.frombuffer(b"hocketM@", dtype="<f8")[0]
 """A number whose bytes are easily found; as a state it stays what it is, since every gradient is zero."""
 
 
@@ -47,4 +47,4 @@ def test_a_capture_of_the_traffic_holds_no_word(tmp_path):
     ends, captured = asyncio.run(asyncio.wait_for(scene(), 60))
     assert all((end == MARKER).all() for end in ends)  # so it was said, in every round
     assert len(captured) > 10 * 2 * 8 * DIMENSION
-    assert b"hocketmk" not in captured
+    assert b"hocketM@" not in captured

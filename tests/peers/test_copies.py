@@ -60,7 +60,7 @@ def test_the_later_copy_goes_on_and_the_earlier_one_stops(address):
         assert (await first_of(newer, Heard)).message == b"good day"
         said = (
             r"another process speaks for birch: epoch 2 at ipv4:127\.0\.0\.1:\d+; this one is epoch 1 at "
-            r"ipv4:127\.0\.0\.1:\d+\. Two copies of one home must never run; stop this one"
+            r"ipv4:127\.0\.0\.1:\d+\. Two copies of one home must never run"
         )
         with pytest.raises(LinkError, match=said):
             await waiting

@@ -142,7 +142,7 @@ def test_kept_noise_stays_the_same_or_is_missed():
     assert fresh.chain == agreed(anna, ben)[0].chain
     for kept_by, words in (
         ({"anna": kept}, "ben no longer has the noise"),
-        ({"ben": kept}, "this member no longer has the noise"),
+        ({"ben": kept}, "ben has kept, and this member has not, the noise"),
         ({"anna": kept, "ben": bytes(32)}, "ben has another key"),
     ):
         anna, ben = ends(**kept_by)

@@ -7,13 +7,17 @@ inode and the time of change that this gave the stamp into the other, the marks.
 a journal behind its stamp.
 
 Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
-killed or not. After a power cut they may be older than the journal, which is taken for what it is.
+killed or not. After a power cut they may be older than the journal, and than each other. So marks say in which boot
+they were written: where the machine has started anew since, and the process was not stopped properly before, they prove
+nothing, and what neighbours remember has to do (federation/rollback.py).
 """
 
 from __future__ import annotations
 
 import os
 import struct
+import uuid
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +27,7 @@ SLOT = 128
 """Bytes to a mark: never across two sectors, so that it is the old one or the new one."""
 CHECK = 16
 STAMP = struct.Struct("<QQ")
-SEAL = struct.Struct("<QQQ")
+SEAL = struct.Struct("<QQQ?16s")
 HEARD = struct.Struct("<8sII32s")
 
 
@@ -46,9 +50,15 @@ class Marks:
             self._stamp.close()
             raise
         self._count = self._read_stamp()[0]
+        self._is_mine = False
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files; what this process has stamped then also outlives a power cut. What it has not, be it a
+        copy that was refused or only read, it does not vouch for."""
+        if self._is_mine:
+            self._stamp.force()
+            self._seal(stopped=True)
+            self._marks.force()
         self._stamp.close()
         self._marks.close()
 
@@ -59,9 +69,12 @@ class Marks:
 
     def stamp(self, round: int) -> None:
         """A round has begun: do this before its first word is sent."""
-        self._count += 1
+        self._count, self._is_mine = self._count + 1, True
         self._stamp.write(0, STAMP.pack(self._count, round))
-        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
+        self._seal()
+        if self._count == 1:  # later ones are written over these, so that there is always something whole
+            self._stamp.force()
+            self._marks.force()
 
     @property
     def are_moved(self) -> bool:
@@ -72,8 +85,14 @@ class Marks:
             return (
                 count > 1
             )  # the first stamp may have no seal yet, if the process was killed between the two
-        sealed, *where = SEAL.unpack(seal)
-        return sealed > count or (sealed == count and (*where,) != self._stamp.stat) or sealed < count - 1
+        sealed, inode, changed, stopped, boot = SEAL.unpack(seal)
+        if sealed == count and (inode, changed) == self._stamp.stat:
+            return False
+        is_certain = stopped or boot == _boot()
+        return is_certain and sealed != count - 1
+
+    def _seal(self, *, stopped: bool = False) -> None:
+        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat, stopped, _boot()))
 
     def heard(self, slot: int, name: str) -> Mark | None:
         """What was last heard from this neighbour."""
@@ -101,6 +120,10 @@ class _Slots:
     def close(self) -> None:
         os.close(self._file)
 
+    def force(self) -> None:
+        """Have all of it on the disk."""
+        os.fsync(self._file)
+
     @property
     def stat(self) -> tuple[int, int]:
         """What tells this file from a copy of it."""
@@ -115,6 +138,15 @@ class _Slots:
 
     def write(self, slot: int, data: bytes) -> None:
         os.pwrite(self._file, data + blake3(data).digest(CHECK), slot * SLOT)
+
+
+@cache
+def _boot() -> bytes:
+    """Tells this start of the machine from others; where nothing does, all are taken for one."""
+    try:
+        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
+    except (OSError, ValueError):
+        return bytes(16)
 
 
 def _short(name: str) -> bytes:

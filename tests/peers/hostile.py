@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from hocket.engines.peers import Finished, Played
 from hocket.federation.member import Member
@@ -32,6 +33,11 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 PAIRED = ("rss-nb", "anchored", "function-sharing")
 """Those whose neighbours agree on keys."""
+
+
+def in_turn(algorithms: Iterable[str]) -> list[Any]:
+    """Anchored RSS-NB in every run of the tests, the others with the slow laws."""
+    return [one if one == "anchored" else pytest.param(one, marks=pytest.mark.slow) for one in algorithms]
 
 
 class Said(NamedTuple):

@@ -106,6 +106,7 @@ def compare(federation: Federation, *, files: int, strangers: int, at_once: int)
     return costs
 
 
+@pytest.mark.slow
 def test_a_crowd_does_not_use_up_the_files_of_a_member_that_has_few(tmp_path):
     compare(
         Federation(tmp_path, members=2, rounds=800, topology="path"), files=256, strangers=300, at_once=300

@@ -17,7 +17,7 @@ import pytest
 from hocket.engines.words import arrays_for
 from hocket.links.wire import Kind, Limits, unpack
 
-from .hostile import Deviation, Hand, Honest, Script
+from .hostile import Deviation, Hand, Honest, Script, in_turn
 from .hostile_control import Once, against_all
 from .hostile_oracles import check, planned_talk
 from .hostile_scripts import opened
@@ -109,7 +109,7 @@ VOTED_OUT = (
 """Where, by how many, and who of the victims is started again, with their votes in its journal."""
 
 
-@pytest.mark.parametrize("algorithm", ["rss-nb", "anchored"])
+@pytest.mark.parametrize("algorithm", in_turn(["rss-nb", "anchored"]))
 def test_votes_of_colluders_bring_no_secret_out(tmp_path, algorithm):
     stages = []
     for place, (topology, members, restart) in enumerate(VOTED_OUT):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from .hostile import ALGORITHMS
+from .hostile import ALGORITHMS, in_turn
 from .hostile_cases import EVERYWHERE, dealt, everywhere, played
 from .hostile_oracles import check
 from .hostile_words import WORDS
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", in_turn(ALGORITHMS))
 def test_no_word_does_harm(tmp_path, algorithm):
     check(played(tmp_path, dealt(WORDS, algorithm), algorithm))
 

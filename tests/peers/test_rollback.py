@@ -14,7 +14,7 @@ from hocket.errors import HocketError
 from hocket.links.escrow import FromSystem
 from hocket.links.wire import Kind
 
-from .hostile import ALGORITHMS, Deviation, Script
+from .hostile import ALGORITHMS, Deviation, Script, in_turn
 from .hostile_oracles import said_twice
 from .hostile_scripts import opened
 from .hostile_stage import Stage, federation_of, play
@@ -89,7 +89,7 @@ def harm(stage: RolledBack) -> Iterable[str]:
         yield "waits, and does not say for whom"
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", in_turn(ALGORITHMS))
 def test_a_member_put_back_a_round_says_nothing_twice(tmp_path, algorithm):
     check(scenes(tmp_path, algorithm, [(OLDER[0], 1)]))
 
@@ -110,7 +110,7 @@ def test_a_member_killed_without_any_loss_goes_on(tmp_path, harmless):
     check(scenes(tmp_path / "kept", "anchored", kept, harmless=harmless))
 
 
-@pytest.mark.parametrize("algorithm", ["anchored", "rss-lb"])
+@pytest.mark.parametrize("algorithm", in_turn(["anchored", "rss-lb"]))
 def test_whatever_is_lost_nothing_is_said_twice(tmp_path, algorithm):
     check(scenes(tmp_path, algorithm, [(restored, 7) for restored in LOST if restored.loses]))
 

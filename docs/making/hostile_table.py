@@ -1,6 +1,6 @@
 """The table of hostile members: every deviation of the tests, played once more, and what came of it.
 
-    python -m docs.making.hostile_table      writes it into docs/hostile-members.md, between its two marks
+python -m docs.making.hostile_table      writes it into docs/hostile-members.md, between its two marks
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from tests.peers.hostile_words import WORDS
 
 PAGE = Path(__file__).parents[1] / "hostile-members.md"
 BEGIN, END = "<!-- table begins -->\n", "<!-- table ends -->\n"
-TABLES = {"Words": WORDS, "Votes and the roll": CONTROL, "Handshakes": AGREEING, "Records of what was heard": RECORDS}
+TABLES = {
+    "Words": WORDS,
+    "Votes and the roll": CONTROL,
+    "Handshakes": AGREEING,
+    "Records of what was heard": RECORDS,
+}
 
 
 def rows(stages: Sequence[Stage]) -> Iterator[str]:

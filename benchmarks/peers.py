@@ -60,10 +60,13 @@ def main() -> None:
 
 def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, Any]) -> Pace:
     """Five processes of one contestant: the slowest one's time, and what they compute on average."""
+    from hocket.federation.auditing import audit_plan
     from hocket.federation.cards import Card
+    from hocket.federation.consent import keep_consent
     from hocket.federation.drawing_up import draw_up
     from hocket.federation.home import Home
     from hocket.federation.plan_file import write_plan
+    from hocket.federation.run_folder import RunFolder
     from hocket.links.identity import Identity
 
     identities = [Identity.create(name) for name in MEMBERS]
@@ -83,6 +86,9 @@ def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, An
     for identity in identities:
         plan = plan.signed_by(identity)
     write_plan(plan, folder / "plan.toml")
+    found = audit_plan(plan)
+    for identity in identities:
+        keep_consent(plan, RunFolder(Home(folder / identity.name).run(plan.run_hash)), found)
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     processes = [
         subprocess.Popen(

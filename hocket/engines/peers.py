@@ -8,7 +8,8 @@ journal refuses any others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from hocket.engines.seat import Seat
 from hocket.engines.secret_shares import kept_shares, shares
 from hocket.engines.streams import ChainStreams
 from hocket.engines.words import Words, arrays_for, check_own, check_word
-from hocket.errors import LinkError
+from hocket.errors import BadInput, LinkError
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -87,6 +88,7 @@ class Peer:
     _ahead: Ahead | None = None
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
+    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def rounds(self) -> int:
@@ -145,11 +147,27 @@ class Peer:
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
         try:
             while True:
-                spoken = talk.send(heard)
+                with self._blaming():
+                    spoken = talk.send(heard)
                 heard = await self._exchange(k, exchange, spoken, leaves, seat)
                 exchange += 1
         except StopIteration as end:
             return end.value
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
+        try:
+            yield
+        except BadInput as error:
+            sizes = {name: float(np.abs(word).max(initial=0.0)) for name, word in self._heard_from.items()}
+            if not sizes:
+                raise
+            name = max(sizes, key=lambda one: sizes[one])
+            raise BadInput(
+                f"{error}. Of the words heard before, that of {name} was the farthest out, with a number of size "
+                f"{sizes[name]:.3g}: if that cannot be, ask {name} what it runs"
+            ) from error
 
     async def _exchange(
         self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], seat: Seat
@@ -189,6 +207,7 @@ class Peer:
                 )
         heard = [check_word(self.seat, name, frames[name].parts, like, k) for name in names]
         self._words = like[0], [arrays[0] for arrays in heard]
+        self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
         return Words(own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard])
 
     def _framed(

@@ -1,9 +1,9 @@
 """Who has left a run, as one member sees it: votes are collected and checked, and then somebody is dropped.
 
 A vote is only ever a wish. Members count as gone when this member's operator and all other survivors have voted, the
-survivors still hang together, and what remains hides as much as was agreed, or the operator has accepted in so many
-words that it does not. That is written into the journal before anything comes of it, and only what is written there
-is acted upon, now and after a restart.
+survivors still hang together, and what remains is within the plan's limit and this member's floor, or the operator has
+accepted in so many words that it is not. That is written into the journal before anything comes of it, and only what
+is written there is acted upon, now and after a restart.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from hocket.errors import BadPlan, UnsafeRemainder
+from hocket.federation.floor import Floor
 from hocket.federation.leaving import Vote, agreed_leavers, check_survivors, read_vote, vote
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
@@ -31,6 +32,8 @@ class Departures:
     ballots: Ballots
     log: Log
     folder: RunFolder
+    floor: Floor
+    """What this member asks for, whatever the plan says."""
     runs: int
     """How many runs these data have served, this one included."""
     pass_on: Callable[[Frame, str], Awaitable[None]]
@@ -87,7 +90,8 @@ class Departures:
         a renewed certificate has outdated is signed anew.
         """
         found = sorted(self.folder.votes.glob("*.vote"))
-        asked = {path.stem: path for path in found if path.stem in self.plan.names}
+        others = {*self.plan.names} - {self.me}
+        asked = {path.stem: path for path in found if path.stem in others}
         voted = {name for name in self.plan.names if self.me in self.ballots.votes(name)}
         outdated = {name for name in voted if not self._holds(self.me, name)}
         if not asked and not outdated:
@@ -112,7 +116,9 @@ class Departures:
             if not leaving or not self._can_go_on(leaving | {*before}):
                 return
             last = before | dict.fromkeys(leaving, self.round())
-            verdict = await asyncio.to_thread(judge_survivors, self.plan, last, runs=self.runs)
+            verdict = await asyncio.to_thread(
+                judge_survivors, self.plan, last, runs=self.runs, floor=self.floor
+            )
             self._check_accepted(verdict, frozenset(last))
             self.ballots.leave(leaving, self.round())
             write_json(self.folder.survivors, verdict.to_json() | {"left": last})

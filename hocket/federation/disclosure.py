@@ -8,7 +8,7 @@ knows its gradients: it is for a pilot, or for an auditor whom all trust.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from hocket.errors import BadConfig, BadInput
 from hocket.federation.run_folder import read_json, write_json
 from hocket.sets import FeasibleSet
 
-FOLDER, KEYS, STEPS, START = "disclosure", "keys.json", "steps.bin", "start.npy"
+FOLDER, KEYS, STEPS, START = "disclosure", "keys.json", "steps.bin", "start.bin"
 
 
 class KeysSection(Section):
@@ -50,7 +50,7 @@ class Disclosure:
     def begin(self, streams: ChainStreams, start: np.ndarray, names: Sequence[str]) -> None:
         """Keep the first keys, before round 1 destroys them."""
         self.path.mkdir(mode=0o700, exist_ok=True)
-        np.save(self.path / START, start)
+        (self.path / START).write_bytes(np.ascontiguousarray(start, self.dtype).tobytes())
         keys = KeysSection(
             chains={names[other]: chain.hex() for other, chain in streams.chains.items()},
             once={names[other]: key.hex() for other, key in streams.once.items()},
@@ -58,39 +58,36 @@ class Disclosure:
         )
         write_json(self.path / KEYS, keys.model_dump())
 
-    def streams(self, names: Sequence[str]) -> ChainStreams:
-        """The member's noise from round 1 on."""
+    def streams(self, names: Sequence[str], neighbours: Collection[str]) -> ChainStreams:
+        """The member's noise from round 1 on; refused unless it is of these links and no others."""
         try:
             keys = check(KeysSection, KEYS, read_json(self.path / KEYS))
+            for found in (keys.chains, keys.once):
+                if found and {*found} != {*neighbours}:
+                    raise ValueError(
+                        f"keys for {', '.join(sorted(found))}, not for {', '.join(sorted(neighbours))}"
+                    )
             chains, once = (
                 {names.index(name): bytes.fromhex(key) for name, key in found.items()}
                 for found in (keys.chains, keys.once)
             )
             return ChainStreams(1, chains, once, bytes.fromhex(keys.own), self.dtype)
         except (OSError, ValueError) as error:
-            raise BadConfig(f"{self.path / KEYS} cannot be read: {error}; ask for it again") from None
+            raise BadConfig(f"{self.path / KEYS} cannot be used: {error}; ask for it again") from None
 
     @property
     def start(self) -> np.ndarray:
         """The state before round 1."""
-        try:
-            return np.load(self.path / START, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise BadConfig(f"{self.path / START} cannot be read: {error}; ask for it again") from None
+        data = _read(self.path / START, self._size)
+        return np.frombuffer(data, self.dtype)
 
     def step(self, k: int) -> np.ndarray:
         """The state that the member came to in round k, before it was mixed again."""
-        size = self.dimension * self.dtype.itemsize
-        try:
-            with (self.path / STEPS).open("rb") as file:
-                data = os.pread(file.fileno(), size, (k - 1) * size)
-        except OSError as error:
-            raise BadConfig(
-                f"{self.path / STEPS} cannot be read: {error.strerror}; ask for it again"
-            ) from None
-        if len(data) != size:
-            raise BadInput(f"{self.path / STEPS} ends before round {k}; ask for it again, whole")
-        return np.frombuffer(data, self.dtype)
+        return np.frombuffer(_read(self.path / STEPS, self._size, (k - 1) * self._size), self.dtype)
+
+    @property
+    def _size(self) -> int:
+        return self.dimension * self.dtype.itemsize
 
     def keep(self, k: int, x: np.ndarray) -> None:
         """Keep one round's step; a round that is played again after a crash writes the same over it."""
@@ -126,3 +123,15 @@ class Disclosed:
 
     def __call__(self, v: Any, k: Any, **_: Any) -> Any:
         return self.disclosure.step(k)
+
+
+def _read(path: Path, size: int, at: int = 0) -> bytes:
+    """So many bytes of a file, and never more, whatever it claims to hold."""
+    try:
+        with path.open("rb") as file:
+            data = os.pread(file.fileno(), size, at)
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be read: {error.strerror}; ask for it again") from None
+    if len(data) != size:
+        raise BadInput(f"{path} is too short: {size:,} bytes are missing at {at:,}; ask for it again, whole")
+    return data

@@ -25,7 +25,7 @@ class Ended(NamedTuple):
 def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Ended:
     """How a member's run of this plan ended; refused if it has not."""
     # Nothing is said from here, so a copy will do.
-    with Journal.open(folder.journal, plan.run_hash, create=False, moved=True) as journal:
+    with Journal.open(folder.journal, plan.run_hash, create=False, vouched=True) as journal:
         position = journal.position
     if position is None or position.round != plan.run.rounds + 2:
         at = 0 if position is None else position.round

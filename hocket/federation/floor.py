@@ -1,7 +1,7 @@
 """A member's own floor: what it asks of every plan, whatever the others find good enough.
 
 It lies in the member's home, so that neither the plan nor whoever drew it up can lower it. Signing looks at it, and so
-does every start of a run.
+does every run that begins, and whoever judges what remains when members leave.
 """
 
 from __future__ import annotations
@@ -43,6 +43,19 @@ class Floor(Section):
         None, min_length=1, description='a list of algorithms that you allow, such as ["rss-nb"]'
     )
     allow_unsafe: bool = Field(False, description="true if you sign plans that say unsafe = true")
+
+    def refuses(self, sd: float) -> str | None:
+        """Why a gradient that is known to ±sd is known too well, to go on a sentence with; None if it is not."""
+        if self.min_sd is not None and sd < self.min_sd:
+            return f" where you ask for min_sd = {self.min_sd:g}"
+        if (
+            self.gradient is not None
+            and self.min_relative is not None
+            and sd / self.gradient < self.min_relative
+        ):
+            share = f"{sd / self.gradient:.3g} of a gradient of {self.gradient:g}"
+            return f", which is {share}, where you ask for min_relative = {self.min_relative:g}"
+        return None
 
     @property
     def words(self) -> str:
@@ -118,15 +131,9 @@ def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str
         yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of them run"
     if plan.audit.unsafe and not floor.allow_unsafe:
         yield "the plan says unsafe = true where you have allow_unsafe = false; have it drawn up without --unsafe"
-    if floor.min_sd is not None and found.least < floor.min_sd:
-        yield f"{_known(found)} where you ask for min_sd = {floor.min_sd:g}; {MORE_NOISE}"
-    if floor.gradient is not None and floor.min_relative is not None:
-        share = found.least / floor.gradient
-        if share < floor.min_relative:
-            yield (
-                f"{_known(found)}, which is {share:.3g} of a gradient of {floor.gradient:g}, where you ask for "
-                f"min_relative = {floor.min_relative:g}; {MORE_NOISE}"
-            )
+    too_little = floor.refuses(found.least)
+    if too_little is not None:
+        yield f"{_known(found)}{too_little}; {MORE_NOISE}"
 
 
 MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"

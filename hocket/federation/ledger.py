@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,8 +50,11 @@ class Ledger:
             raise JournalError(f"{self.path} cannot be read: {error.strerror}; change that first") from error
         return tuple(dict.fromkeys(self._read(line, number) for number, line in enumerate(lines, 1) if line))
 
-    def begin(self, run: Served) -> int:
-        """How many runs these data have served, this one included; it counts once, however often it resumes."""
+    def begin(self, run: Served, allow: Callable[[int], None] = lambda runs: None) -> int:
+        """How many runs these data have served, this one included; it counts once, however often it resumes.
+
+        `allow` is asked before a new run is counted, with its number, and raises if it must not begin.
+        """
         with self._locked():
             before = self.runs
             if run in before:
@@ -61,6 +64,7 @@ class Ledger:
                     "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh "
                     "noise on the same data, which nobody has agreed to. Draw up a new plan: it counts as a run more"
                 )
+            allow(len(before) + 1)
             self._append(run)
             return len(before) + 1
 
@@ -97,7 +101,10 @@ class Ledger:
 
     def _read(self, line: str, number: int) -> Served:
         try:
-            return Served(**json.loads(line))
+            found = Served(**json.loads(line))
+            if not all(isinstance(part, str) for part in found):
+                raise ValueError
+            return found
         except (TypeError, ValueError, RecursionError):
             raise JournalError(
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "

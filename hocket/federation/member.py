@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,8 +44,8 @@ class Member:
     linger: float | None = 600.0
     """Seconds to stay for slower neighbours when all is done; None for as long as it takes."""
     metrics_port: int | None = None
-    moved: bool = False
-    """Whether its operator vouches that the home was moved while it was stopped, and no copy of it has spoken since."""
+    vouched: bool = False
+    """Whether its operator vouches that these files are the newest, and that no copy of them has spoken since."""
     secrets: Secrets = field(default_factory=FromSystem)
 
     @property
@@ -66,9 +67,7 @@ class Member:
 
     def check(self) -> None:
         """Refuse what would fail later, or should not begin at all."""
-        gone = self.folder.dropped
-        self.plan.check_signatures(without=gone)
-        self.plan.check_certificates(without=gone)
+        self.check_signed(without=self.folder.dropped)
         if self.plan.card(self.name).certificate_pem != self.identity.certificate_pem:
             raise BadPlan(
                 f"the plan names another certificate for {self.name} than this one; use the identity whose card was "
@@ -79,6 +78,11 @@ class Member:
                 f"the task has dimension {self.task.dimension} and the plan {self.plan.task.dimension}; run the task "
                 "that the plan was made for"
             )
+
+    def check_signed(self, *, without: Collection[str]) -> None:
+        """Refuse a plan that not all have signed with a certificate that is valid; `without` are who was dropped."""
+        self.plan.check_signatures(without=without)
+        self.plan.check_certificates(without=without)
 
     def start(self) -> np.ndarray:
         """Where this member begins: the public start, the same for all, or what it published in an earlier run."""

@@ -10,6 +10,7 @@ from hocket import __version__
 from hocket.engines.peers import Peer
 from hocket.errors import BadHandshake
 from hocket.federation.departures import Departures
+from hocket.federation.floor import NONE, Floor
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.roll import Roll
@@ -33,6 +34,7 @@ class Presence:
     log: Log
     folder: RunFolder
     memories: Memories
+    floor: Floor = NONE
     runs: int = 1
     """How many runs these data have served, this one included."""
     conversation: Conversation | None = None
@@ -52,6 +54,7 @@ class Presence:
             self.journal.ballots,
             self.log,
             self.folder,
+            self.floor,
             self.runs,
             pass_on=self._pass_on,
             drop=self._drop,
@@ -207,7 +210,7 @@ class Presence:
 
     async def _pass_on(self, frame: Frame, source: str) -> None:
         talk = self._talk()
-        for name in talk.neighbours:
+        for name in [*talk.neighbours]:  # somebody may leave meanwhile
             if name != source:
                 await talk.send(name, pack(frame))
 

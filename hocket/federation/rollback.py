@@ -67,21 +67,22 @@ class Memories:
     instance: str = field(default_factory=lambda: os.urandom(8).hex())
     compared: set[str] = field(default_factory=set)
     """Neighbours who remember nothing that this member has forgotten."""
-    _heard: dict[str, Mark] = field(default_factory=dict)
-    """The last word heard from each, in this process or an earlier one."""
+    _heard: dict[str, tuple[Mark, Mark]] = field(default_factory=dict)
+    """The last two words heard from each, in this process or an earlier one, the later one first."""
 
     def __post_init__(self) -> None:
         position = self.journal.position
         records = {} if position is None else position.records
         for slot, name in enumerate(self.neighbours):
-            marked = self.journal.marks.heard(slot, name) or Mark()
             record = records.get(name, Record())
             kept = Mark(record.round, record.exchange, record.digest)
-            self._heard[name] = max(marked, kept, key=lambda mark: mark[:2])
+            marked = self.journal.marks.heard(slot, name) or (Mark(), Mark())
+            last, before, *_ = [*sorted({kept, *marked}, reverse=True), Mark()]
+            self._heard[name] = last, before
 
     def frame(self, neighbour: str) -> Frame:
         """What a neighbour should hear first when it connects."""
-        heard = self._heard[neighbour]
+        heard, _ = self._heard[neighbour]
         mine = FORM.pack(
             self.epoch,
             self.instance.encode(),
@@ -92,12 +93,14 @@ class Memories:
 
     def note(self, neighbour: str, moment: Moment, digest: bytes) -> None:
         """Put down a word as it arrives; one that contradicts what was heard before a crash is refused."""
-        before = self._heard[neighbour]
-        if moment == before[:2] and digest != before.digest:
-            raise two_words(neighbour, moment)
-        if moment > before[:2]:
-            mark = self._heard[neighbour] = Mark(*moment, digest)
-            self.journal.marks.hear(self.neighbours.index(neighbour), neighbour, mark)
+        last, before = self._heard[neighbour]
+        for known in (last, before):
+            if moment == known[:2] and digest != known.digest:
+                raise two_words(neighbour, moment)
+        new = Mark(*moment, digest)
+        if new not in (last, before) and moment > before[:2]:
+            self._heard[neighbour] = last, before = max(last, new), min(last, new)
+            self.journal.marks.hear(self.neighbours.index(neighbour), neighbour, last, before)
 
     def compare(self, neighbour: str, theirs: Memory) -> str | None:
         """Refuse to go on if this member has forgotten something; returns why the neighbour has, if it has."""
@@ -129,7 +132,7 @@ class Memories:
                 f"{neighbour} speaks from a copy of its home: it was started {theirs.epoch} times, and this member has "
                 f"met it after {epoch}; stop that copy, and run the one that was run last"
             )
-        last = self._heard[neighbour]
+        last, _ = self._heard[neighbour]
         if theirs.said < last[:2]:
             return (
                 f"{neighbour} was restored from a backup: it stands at round {theirs.said.round}, and its word of "

@@ -22,6 +22,7 @@ from hocket.engines.seat import Seat
 from hocket.errors import JournalError
 from hocket.federation.consent import check_consent
 from hocket.federation.disclosure import Kept
+from hocket.federation.floor import read_floor
 from hocket.federation.keying import agreeing_of, keepsakes_of, needs_keys, streams_of
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
@@ -55,16 +56,17 @@ async def take_part(
     folder = member.folder
     with _explained(folder):
         folder.make()
-        with Journal.open(folder.journal, member.plan.run_hash, moved=member.moved) as journal:
+        with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
-            runs = Ledger(member.home.ledger(member.plan.task.dataset)).begin(_served(member, journal))
-            if journal.round == 0:
-                await asyncio.to_thread(check_consent, member.plan, member.home, folder, runs)
+            member.check_signed(without=journal.ballots.left)
+            runs = await asyncio.to_thread(_counted, member, journal)
             write_json(folder.about, _about(member, journal, runs))
             roll = Roll(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
-            presence = Presence(roll, journal, Log(folder.log), folder, memories, runs)
+            presence = Presence(
+                roll, journal, Log(folder.log), folder, memories, read_floor(member.home), runs
+            )
             return await _played(member, presence, channels, watch)
 
 
@@ -147,6 +149,14 @@ def _explained(folder: RunFolder) -> Iterator[None]:
             f"{error.filename or folder.path} cannot be written: {error.strerror}. Nothing was lost; make room or "
             "change that, and start again"
         ) from error
+
+
+def _counted(member: Member, journal: Journal) -> int:
+    """The number of this run on its data: one that is new must be the one that was signed."""
+    plan, home, folder = member.plan, member.home, member.folder
+    return Ledger(home.ledger(plan.task.dataset)).begin(
+        _served(member, journal), lambda runs: check_consent(plan, home, folder, runs)
+    )
 
 
 def _served(member: Member, journal: Journal) -> Served:

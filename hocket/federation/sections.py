@@ -71,7 +71,7 @@ class TaskSection(Section):
     )
 
 
-REACH = 1e9
+REACH = 1e6
 FARTHEST = 1e30
 """Numbers up to here can be squared and added up, in as many dimensions as a plan may have."""
 PUBLIC = "public"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import NoTheorem
+from hocket.federation.floor import NONE, Floor
 from hocket.federation.leaving import check_survivors
 from hocket.federation.plan import FederationPlan
 from hocket.network import Network
@@ -46,8 +47,10 @@ class Verdict:
         }
 
 
-def judge_survivors(plan: FederationPlan, last: Mapping[str, int], *, runs: int = 1) -> Verdict:
-    """The audit of what remains, given the last round of each who left.
+def judge_survivors(
+    plan: FederationPlan, last: Mapping[str, int], *, runs: int = 1, floor: Floor = NONE
+) -> Verdict:
+    """The audit of what remains, given the last round of each who left, against the plan's limit and a member's floor.
     Every operator asks it before voting, and every survivor when somebody was dropped.
     """
     check_survivors(plan, frozenset(last))
@@ -69,8 +72,10 @@ def judge_survivors(plan: FederationPlan, last: Mapping[str, int], *, runs: int 
     else:
         worst, searched, total = _worst(plan, left, stay, runs)
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
-        safe = min(sd.values()) > least
+        below = floor.refuses(min(sd.values()))
+        safe = min(sd.values()) > least and below is None
         words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
+        words += [] if below is None else [f"That is below your floor{below}."]
     if _keeps_noise(plan):
         words.append(
             f"Noise was kept on the links of {_names(plan, left)}: going on without them shows it by the difference "

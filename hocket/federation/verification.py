@@ -2,7 +2,8 @@
 
 Without anything being disclosed, signed digests of all words are compared (transcript.py). Where all members disclose
 their keys and steps, the run is played again in one place, word by word, and its digests must be those that were
-signed.
+signed. That shows that words, noise and mixing fit together. A step is the member's own word: that it followed from its
+data is shown only where its task computes it anew.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from hocket.errors import BadInput
 from hocket.federation.disclosure import FOLDER, Disclosed, Disclosure
 from hocket.federation.plan import FederationPlan
 from hocket.federation.seats import seat_of
+from hocket.federation.sections import PUBLIC
 from hocket.federation.task import LocalSteps, Task
 from hocket.federation.transcript import Transcript, read_transcript
 from hocket.links.records import Record, digest_of
@@ -82,15 +84,18 @@ def verify_run(
     }
     members = tuple(name for name in plan.names if name in given)
     missing = tuple(name for name in plan.names if name not in given)
-    if missing or not all(one.begun for one in disclosures.values()):
+    if differences or missing or not all(one.begun for one in disclosures.values()):
         return Verification(members, links, missing, tuple(differences), replayed=False)
     if any(found.left for found in transcripts.values()):
         raise BadInput(
             "members were dropped in this run, and such a run cannot be played again; compare digests alone"
         )
+    disagreeing = _agreed(plan, disclosures)
+    if disagreeing:  # there is no one run to play again
+        return Verification(members, links, missing, tuple(disagreeing), replayed=False)
     tasks = tasks or {}
     players = [_player(plan, name, disclosures[name], tasks.get(name)) for name in plan.names]
-    differences += _replayed(plan, players, transcripts)
+    differences = _replayed(plan, players, transcripts)
     published = {name: one.state for name, one in zip(plan.names, players, strict=True)}
     return Verification(
         members,
@@ -104,11 +109,15 @@ def verify_run(
 
 
 def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[int, list[str]]:
-    """Links of which both ends are known, and where these disagree."""
+    """Links of which both ends are known, and where these disagree. A link of somebody who was dropped is known only
+    if both ends say that it was, and then not compared."""
     count, differences = 0, []
     for i, j in plan.network.links.tolist():
         one, other = plan.names[i], plan.names[j]
-        if one not in given or other not in given or {one, other} & {*given[one].left, *given[other].left}:
+        if one not in given or other not in given:
+            continue
+        if one in given[other].left or other in given[one].left:
+            differences.append(f"{one} and {other} disagree: one of them says that the other was dropped")
             continue
         count += 1
         mine, theirs = given[one].links.get(other), given[other].links.get(one)
@@ -124,12 +133,30 @@ def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[in
     return count, differences
 
 
+def _agreed(plan: FederationPlan, given: Mapping[str, Disclosure]) -> list[str]:
+    """Where two members disclose other keys for their link, or begin elsewhere."""
+    streams = {name: one.streams(plan.names, plan.neighbours(name)) for name, one in given.items()}
+    wrong = []
+    for i, j in plan.network.links.tolist():
+        one, other = streams[plan.names[i]], streams[plan.names[j]]
+        if (one.chains.get(j), one.once.get(j)) != (other.chains.get(i), other.once.get(i)):
+            wrong.append(f"{plan.names[i]} and {plan.names[j]} disclose other noise keys for their link")
+    first = next(iter(given))
+    if plan.run.start == PUBLIC:
+        wrong += [
+            f"{name} began elsewhere than {first}"
+            for name, one in given.items()
+            if not np.array_equal(one.start, given[first].start)
+        ]
+    return wrong
+
+
 def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | None) -> Player:
     seat = seat_of(plan, name)
     local: Local = Disclosed(given)
     if task is not None:
         local = LocalSteps(task, plan.run.local_steps, plan.task.seed, seat.index)
-    return Player(seat, given.streams(plan.names), local, given.start)
+    return Player(seat, given.streams(plan.names, plan.neighbours(name)), local, given.start)
 
 
 def _replayed(plan: FederationPlan, players: Sequence[Player], given: Mapping[str, Transcript]) -> list[str]:
@@ -140,12 +167,9 @@ def _replayed(plan: FederationPlan, players: Sequence[Player], given: Mapping[st
         records[link] = records.get(link, Record()).after(
             word.round, word.exchange, said=digest, heard=digest
         )
-    wrong = {
-        plan.names[sender]: plan.names[receiver]
+    return [
+        f"from what was disclosed, {plan.names[sender]} would have said other words to {plan.names[receiver]} than it "
+        "signed"
         for (sender, receiver), record in records.items()
         if given[plan.names[sender]].links[plan.names[receiver]].said != record.said.hex()
-    }
-    return [
-        f"from what was disclosed, {sender} would have said other words to {receiver} than it signed"
-        for sender, receiver in wrong.items()
     ]

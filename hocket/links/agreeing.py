@@ -90,8 +90,8 @@ class Agreeing:
             self.their_nonces[name] = parts[0]
             if reached.confirmed and reached.their_nonce != parts[0]:
                 raise BadHandshake(
-                    f"{name} begins anew in the middle of a run: it has lost its journal; restore that from a backup, "
-                    "or begin a new run together"
+                    f"{name} begins anew in the middle of a run: it has lost its journal; drop it, or begin a new run "
+                    "together"
                 )
             if not reached.confirmed:
                 key = self._handshake(name, reached).key(parts[0])

@@ -101,7 +101,7 @@ class Conversation:
         for past in [past for past in self._heard if past < moment]:
             del self._heard[past]
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
-        for name in self.neighbours:
+        for name in [*self.neighbours]:  # somebody may leave meanwhile
             if name not in self.refused:
                 await self.send(name, said[name])
         if meanwhile is not None:

@@ -122,7 +122,10 @@ class Database:
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
             return f"{what} cannot be written: it, its folder or its disk is read-only; change that and start again"
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return f"{what} is damaged ({error}); restore a backup of the whole folder, or begin a new run together"
+            return (
+                f"{what} is damaged ({error}). A run's journal must never be restored from a backup: begin a new run "
+                "together. Kept noise of a dataset may be, from its newest copy"
+            )
         return f"{what} failed: {error}"
 
 

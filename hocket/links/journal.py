@@ -69,11 +69,11 @@ class Journal:
         """Beside the database: what finds out that it went back."""
 
     @classmethod
-    def open(cls, path: Path, plan: bytes, *, create: bool = True, moved: bool = False) -> Journal:
+    def open(cls, path: Path, plan: bytes, *, create: bool = True, vouched: bool = False) -> Journal:
         """Open or begin the journal of a plan, given its hash; a journal of another plan is refused.
 
-        So is one whose files were copied or restored since they were written, unless an operator vouches with `moved`
-        that nothing was said since by any other copy.
+        So is one whose files were copied or restored since they were written, unless an operator has vouched that they
+        are the newest, and that no copy has spoken since. A journal that is behind its own stamp nobody can vouch for.
         """
         database = Database(path, SCHEMA, create=create)
         try:
@@ -82,8 +82,7 @@ class Journal:
             database.close()
             raise
         try:
-            if not moved:
-                journal._check_unmoved()
+            journal._check_place(vouched=vouched)
         except BaseException:
             journal.close()
             raise
@@ -252,7 +251,7 @@ class Journal:
         rows = self._database.read("SELECT digests FROM positions WHERE round = ?", (round,))
         return _unpacked(rows[0][0]) if rows else None
 
-    def _check_unmoved(self) -> None:
+    def _check_place(self, *, vouched: bool) -> None:
         """Refuse a journal that is not what this member left, see marks.py."""
         path, begun = self._database.path, self.marks.round
         if self.round < begun:
@@ -260,11 +259,12 @@ class Journal:
                 f"{path} stands at round {self.round}, and this member has begun round {begun}: the journal or its log "
                 f"({path.name}-wal) was deleted, or restored from a backup. {NEVER_BACK}"
             )
-        if self.marks.are_moved:
+        if self.marks.are_moved and not vouched:
             raise JournalError(
-                f"{path} was copied or restored from a backup since this member last wrote it. {NEVER_BACK}. If you "
-                "have moved this home after its process had stopped, and are certain that no copy of it has spoken "
-                "since, say so with: hocket peer run --moved"
+                f"{path} was copied or restored from a backup since this member last wrote it, or the machine lost "
+                f"power. {NEVER_BACK}. If you have moved this home after its process had stopped, or if power was "
+                "lost, and you are certain that these files are the newest and that no copy of them has spoken since, "
+                "say so with: hocket peer run --vouch"
             )
 
     def _position(self, round: int) -> Position | None:

@@ -44,6 +44,8 @@ async def start_listening(
         options=[
             *limits_in_grpc(limits),
             ("grpc.so_reuseport", 0),
+            # Who has the right certificate and opens no stream holds a connection no longer than a stranger may.
+            ("grpc.max_connection_idle_ms", 1000 * HANDSHAKE_SECONDS),
             ("grpc.max_allowed_incoming_connections", connections),  # those that still shake hands count
         ],
         maximum_concurrent_rpcs=streams,

@@ -7,17 +7,14 @@ inode and the time of change that this gave the stamp into the other, the marks.
 a journal behind its stamp.
 
 Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
-killed or not. After a power cut they may be older than the journal, and than each other. So marks say in which boot
-they were written: where the machine has started anew since, and the process was not stopped properly before, they prove
-nothing, and what neighbours remember has to do (federation/rollback.py).
+killed or not. After a power cut one may be older than the other, which cannot be told from files that were restored:
+the operator is asked then. What no file can tell, neighbours may remember: federation/rollback.py.
 """
 
 from __future__ import annotations
 
 import os
 import struct
-import uuid
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,8 +24,8 @@ SLOT = 128
 """Bytes to a mark: never across two sectors, so that it is the old one or the new one."""
 CHECK = 16
 STAMP = struct.Struct("<QQ")
-SEAL = struct.Struct("<QQQ?16s")
-HEARD = struct.Struct("<8sII32s")
+SEAL = struct.Struct("<QQQ")
+HEARD = struct.Struct("<8sII32sII32s")
 
 
 class Mark(NamedTuple):
@@ -57,7 +54,6 @@ class Marks:
         copy that was refused or only read, it does not vouch for."""
         if self._is_mine:
             self._stamp.force()
-            self._seal(stopped=True)
             self._marks.force()
         self._stamp.close()
         self._marks.close()
@@ -85,26 +81,26 @@ class Marks:
             return (
                 count > 1
             )  # the first stamp may have no seal yet, if the process was killed between the two
-        sealed, inode, changed, stopped, boot = SEAL.unpack(seal)
-        if sealed == count and (inode, changed) == self._stamp.stat:
-            return False
-        is_certain = stopped or boot == _boot()
-        return is_certain and sealed != count - 1
+        sealed, *where = SEAL.unpack(seal)
+        if sealed == count:
+            return tuple(where) != self._stamp.stat
+        # Killed between a stamp and its seal: the same file, which has changed once more.
+        return sealed != count - 1 or where[0] != self._stamp.stat[0]
 
-    def _seal(self, *, stopped: bool = False) -> None:
-        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat, stopped, _boot()))
+    def _seal(self) -> None:
+        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
 
-    def heard(self, slot: int, name: str) -> Mark | None:
-        """What was last heard from this neighbour."""
+    def heard(self, slot: int, name: str) -> tuple[Mark, Mark] | None:
+        """The last two words heard from this neighbour, the later one first."""
         data = self._marks.read(1 + slot, HEARD.size)
         if data is None:
             return None
-        who, *mark = HEARD.unpack(data)
-        return Mark(*mark) if who == _short(name) else None
+        who, *marks = HEARD.unpack(data)
+        return (Mark(*marks[:3]), Mark(*marks[3:])) if who == _short(name) else None
 
-    def hear(self, slot: int, name: str, mark: Mark) -> None:
-        """Put down what was heard."""
-        self._marks.write(1 + slot, HEARD.pack(_short(name), *mark))
+    def hear(self, slot: int, name: str, last: Mark, before: Mark) -> None:
+        """Put down the last two words heard: nobody can be more than one exchange ahead of the one that is awaited."""
+        self._marks.write(1 + slot, HEARD.pack(_short(name), *last, *before))
 
     def _read_stamp(self) -> tuple[int, int]:
         data = self._stamp.read(0, STAMP.size)
@@ -138,15 +134,6 @@ class _Slots:
 
     def write(self, slot: int, data: bytes) -> None:
         os.pwrite(self._file, data + blake3(data).digest(CHECK), slot * SLOT)
-
-
-@cache
-def _boot() -> bytes:
-    """Tells this start of the machine from others; where nothing does, all are taken for one."""
-    try:
-        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
-    except (OSError, ValueError):
-        return bytes(16)
 
 
 def _short(name: str) -> bytes:

@@ -9,7 +9,9 @@ import shutil
 import pytest
 
 from hocket.errors import JournalError, UnsafePlan
-from hocket.federation.consent import check_consent
+from hocket.federation.auditing import audit_plan
+from hocket.federation.consent import check_consent, keep_consent
+from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.running import take_part
@@ -69,25 +71,37 @@ def test_plans_signed_ahead_are_refused_when_they_would_be_another_run(tmp_path)
         UnsafePlan, match=r"signed the plan as run 1 on the data targets, and it would begin as run 2"
     ):
         asyncio.run(take_part(late))
-    # Refused, it was counted all the same: signed again as run 2, it begins.
+    assert len(Ledger(late.home.ledger("targets")).runs) == 1  # what did not begin is not counted
     write_json(late.folder.audit, {"hash": second.hash.hex(), "runs": 2})
     check_consent(second, late.home, late.folder, 2)
 
 
-def test_where_nothing_was_signed_the_plan_is_audited_at_the_start(tmp_path):
+@pytest.mark.parametrize("content", [None, "", "{}", '{"hash": 1, "runs": "many"}'], ids=str)
+def test_where_nothing_was_signed_nothing_begins(tmp_path, content):
+    """A file that is gone or damaged is no consent, however harmless the plan."""
     federation = Federation(tmp_path)
-    home = federation.home("ash")
-    folder = RunFolder(home.run(federation.plan.run_hash))
-    check_consent(drawn(), home, folder, 1)
-    with pytest.raises(UnsafePlan, match="where 9 is the least"):
-        check_consent(drawn(min_sd=9.0), home, folder, 1)
-    home.floor.write_text("[floor]\ncolluders = 3\n")
+    member = federation.member("ash")
+    member.folder.audit.unlink()
+    if content is not None:
+        member.folder.audit.write_text(content)
+    with pytest.raises(UnsafePlan, match="sign it here: hocket peer sign PLAN"):
+        asyncio.run(take_part(member))
+    assert Ledger(federation.home("ash").ledger("targets")).runs == ()
+
+
+def test_a_floor_is_asked_when_a_run_begins(tmp_path):
+    """As it is then, whatever it was when the plan was signed."""
+    plan, home = drawn(), Home(tmp_path)
+    folder = RunFolder(home.run(plan.run_hash))
+    keep_consent(plan, folder, audit_plan(plan))
+    check_consent(plan, home, folder, 1)
+    home.floor.write_text("[floor]\nmin_sd = 1e9\n")
     with pytest.raises(UnsafePlan, match="below your floor"):
-        check_consent(drawn(), home, folder, 1)
+        check_consent(plan, home, folder, 1)
 
 
 @pytest.mark.parametrize(
-    "content", [b"\xff\xfe", b"{}", b'{"run": 1', b"[" * 100_000], ids=["utf", "form", "cut", "deep"]
+    "content", [b"\xff\xfe", b"{}", b'{"run": 1', b"[" * 100_000, b'{"run": [], "plan": "", "algorithm": ""}']
 )
 def test_a_damaged_ledger_is_named(tmp_path, content):
     path = tmp_path / "data.runs.jsonl"

@@ -13,15 +13,18 @@ from hocket.cli.app import EXPOSED, main
 from hocket.engines.peers import Finished
 from hocket.errors import UnsafeRemainder
 from hocket.federation.departures import Departures
+from hocket.federation.floor import NONE, Floor
 from hocket.federation.leaving import vote
 from hocket.federation.metrics import Log
 from hocket.federation.roll import NUMBER_BYTES, Roll
 from hocket.federation.run_folder import read_json
 from hocket.federation.running import take_part
+from hocket.federation.surviving import judge_survivors
 from hocket.links.journal import Journal
 from hocket.links.wire import Frame, pack
 
 from .federation_case import Federation
+from .plans import drawn
 
 
 def events(federation: Federation, name: str) -> list[str]:
@@ -84,7 +87,7 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
         roll, log = Roll(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
         departures = Departures(
-            roll, journal.ballots, log, ash.folder, 1, pass_on=nobody, drop=pytest.fail, round=lambda: 3
+            roll, journal.ballots, log, ash.folder, NONE, 1, pass_on=nobody, drop=pytest.fail, round=lambda: 3
         )
         for voter in ("ash", "cedar"):
             for leaver in ("birch", "elm"):
@@ -113,3 +116,23 @@ def test_the_exit_code_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("hocket.cli.peer.joining.member_of", stop)
     assert main(["peer", "run", "plan.toml", "--task", "mine.py:task"]) == EXPOSED == 3
     assert "what remains is not safe" in capsys.readouterr().err
+
+
+def test_a_remainder_below_ones_own_floor_is_not_safe(tmp_path):
+    plan = drawn(topology="complete", colluders=1)
+    verdict = judge_survivors(plan, {"clinic-e": 10})
+    least = min(verdict.sd.values())
+    assert verdict.safe
+    asked = judge_survivors(plan, {"clinic-e": 10}, floor=Floor(min_sd=2 * least))
+    assert not asked.safe
+    assert any("below your floor where you ask for min_sd" in line for line in asked.words)
+
+
+def test_two_who_can_only_leave_together_can_be_voted_on(tmp_path):
+    """On a path the last two leave: without the third alone the fourth would be cut off."""
+    federation = Federation(tmp_path, members=4, topology="path", rounds=10)
+    for name in ("ash", "birch"):
+        federation.vote(name, "cedar", "elm")
+    ends = asyncio.run(outcomes(federation, ("ash", "birch")))
+    assert all(isinstance(one, Finished) for one in ends)
+    assert federation.member("ash").folder.status()["dropped"] == ["cedar", "elm"]

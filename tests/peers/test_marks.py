@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hocket.errors import JournalError
-from hocket.links import marks
+from hocket.errors import JournalError, LinkError
+from hocket.federation.rollback import Memories
+from hocket.links.conversation import Moment
 from hocket.links.journal import Journal
 from hocket.links.marks import Mark, Marks
 
@@ -69,10 +73,10 @@ def test_a_copy_is_found_out_even_if_it_is_not_older(path, tmp_path, in_place):
         path.parent.mkdir()
     put_back(path, copy, *FILES)
     with pytest.raises(
-        JournalError, match=r"was copied or restored from a backup .* hocket peer run --moved"
+        JournalError, match=r"was copied or restored from a backup .* hocket peer run --vouch"
     ):
         Journal.open(path, PLAN)
-    with Journal.open(path, PLAN, moved=True) as journal:  # somebody vouches for it
+    with Journal.open(path, PLAN, vouched=True) as journal:  # somebody vouches for it
         begin(journal, 2)
     Journal.open(path, PLAN).close()
 
@@ -82,7 +86,7 @@ def test_a_copy_that_was_only_read_stays_a_copy(path, tmp_path):
         begin(journal, 1)
     copy = tmp_path / "copy" / path.name
     shutil.copytree(path.parent, copy.parent)
-    Journal.open(copy, PLAN, moved=True).close()
+    Journal.open(copy, PLAN, vouched=True).close()
     for _ in range(2):  # nor does a refusal make it whole
         with pytest.raises(JournalError, match="was copied or restored"):
             Journal.open(copy, PLAN)
@@ -124,25 +128,44 @@ def test_killed_before_the_marks_were_written(path):
         assert journal.round == 3
 
 
-@pytest.mark.parametrize("stopped", [True, False])
-def test_after_a_power_cut_marks_prove_nothing(path, monkeypatch, stopped):
-    """The stamp is older than its seal, as may be if only one had reached the disk; not so if both were forced."""
+def test_after_a_power_cut_the_operator_is_asked(path):
+    """The stamp is older than its seal, as may be if only one had reached the disk: so may files that were restored."""
     with Journal.open(path, PLAN) as journal:
         begin(journal, 1)
         older = path.with_name("journal.db.stamp").read_bytes()
         for k in (2, 3, 4):
             begin(journal, k)
-        if not stopped:
-            monkeypatch.setattr(journal.marks, "_is_mine", False)  # it never closes its marks
     path.with_name("journal.db.stamp").write_bytes(older)
-    with pytest.raises(JournalError, match="was copied or restored"):
+    with pytest.raises(JournalError, match=r"or the machine lost power.* hocket peer run --vouch"):
         Journal.open(path, PLAN)
-    monkeypatch.setattr(marks, "_boot", lambda: b"another boot....")
-    if stopped:
-        with pytest.raises(JournalError, match="was copied or restored"):
-            Journal.open(path, PLAN)
-    else:
-        Journal.open(path, PLAN).close()
+    with Journal.open(path, PLAN, vouched=True) as journal:
+        begin(journal, 5)
+    Journal.open(path, PLAN).close()
+
+
+def test_nobody_can_vouch_for_a_journal_that_is_behind(path, tmp_path):
+    """A copy without its log: with a word of its operator it would have said other words under used noise."""
+    killed(path, 1, 2, 3)
+    copy = tmp_path / "copy" / path.name
+    shutil.copytree(path.parent, copy.parent)
+    copy.with_name("journal.db-wal").unlink()
+    with pytest.raises(JournalError, match="and this member has begun round 3"):
+        Journal.open(copy, PLAN, vouched=True)
+
+
+def test_a_torn_copy_is_no_crash(path, tmp_path):
+    """Marks that were copied a round before the stamp look like a process that was killed between the two."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    with Journal.open(path, PLAN) as journal:
+        begin(journal, 1)
+        begin(journal, 2)
+        shutil.copy(path.with_name("journal.db.marks"), copy)
+        begin(journal, 3)
+        for name in ("journal.db", "journal.db-wal", "journal.db.stamp"):
+            shutil.copy(path.with_name(name), copy)
+    with pytest.raises(JournalError, match="was copied or restored"):
+        Journal.open(copy / path.name, PLAN)
 
 
 @pytest.mark.parametrize("file", ["journal.db.stamp", "journal.db.marks"])
@@ -150,7 +173,7 @@ def test_damaged_marks_are_no_marks(path, file):
     """After a power cut they may hold anything; the journal is what counts then, and neighbours' records."""
     with Journal.open(path, PLAN) as journal:
         begin(journal, 1)
-        journal.marks.hear(0, "anna", Mark(1, 0, bytes(32)))
+        journal.marks.hear(0, "anna", Mark(1, 0, bytes(32)), Mark())
     path.with_name(file).write_bytes(b"x" * 400)
     if file.endswith("stamp"):
         with pytest.raises(JournalError, match="was copied or restored"):
@@ -162,8 +185,23 @@ def test_damaged_marks_are_no_marks(path, file):
 
 def test_what_was_heard_outlives_the_process(path):
     with Journal.open(path, PLAN) as journal:
-        journal.marks.hear(1, "ben", Mark(7, 1, bytes(range(32))))
+        journal.marks.hear(1, "ben", Mark(7, 1, bytes(range(32))), Mark(7, 0, bytes(32)))
     with Journal.open(path, PLAN) as journal:
-        assert journal.marks.heard(1, "ben") == Mark(7, 1, bytes(range(32)))
+        assert journal.marks.heard(1, "ben") == (Mark(7, 1, bytes(range(32))), Mark(7, 0, bytes(32)))
         assert journal.marks.heard(1, "carl") is None
         assert journal.marks.heard(0, "ben") is None
+
+
+@given(st.permutations([(3, 0), (4, 0)]), st.integers(0, 1), st.booleans())
+def test_of_both_words_that_can_have_been_heard_none_can_be_changed(order, which, restarted):
+    """In whichever order they came, and whether or not the hearer was started again since."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        with Journal.open(path, PLAN) as journal:
+            memories = Memories(journal, ["anna"], 1)
+            for moment in order:
+                memories.note("anna", Moment(*moment), bytes([moment[0]]) * 32)
+                memories.note("anna", Moment(*moment), bytes([moment[0]]) * 32)
+            again = Memories(journal, ["anna"], 2) if restarted else memories
+            with pytest.raises(LinkError, match=f"anna said two different things in round {order[which][0]}"):
+                again.note("anna", Moment(*order[which]), b"x" * 32)

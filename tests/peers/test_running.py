@@ -247,3 +247,31 @@ def test_a_crash_after_somebody_left_says_the_same_words(tmp_path, algorithm):
     ends = asyncio.run(scene())
     assert federation.member("ash").folder.status()["dropped"] == ["elm"]
     assert max(float(np.abs(end.published - ends[0].published).max()) for end in ends) < 1.0
+
+
+def test_a_word_that_breaks_a_neighbours_task_is_named(tmp_path):
+    """Without a set of its own to stay in, a member can drive others where their gradients overflow; it is told who."""
+    federation = Federation(tmp_path, algorithm={"name": "dgd"}, feasible={"kind": "everywhere"})
+
+    def steep(x: np.ndarray, k: int, h: int, rng: np.random.Generator) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return np.exp(x)
+
+    def push(x: np.ndarray, k: int, h: int, rng: np.random.Generator) -> np.ndarray:
+        return np.full(DIMENSION, -8e5 if k == 2 else 0.0)
+
+    async def scene() -> list[Any]:
+        tasks = {"ash": steep, "birch": steep, "cedar": push}
+        running = [
+            asyncio.create_task(take_part(federation.member(name, task=GradientTask(DIMENSION, one))))
+            for name, one in tasks.items()
+        ]
+        await asyncio.wait(running[:2], timeout=60)
+        running[2].cancel()
+        return await asyncio.gather(*running, return_exceptions=True)
+
+    ends = asyncio.run(scene())
+    for end in ends[:2]:
+        assert isinstance(end, BadInput)
+        assert "is not finite" in str(end)
+        assert "that of cedar was the farthest out" in str(end)

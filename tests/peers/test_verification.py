@@ -13,7 +13,7 @@ import pytest
 
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan
-from hocket.federation.disclosure import FOLDER, STEPS
+from hocket.federation.disclosure import FOLDER, KEYS, START, STEPS
 from hocket.federation.plan_file import write_plan
 from hocket.federation.transcript import FILE, PURPOSE, LinkDigests, read_transcript
 from hocket.federation.verification import verify_run
@@ -157,3 +157,52 @@ def test_only_a_verifiable_run_can_be_disclosed(tmp_path):
             print_error=False,
             result_action="return_value",
         )
+
+
+def signed_again(federation: Federation, name: str, **changes: Any) -> None:
+    """A member signs something else than it has seen."""
+    folder = federation.member(name).folder.path
+    lied = replace(read_transcript(folder), **changes)
+    replace(lied, signature=federation.identities[name].sign(lied.message, PURPOSE)).save(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"links": {}}, "has no record of their link"),
+        ({"left": ("birch",)}, "one of them says that the other was dropped"),
+    ],
+    ids=["no links", "dropped"],
+)
+def test_whoever_signs_less_than_it_heard_is_named(tmp_path, changes, said):
+    federation = finished(tmp_path)
+    signed_again(federation, "ash", **changes)
+    found = verify_run(federation.plan, folders(federation))
+    assert not found.holds
+    assert any("ash" in line and said in line for line in found.differences)
+
+
+def test_keys_and_starts_must_agree_between_members(tmp_path):
+    federation = finished(tmp_path)
+    path = folders(federation)[0] / FOLDER
+    keys = json.loads((path / KEYS).read_text())
+    keys["chains"]["birch"] = 64 * "0"
+    (path / KEYS).write_text(json.dumps(keys))
+    found = verify_run(federation.plan, folders(federation))
+    assert found.differences == ("ash and birch disclose other noise keys for their link",)
+    (path / START).write_bytes(np.full(3, 7.0).tobytes())
+    assert any(
+        "began elsewhere" in line for line in verify_run(federation.plan, folders(federation)).differences
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [(KEYS, b"{}"), (KEYS, b'{"chains": {"birch": ""}, "once": {}, "own": ""}'), (START, b""), (STEPS, b"")],
+    ids=["no keys", "few keys", "no start", "no steps"],
+)
+def test_a_disclosure_that_is_not_whole_is_named(tmp_path, file, content):
+    federation = finished(tmp_path)
+    (folders(federation)[0] / FOLDER / file).write_bytes(content)
+    with pytest.raises((BadConfig, BadInput), match=r"ask for it again|keys\.json"):
+        verify_run(federation.plan, folders(federation))

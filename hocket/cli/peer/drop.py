@@ -27,6 +27,7 @@ def drop(
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
     from hocket.cli.peer.joining import folder_of
+    from hocket.federation.floor import read_floor
     from hocket.federation.home import Home
     from hocket.federation.leaving import check_leaver
     from hocket.federation.ledger import Ledger
@@ -41,7 +42,8 @@ def drop(
     gone = frozenset({*names, *before.get("dropped", ())})
     check_leaver(agreed, voter, gone)
     runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
-    verdict = judge_survivors(agreed, dict.fromkeys(gone, int(before.get("round", 0))), runs=runs)
+    last = dict.fromkeys(gone, int(before.get("round", 0)))
+    verdict = judge_survivors(agreed, last, runs=runs, floor=read_floor(place))
     if not verdict.safe and not accept_unsafe:
         refused = "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan"
         raise UnsafePlan("\n".join([*verdict.words, refused]))

@@ -56,7 +56,7 @@ def plan(
     ] = None,
     reach: Annotated[
         float, Parameter(help="How far from zero a number of a word may be; farther out it is refused.")
-    ] = 1e9,
+    ] = 1e6,
     verifiable: Annotated[
         bool,
         Parameter(negative=(), help="Members keep their noise keys, to disclose them for a verification."),

@@ -36,11 +36,11 @@ def run(
     metrics_port: Annotated[
         int | None, Parameter(help="Port on loopback at which Prometheus finds /metrics.")
     ] = None,
-    moved: Annotated[
+    vouch: Annotated[
         bool,
         Parameter(
             negative=(),
-            help="This home was moved while it was stopped, and I am certain that no copy of it has spoken since.",
+            help="This home was moved, or power was lost: its files are the newest, and no copy has spoken since.",
         ),
     ] = False,
     home: HomeOption = None,
@@ -52,7 +52,9 @@ def run(
     """
     from hocket.cli.peer.joining import member_of
 
-    member = member_of(plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, moved=moved)
+    member = member_of(
+        plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
+    )
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     try:
         finished = asyncio.run(_until_stopped(member))

@@ -37,10 +37,11 @@ def sign(
     floor.toml in this member's folder, refuses plans that fall below it.
     """
     from hocket.cli.peer.auditing import audited
+    from hocket.federation.consent import keep_consent
     from hocket.federation.floor import check_floor, read_floor
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan
-    from hocket.federation.run_folder import RunFolder, write_json
+    from hocket.federation.run_folder import RunFolder
 
     agreed, mine = read_plan(plan), Home.at(home)
     folder, floor = RunFolder(mine.run(agreed.run_hash)), read_floor(mine)
@@ -66,8 +67,7 @@ def sign(
     obtain(identity.name, plan, terms, problems=found.problems, yes=yes, accept_unsafe=accept_unsafe)
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
-    folder.make()
-    write_json(folder.audit, {"hash": agreed.hash.hex(), **found.to_json()})
+    keep_consent(agreed, folder, found)
     if not agreed.unsigned:
         agreed.check_signatures()
     waiting = ", ".join(agreed.unsigned)

@@ -17,7 +17,9 @@ import numpy as np
 from hocket.engines.replaying import replayed
 from hocket.engines.streams import ChainStreams
 from hocket.errors import HocketError, RunStopped
+from hocket.federation.auditing import audit_plan
 from hocket.federation.cards import Card
+from hocket.federation.consent import keep_consent
 from hocket.federation.demo.digits import DIMENSION, MEMBERS, RADIUS, accuracy, everybody
 from hocket.federation.demo.member import ESCROW, member
 from hocket.federation.drawing_up import draw_up
@@ -26,6 +28,7 @@ from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
+from hocket.federation.run_folder import RunFolder
 from hocket.links.identity import Identity
 from hocket.run import Run
 from hocket.solving import solve
@@ -81,6 +84,9 @@ def prepare(folder: Path, *, algorithm: str = "rss-nb-anchored", rounds: int = 2
     for identity in identities:
         plan = plan.signed_by(identity)
     write_plan(plan, folder / "plan.toml")
+    found = audit_plan(plan)
+    for identity in identities:  # each has read it, here
+        keep_consent(plan, RunFolder(Home(folder / identity.name).run(plan.run_hash)), found)
     return plan
 
 

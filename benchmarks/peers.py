@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
@@ -60,6 +59,23 @@ def main() -> None:
 
 def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, Any]) -> Pace:
     """Five processes of one contestant: the slowest one's time, and what they compute on average."""
+    from hocket.ports import held_ports
+
+    with held_ports(len(MEMBERS)) as ports:
+        prepare(folder, ports, algorithm, about)
+        environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, __file__, kind, str(folder), name], stdout=subprocess.PIPE, env=environment
+            )
+            for name in MEMBERS
+        ]
+        paces = [Pace(*json.loads(process.communicate()[0])) for process in processes]
+    return Pace(max(pace.seconds for pace in paces), statistics.mean(pace.processor for pace in paces))
+
+
+def prepare(folder: Path, ports: list[int], algorithm: dict[str, Any], about: dict[str, Any]) -> None:
+    """Identities and a plan that all have signed."""
     from hocket.federation.auditing import audit_plan
     from hocket.federation.cards import Card
     from hocket.federation.consent import keep_consent
@@ -70,7 +86,6 @@ def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, An
     from hocket.links.identity import Identity
 
     identities = [Identity.create(name) for name in MEMBERS]
-    ports = _free_ports(len(MEMBERS))
     for identity in identities:
         identity.save(Home(folder / identity.name).identity)
     cards = [Card.of(one, f"127.0.0.1:{port}") for one, port in zip(identities, ports, strict=True)]
@@ -89,15 +104,6 @@ def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, An
     found = audit_plan(plan)
     for identity in identities:
         keep_consent(plan, RunFolder(Home(folder / identity.name).run(plan.run_hash)), found)
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, __file__, kind, str(folder), name], stdout=subprocess.PIPE, env=environment
-        )
-        for name in MEMBERS
-    ]
-    paces = [Pace(*json.loads(process.communicate()[0])) for process in processes]
-    return Pace(max(pace.seconds for pace in paces), statistics.mean(pace.processor for pace in paces))
 
 
 def one(kind: str, folder: Path, name: str) -> Pace:
@@ -149,14 +155,6 @@ def _hocket(plan: Any, identity: Any, home: Any) -> Pace:
 def _figures(paces: list[Pace]) -> list[float]:
     """Seconds and processor time of a round, each in the middle and at best."""
     return [over(values) for values in zip(*paces, strict=True) for over in (statistics.median, min)]
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 if __name__ == "__main__":

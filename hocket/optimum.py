@@ -68,7 +68,7 @@ def reference_optimum(problem: Problem) -> Optimum | None:
     pooled = problem.pooled()
     objective, data = pooled.groups[0].objective, pooled.groups[0].data_of(0)
     separate = isinstance(problem.feasible, Box | Everywhere) or problem.dim == 1
-    convex = problem.convex or pooled.convex
+    convex = problem.sum_convex
     with jax.enable_x64(True):
         mean = _Mean(problem)
         if isinstance(objective, Polynomial) and separate:

@@ -150,6 +150,11 @@ class Problem(eqx.Module):
         return False if False in known else None if None in known else True
 
     @property
+    def sum_convex(self) -> bool | None:
+        """Whether Σ_j f_j is convex on the set: where every f_j is, or where the others outweigh those that are not."""
+        return self.convex or self.pooled().convex
+
+    @property
     def degree(self) -> int | None:
         """The highest power in any agent's objective, or None where some objective is not a polynomial."""
         degrees = [group.objective.degree(group.data) for group in self.groups]

@@ -6,16 +6,15 @@ Fractions of an exact run are stored as text: two whole numbers in base 16, in w
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hocket.atomic_file import replace_text, replaced
 from hocket.errors import BadInput
 from hocket.network import Network
 
@@ -30,7 +29,8 @@ EXACT = "exact:"
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     """Write arrays; fractions are told apart from floats by their name."""
     stored = dict(_as_text(name, array) for name, array in arrays.items())
-    _replace(path, lambda file: np.savez(file, allow_pickle=False, **stored))
+    with replaced(path) as file:
+        np.savez(file, allow_pickle=False, **stored)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -40,16 +40,6 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             return dict(_from_text(name, array) for name, array in archive.items())
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error
-
-
-def _replace(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
-    """Write a file so that a crash leaves the old one or the new one, never half of one."""
-    temporary = path.with_name(path.name + ".part")
-    with open(temporary, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _as_text(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
@@ -106,7 +96,7 @@ def save_run(run: Run, folder: Path) -> Path:
         "settings": run.settings,
     }
     text = json.dumps(words, indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / "run.json", lambda file: file.write(text.encode()))
+    replace_text(folder / "run.json", text)
     return folder
 
 

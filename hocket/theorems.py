@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hocket.algorithm import Algorithm
 from hocket.algorithms import Centralised, Dgd, FunctionSharing, RssLb, RssNb
 from hocket.job import Job
 from hocket.steps import Step
@@ -15,6 +16,8 @@ from hocket.steps import Step
 COVERED = (Dgd, RssNb, RssLb, FunctionSharing)
 NOISY = (RssNb, RssLb)
 """These add noise to what they say, so that gradients may be taken outside X."""
+REGULAR = "gradients are bounded and Lipschitz where they are taken"
+BOUNDED = "noise stays within a bound"
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _regular(job: Job) -> Assumption:
     constants = job.problem.constants(inflate=reach)
     known = constants.L is not None and constants.N is not None
     return Assumption(
-        "gradients are bounded and Lipschitz where they are taken",
+        REGULAR,
         True if known else None,
         f"L = {_shown(constants.L)}, N = {_shown(constants.N)} {where}",
     )
@@ -128,8 +131,10 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
         ),
         Assumption(
             "the sum of the objectives is convex",
-            problem.convex,
-            {True: "it is", False: "the objectives are not convex", None: "not known"}[problem.convex],
+            problem.sum_convex,
+            {True: "it is", False: "the objectives' sum is not convex", None: "not known"}[
+                problem.sum_convex
+            ],
         ),
         _regular(job),
         Assumption(
@@ -139,4 +144,29 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
             if network.constant_support
             else "some links are silent in some rounds",
         ),
+        *_noise(algorithm),
     )
+
+
+def _noise(algorithm: Algorithm) -> tuple[Assumption, ...]:
+    """That noise is bounded, as every theorem asks; and balanced, where nothing but its author sees to that."""
+    own = isinstance(algorithm, NOISY) and algorithm.noise is not None
+    bounded = Assumption(BOUNDED, *_bounded(algorithm))
+    if own and isinstance(algorithm, RssLb):
+        return bounded, Assumption("your own noise is balanced", None, "not known")
+    return (bounded,)
+
+
+def _bounded(algorithm: Algorithm) -> tuple[bool | None, str]:
+    """Whether noise stays within a bound in all rounds there may ever be, and why."""
+    if not isinstance(algorithm, NOISY):
+        return True, "nothing is added to what agents say"
+    if algorithm.noise is not None:
+        return None, "your own noise takes the place of draws within Δ, and how far it goes is not known"
+    if isinstance(algorithm, RssNb) and algorithm.distribution == "gaussian" and algorithm.delta:
+        chance = f"{1 - algorithm.failure:.9g}"
+        return (
+            None,
+            f"normal noise is within Δ = {algorithm.delta:g} with probability {chance}, not for certain",
+        )
+    return True, f"its norm is at most Δ = {algorithm.delta:g}"

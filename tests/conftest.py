@@ -57,3 +57,11 @@ def _compiled_programs_are_let_go() -> Iterator[None]:
     yield
     if "jax" in sys.modules and MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
         sys.modules["jax"].clear_caches()
+
+
+@pytest.fixture(autouse=True)
+def _ports_are_let_go() -> Iterator[None]:
+    """Ports that a test was promised are kept until it is over."""
+    yield
+    if federations := sys.modules.get("tests.peers.federation_case"):
+        federations.PORTS.close()

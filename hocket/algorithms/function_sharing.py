@@ -55,6 +55,11 @@ class FunctionSharing(Algorithm):
     def basis(self) -> Family:
         return FAMILIES[self.family](self.degree)
 
+    @property
+    def certain(self) -> bool:
+        """Whether no coefficient can exceed the bound, or all are known."""
+        return self.distribution == "uniform" or self.noise is not None or self.bound == 0
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k, plus=self.noise_gradient(agent))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import stat
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from hocket.errors import BadConfig, HocketError
@@ -61,20 +63,31 @@ def check_unchanged(path: Path, expected: str | None) -> None:
 
 def load_name(path: Path, name: str, *, kind: str = "Problem") -> Any:
     """What a Python file calls `name`, a `kind` of thing; the file may import what lies beside it."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = _module(path)
+    if not hasattr(module, name):
+        raise BadConfig(f"{path} defines no {name!r}; write the name of a {kind} after the colon")
+    return getattr(module, name)
+
+
+def _module(path: Path) -> ModuleType:
+    """A Python file as a module that can be found again: dataclasses look theirs up to read annotations."""
+    # No import can spell a name with a hyphen, so a user's json.py or problem.py hides no other module.
+    place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+    spec = importlib.util.spec_from_file_location(f"{path.stem}-{place}", path)
     if spec is None or spec.loader is None:
         raise BadConfig(f"{path} is not a Python file; its name must end in .py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     beside = str(path.parent.resolve())
     sys.path.insert(0, beside)
     try:
         with blaming(path):
             spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
     finally:
         sys.path.remove(beside)
-    if not hasattr(module, name):
-        raise BadConfig(f"{path} defines no {name!r}; write the name of a {kind} after the colon")
-    return getattr(module, name)
+    return module
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,14 +127,10 @@ def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, want
 
 
 def _free_memory() -> float:
-    """Bytes that a run may take: what the system says is free, or all there is where it does not say."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            lines = dict(line.split(":") for line in file)
-        return 1024.0 * int(lines["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError):
-        pages = getattr(os, "sysconf", lambda name: math.inf)
-        return float(pages("SC_PHYS_PAGES") * pages("SC_PAGE_SIZE"))
+    """Bytes that a run may take without the system having to swap."""
+    import psutil
+
+    return float(psutil.virtual_memory().available)
 
 
 def _both_ways(pair: Any) -> np.ndarray:

@@ -66,6 +66,11 @@ class Simulation:
         """The gap when it was last measured."""
         return float(self.history[-1][1].gap)
 
+    def within(self, tolerance: float | None) -> bool:
+        """Whether the gap was measured where the run stands, and is small enough."""
+        measured = bool(self.history) and self.history[-1][0] == self.done
+        return tolerance is not None and measured and self.gap <= tolerance
+
     @property
     def whole(self) -> Carry:
         """Where all agents stand, in the order of their numbers."""
@@ -149,6 +154,8 @@ def _play(
         singly=tolerance is not None,
         marks=marks,
     )
+    if sim.within(tolerance):
+        return  # taken up where it had converged
     while not pace.finished:
         before, began = sim.carry, time.monotonic()
         sim.steps, last = reach(sim.job, sim.steps, sim.done)
@@ -163,7 +170,7 @@ def _play(
             return
         if leg.wanted:
             bar.update(sim.done, **sim.history[-1][1].shown)
-            if tolerance is not None and sim.gap <= tolerance:
+            if sim.within(tolerance):
                 return
         if watch is not None:
             watch(sim)

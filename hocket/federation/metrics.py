@@ -10,14 +10,19 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
 
 from hocket.links.descriptors import Reserve
 from hocket.links.json_line import json_line
 from hocket.links.shown import shown
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 LOOPBACK = "127.0.0.1"
 EVERY = 0.5
@@ -48,10 +53,11 @@ class Metrics:
         """Whether it is time for another line."""
         return time.monotonic() - self._written >= EVERY
 
-    def record(self, numbers: Mapping[str, float], lags: Mapping[str, float]) -> None:
-        """Take the latest numbers and write them down."""
+    def record(self, numbers: Mapping[str, Any], lags: Mapping[str, Any]) -> None:
+        """Take the latest numbers, of whatever library, and write them down."""
+        numbers, lags = _plain(numbers), _plain(lags)
         self.latest = {**self.latest, **numbers}
-        self.lags = dict(lags)
+        self.lags = lags
         self._written = time.monotonic()
         if self._file is None:
             self._file = self.path.open("a", encoding="utf-8")
@@ -71,13 +77,22 @@ class Metrics:
 
     def exposition(self) -> str:
         """All numbers in the text format that Prometheus reads."""
-        lines = []
+        from prometheus_client import generate_latest
+
+        return generate_latest(self).decode()
+
+    def collect(self) -> Iterator[Metric]:
+        """What is a number, as prometheus-client asks for it."""
+        from prometheus_client.metrics_core import GaugeMetricFamily
+
         for name, value in self.latest.items():
-            lines += [f"# TYPE hocket_{name} gauge", f"hocket_{name} {value!r}"]
-        if self.lags:
-            lines.append("# TYPE hocket_lag_seconds gauge")
-            lines += [f'hocket_lag_seconds{{neighbour="{name}"}} {lag!r}' for name, lag in self.lags.items()]
-        return "\n".join(lines) + "\n"
+            if isinstance(value, int | float):
+                yield GaugeMetricFamily(f"hocket_{name}", name, value)
+        lag = GaugeMetricFamily("hocket_lag_seconds", "after our own word", labels=["neighbour"])
+        for name, seconds in self.lags.items():
+            lag.add_metric([name], seconds)
+        if lag.samples:
+            yield lag
 
     async def serve(self, port: int) -> asyncio.Server:
         """Answer GET /metrics on this machine, to nobody else."""
@@ -99,6 +114,11 @@ class Metrics:
             pass
         finally:
             writer.close()
+
+
+def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Python's own numbers: JSON knows no other, and tasks compute with NumPy, JAX or torch."""
+    return {name: np.asarray(value).tolist() for name, value in numbers.items()}
 
 
 @dataclass

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hocket.atomic_file import replace_text
 from hocket.config.algorithms import read_algorithm
 from hocket.config.files import read_text
 from hocket.config.playing import read_step
@@ -44,10 +44,8 @@ def plan_text(plan: FederationPlan) -> str:
 
 def write_plan(plan: FederationPlan, path: Path) -> None:
     """Write a plan so that a crash leaves the old file or the new one."""
-    temporary = path.with_name(path.name + ".part")
     try:
-        temporary.write_text(plan_text(plan), encoding="utf-8")
-        os.replace(temporary, path)
+        replace_text(path, plan_text(plan))
     except OSError as error:
         raise BadConfig(f"{path} cannot be written: {error.strerror}") from error
 

@@ -19,13 +19,13 @@ published.*     what may be given away at the end
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hocket.atomic_file import replace_text
 from hocket.errors import BadConfig
 from hocket.links.json_line import json_line
 from hocket.links.lock import held
@@ -177,9 +177,7 @@ class RunFolder:
 
 def write_json(path: Path, data: dict[str, Any]) -> None:
     """Replace a file; whoever reads it sees the old one or the new one."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(json_line(data), encoding="utf-8")
-    os.replace(part, path)
+    replace_text(path, json_line(data))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from hocket.atomic_file import replaced
 from hocket.errors import BadIdentity
 from hocket.links.fingerprint import spoken
 from hocket.links.sealing import is_sealed, seal, unseal
@@ -198,10 +199,8 @@ def _signed(message: bytes, purpose: bytes) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     """Write a new file that is its owner's alone from its first byte on, and is on the disk afterwards."""
-    with _written(path), open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    with _written(path), replaced(path, mode=0o600) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @contextmanager

@@ -16,11 +16,11 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import scipy
 
-from hocket.algorithms import FunctionSharing, RssLb
+from hocket.algorithms import FunctionSharing
 from hocket.errors import BadInput, NoTheorem
 from hocket.job import Job
 from hocket.steps import Step, as_step
-from hocket.theorems import claim, largest_step
+from hocket.theorems import BOUNDED, REGULAR, claim, largest_step
 from hocket.theory.assumptions import refuse_broken, underived
 from hocket.theory.noise_functions import added_constants
 from hocket.weights import norm_off_average
@@ -190,10 +190,11 @@ def gather(
     job = Job.asked(problem, network, algorithm, step=schedule, rounds=1, start=start, grad_at=grad_at)
     assumptions = claim(job).assumptions
     refuse_broken(assumptions, of)
-    regular = "L" in given and "N" in given
-    unknown = tuple(name for name in underived(assumptions) if not (regular and name.startswith("gradients")))
-    if isinstance(algorithm, RssLb) and algorithm.noise is not None:
-        unknown += ("your own noise is balanced",)  # pairwise noise cancels whatever it is
+    said = {REGULAR} if "L" in given and "N" in given else set()
+    said |= {BOUNDED} if "delta" in given or "noise" in given else set()
+    unknown = tuple(name for name in underived(assumptions) if name not in said)
+    if isinstance(algorithm, FunctionSharing) and REGULAR not in said and not algorithm.certain:
+        unknown += (BOUNDED,)  # Theorem 1 needs no bound on functions that are drawn once, but L and N do
     return Known(given, schedule, rounds, job, unknown)
 
 

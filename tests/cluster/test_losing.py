@@ -19,9 +19,10 @@ import pytest
 
 from hocket.engines.cluster import joining, watching
 from hocket.engines.cluster.joining import ADDRESS, COUNT, NUMBER
-from hocket.engines.cluster.local import _free_port, run_together
-from hocket.engines.cluster.watching import ALARM, ALIVE, LEFT, Watch
+from hocket.engines.cluster.local import run_together
+from hocket.engines.cluster.watching import ALARM, ALARMED, ALIVE, LEFT, PATIENCE, Watch
 from hocket.errors import BadInput, ClusterError
+from hocket.ports import LOOPBACK, held_ports
 from hocket.storage import read_arrays
 from tests.cluster import long_run
 from tests.cluster.groups import HERE, ROOT
@@ -45,13 +46,29 @@ class Store:
         return [(key, word) for key, word in self.words.items() if key.startswith(folder)]
 
 
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(watching, "PATIENCE", 0.2)
-    monkeypatch.setattr(watching, "ALARMED", 0.1)
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def watch(clock: Clock) -> Any:
     store, ended = Store(), []
     store.words |= {f"{ALIVE}1": "1", f"{ALIVE}2": "1"}
-    return Watch(store, 0, 3, ended=ended.append), store, ended
+    return Watch(store, 0, 3, ended=ended.append, clock=clock, sleep=clock.sleep), store, ended
 
 
 def beat(store: Store, *numbers: int) -> None:
@@ -59,20 +76,20 @@ def beat(store: Store, *numbers: int) -> None:
         store.words[f"{ALIVE}{number}"] += "1"
 
 
-def test_a_process_without_signs_of_life_is_named(watch):
+def test_a_process_without_signs_of_life_is_named(watch, clock):
     guard, store, ended = watch
     guard._look()
-    time.sleep(0.3)
+    clock.sleep(PATIENCE + 1)
     beat(store, 1)
     guard._look()
     assert len(ended) == 1
-    assert ended[0].startswith("process 2 of 3 is lost: no sign of life for 0.2 s")
+    assert ended[0].startswith("process 2 of 3 is lost: no sign of life for 20 s")
 
 
-def test_an_alarm_shortens_the_wait(watch):
+def test_an_alarm_shortens_the_wait(watch, clock):
     guard, store, ended = watch
     guard._look()
-    time.sleep(0.15)
+    clock.sleep((ALARMED + PATIENCE) / 2)
     beat(store, 2)
     guard._look()
     assert not ended
@@ -81,11 +98,11 @@ def test_an_alarm_shortens_the_wait(watch):
     assert "process 1 of 3 is lost" in ended[0]
 
 
-def test_who_leaves_is_missed_only_while_a_run_is_played(watch):
+def test_who_leaves_is_missed_only_while_a_run_is_played(watch, clock):
     guard, store, ended = watch
     store.words[f"{ALIVE}1"] = LEFT
     guard._look()
-    time.sleep(0.3)
+    clock.sleep(PATIENCE + 1)
     beat(store, 2)
     guard._look()
     assert not ended
@@ -94,10 +111,10 @@ def test_who_leaves_is_missed_only_while_a_run_is_played(watch):
     assert "process 1 of 3 left before the run was over" in ended[0]
 
 
-def test_a_coordinator_that_no_longer_answers_is_named(watch):
+def test_a_coordinator_that_no_longer_answers_is_named(watch, clock):
     guard, store, ended = watch
     store.answers = False
-    time.sleep(0.3)
+    clock.sleep(PATIENCE + 1)
     guard._look()
     assert "process 0, which coordinates the cluster, no longer answers" in ended[0]
 
@@ -114,9 +131,8 @@ def test_a_failed_collective_raises_the_alarm(watch):
     assert ended[0].startswith("process 0, which coordinates the cluster, no longer answers")
 
 
-def test_a_coordinator_that_still_takes_calls_while_it_dies_is_named(watch, monkeypatch):
+def test_a_coordinator_that_still_takes_calls_while_it_dies_is_named(watch, clock):
     guard, *_ = watch
-    monkeypatch.setattr(watching, "DYING", 0.5)
     assert guard._why_aborted() == watching.ABORTED
     answers = iter([True, True, False])
     guard._listening = lambda: next(answers)
@@ -124,9 +140,10 @@ def test_a_coordinator_that_still_takes_calls_while_it_dies_is_named(watch, monk
 
 
 def test_a_coordinator_out_of_reach_is_named_by_its_address(monkeypatch):
-    address = f"127.0.0.1:{_free_port()}"
-    with pytest.raises(ClusterError, match=rf"process 0 at {address}, cannot be reached after 0.5 s"):
-        joining._reach(address, 0.5)
+    with held_ports(1) as [port]:
+        address = f"{LOOPBACK}:{port}"
+        with pytest.raises(ClusterError, match=rf"process 0 at {address}, cannot be reached after 0.5 s"):
+            joining._reach(address, 0.5)
     with pytest.raises(BadInput, match="write HOST:PORT"):
         joining._reach("nowhere", 0.5)
 
@@ -171,19 +188,20 @@ def test_a_killed_run_is_taken_up_by_another_number_of_processes(tmp_path, monke
 @contextmanager
 def three(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     """As on many machines: nobody but the processes themselves can tell how the others are."""
-    address = f"127.0.0.1:{_free_port()}"
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", ADDRESS: address, COUNT: "3"}
-    command = [sys.executable, "-m", "hocket.engines.cluster", str(SCRIPT), str(folder), "slowly"]
-    group = [
-        subprocess.Popen(command, env=environment | {NUMBER: str(number)}, stderr=subprocess.PIPE)
-        for number in range(3)
-    ]
-    try:
-        yield group
-    finally:
-        for process in group:
-            process.kill()
-            process.communicate()
+    with held_ports(1) as [port]:
+        called = {ADDRESS: f"{LOOPBACK}:{port}", COUNT: "3"}
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"} | called
+        command = [sys.executable, "-m", "hocket.engines.cluster", str(SCRIPT), str(folder), "slowly"]
+        group = [
+            subprocess.Popen(command, env=environment | {NUMBER: str(number)}, stderr=subprocess.PIPE)
+            for number in range(3)
+        ]
+        try:
+            yield group
+        finally:
+            for process in group:
+                process.kill()
+                process.communicate()
 
 
 def last_words(group: Sequence[subprocess.Popen[bytes]]) -> list[str]:

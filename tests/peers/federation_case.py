@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -26,6 +25,7 @@ from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.running import take_part
 from hocket.links.escrow import SeedEscrow
 from hocket.links.identity import Identity
+from hocket.ports import held_ports
 
 from .quadratic import DIMENSION, task_of
 
@@ -34,12 +34,13 @@ RSS_NB = {"name": "rss-nb", "delta": 1.0, "anchor": 0.5}
 ESCROW = SeedEscrow(11)
 
 
+PORTS = contextlib.ExitStack()
+"""Holds the ports of the test that runs; tests/conftest.py lets go of them after it."""
+
+
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Ports that are kept for whoever is told of them until the test is over."""
+    return PORTS.enter_context(held_ports(count))
 
 
 def play(members: Iterable[Member], *, within: float = 60) -> list[Finished]:

@@ -14,6 +14,8 @@ class Relay:
         self.delay = delay
         self.keep = keep
         self.captured = bytearray()
+        self.held_back = 0
+        """Pieces that a storm has kept on their way."""
         self.clear = asyncio.Event()
         self.clear.set()
         self._servers: list[asyncio.Server] = []
@@ -64,6 +66,7 @@ class Relay:
             if self.keep:
                 self.captured.extend(data)
             await asyncio.sleep(self.delay)
+            self.held_back += not self.clear.is_set()
             await self.clear.wait()
             writer.write(data)
         writer.close()

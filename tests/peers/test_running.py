@@ -8,8 +8,10 @@ import urllib.request
 from dataclasses import replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from hocket.engines.peers import Finished
 from hocket.errors import BadInput, BadPlan, JournalError, LinkError
@@ -85,8 +87,38 @@ def test_prometheus_finds_the_metrics_on_loopback(tmp_path):
         return text
 
     lines = asyncio.run(scene()).splitlines()
-    assert "hocket_round 7" in lines
+    assert "hocket_round 7.0" in lines
     assert 'hocket_lag_seconds{neighbour="birch"} 0.5' in lines
+
+
+@pytest.mark.parametrize(
+    "number",
+    [np.float64(0.5), np.float32(0.5), np.array(0.5), jnp.float32(0.5), 0.5],
+    ids=lambda x: type(x).__name__,
+)
+def test_a_measure_may_be_a_number_of_any_library(tmp_path, number):
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.record({"round": 7, "loss": number}, {"birch": np.float64(0.25)})
+    metrics.close()
+    kept = json.loads(metrics.path.read_text())
+    assert (kept["round"], kept["loss"], kept["lag"]) == (7, 0.5, {"birch": 0.25})
+    assert json.loads(json.dumps(metrics.latest)) == {"round": 7, "loss": 0.5}
+    lines = metrics.exposition().splitlines()
+    assert "hocket_loss 0.5" in lines
+    assert 'hocket_lag_seconds{neighbour="birch"} 0.25' in lines
+
+
+def test_prometheus_reads_every_line(tmp_path):
+    """Whatever a task calls its measures; what is no number is for the file alone."""
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.record({"held-out loss": 0.5, "worst": float("nan"), "phase": "warm", "by_class": [1.0, 2.0]}, {})
+    metrics.close()
+    read = {
+        family.name: family.samples[0].value
+        for family in text_string_to_metric_families(metrics.exposition())
+    }
+    assert read.pop("hocket_worst") != 0
+    assert read == {"hocket_held_out_loss": 0.5}
 
 
 def _get(url: str) -> str:

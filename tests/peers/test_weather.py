@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,11 +12,31 @@ from hocket.engines.peers import Finished
 from hocket.federation.running import take_part
 
 from .federation_case import Federation, free_ports
-from .relay import watching
+from .relay import Relay, watching
+
+IN_FLIGHT = 2
+"""Rounds for which words may have arrived, or be on their way behind the weather, when a storm begins."""
+
+
+async def storm_over(weather: Relay, seconds: float, reached: Mapping[str, int], rounds: int) -> None:
+    """Nothing passes for a while once everybody plays; then all stand still, and nobody is done."""
+    while min(reached.values()) < rounds // 4:
+        await asyncio.sleep(weather.delay / 4)
+    before = dict(reached)
+    await weather.storm(seconds)
+    assert weather.held_back, "the storm met no link"
+    assert max(reached.values()) < rounds, "the storm came when somebody was done"
+    ahead = max(reached[name] - before[name] for name in reached)
+    assert ahead <= IN_FLIGHT, f"somebody played {ahead} rounds through the storm"
 
 
 def play(federation: Federation, *, delay: float, storm: float) -> list[Finished]:
     """All members in this process, every link through the weather."""
+    reached = dict.fromkeys(federation.names, 0)
+
+    async def part(name: str, port: int) -> Finished:
+        member = federation.member(name, listen=f"127.0.0.1:{port}", linger=120.0)
+        return await take_part(member, watch=lambda played, _: reached.update({name: played.k}))
 
     async def scene() -> list[Finished]:
         behind = dict(zip(federation.names, free_ports(federation.members), strict=True))
@@ -24,17 +45,11 @@ def play(federation: Federation, *, delay: float, storm: float) -> list[Finished
                 address = federation.plan.card(name).address
                 assert address is not None
                 await weather.before(int(address.rpartition(":")[2]), port)
-            running = [
-                asyncio.create_task(
-                    take_part(federation.member(name, listen=f"127.0.0.1:{port}", linger=120.0))
-                )
-                for name, port in behind.items()
-            ]
-            while not all((federation.member(name).folder.log).exists() for name in federation.names):
-                await asyncio.sleep(0.1)
-            await asyncio.sleep(1.0)
-            await weather.storm(storm)
-            return await asyncio.gather(*running)
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(part(name, port)) for name, port in behind.items()]
+                if storm:
+                    await storm_over(weather, storm, reached, federation.rounds)
+            return [task.result() for task in running]
 
     return asyncio.run(scene())
 

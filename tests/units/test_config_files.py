@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from hocket.config import new_folder, open_folder, parse_config, read_config, reopen_folder
+from hocket.config.files import load_name
 from hocket.config.toml import dumps
 from hocket.errors import BadConfig
 
@@ -101,6 +104,47 @@ def test_python_that_gives_no_problem_is_refused(tmp_path, name, words):
     (tmp_path / "data.txt").write_text("")
     with pytest.raises(BadConfig, match=words):
         with_python(tmp_path, name).build()
+
+
+ANNOTATED = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import ClassVar
+import equinox as eqx
+import hocket as hk
+@dataclass(frozen=True)
+class Row:
+    names: ClassVar[tuple[str, ...]] = ("constant", "slope", "bend")
+    slope: float
+class Family(eqx.Module):
+    rows: tuple[Row, ...]
+    bend: float = eqx.field(static=True)
+    def coefficients(self):
+        return [[0, row.slope, self.bend] for row in self.rows]
+problem = hk.polynomials(Family((Row(0), Row(1), Row(-1)), 1.0).coefficients(), box=(-1, 1))
+"""
+
+
+def test_annotations_in_python_may_be_texts(tmp_path):
+    """Dataclasses look their module up by its name, and so must find it."""
+    assert with_python(tmp_path, "mine.py:problem", ANNOTATED).build()["problem"].n == 3
+
+
+def test_a_file_of_the_users_takes_no_other_modules_name(tmp_path):
+    path = tmp_path / "json.py"
+    path.write_text("answer = 42")
+    before = sys.modules["json"]
+    assert load_name(path, "answer") == 42
+    assert sys.modules["json"] is before
+
+
+def test_a_file_that_failed_leaves_no_module_behind(tmp_path):
+    path = tmp_path / "broken.py"
+    path.write_text("1 / 0")
+    before = set(sys.modules)
+    with pytest.raises(BadConfig, match="ZeroDivisionError"):
+        load_name(path, "answer")
+    assert set(sys.modules) == before
 
 
 def test_links_from_a_file(tmp_path):

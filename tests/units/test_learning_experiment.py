@@ -163,6 +163,7 @@ def test_all_runs_every_part_into_its_own_folder(capsys, monkeypatch):
     ("words", "message"),
     [
         (["--only", "curve"], "its parts are"),
+        (["--quick", "--only", "shards"], "has no runs of shards; leave --quick out"),
         (["--out", "full"], "full is not empty"),
         (["--data", "nowhere"], "nowhere, which is no folder"),
     ],
@@ -222,6 +223,29 @@ def test_what_is_written(tmp_path):
     assert kept["conclusion"].startswith(
         "SGD-C reaches 90.00 %, DGD 90.00 %; with noise of 1 times a gradient"
     )
+
+
+@pytest.mark.parametrize("part", ["noise", "steps", "shards"])
+def test_a_part_without_runs_is_refused(part):
+    with pytest.raises(BadInput, match=f"has no runs of {part}; leave --quick out"):
+        cases(["s"], learning.QUICK, [part])
+
+
+@pytest.mark.parametrize(
+    ("part", "size"),
+    [
+        *((part, learning.FULL) for part in learning.PARTS),
+        *((part, learning.QUICK) for part in ("curves", "price")),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value.seeds} seeds",
+)
+def test_every_part_is_shown_alone(tmp_path, part, size):
+    """Not every part has something to draw: prices and shards are tables."""
+    alone = cases(["s"], size, [part])
+    found = Found(MNIST, size, ["s"], [], {case: invented(case, 0.9) for case in alone}, 1.0)
+    page = learning.write(found, tmp_path).read_text(encoding="utf-8")
+    assert f"{len(alone)} runs" in page or "SGD-C reaches" in page
+    assert (tmp_path / "mnist.svg").exists() == ("<figure" in page) == (part in ("curves", "noise", "steps"))
 
 
 def test_where_accuracy_falls_and_which_order_holds():

@@ -14,6 +14,7 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadInput
+from hocket.run import Ending
 from hocket.storage import read_arrays, write_arrays
 from tests.laws.table import quadratics
 from tests.units.engine_cases import RING, SIX, STEP, play
@@ -201,6 +202,21 @@ def test_a_checkpoint_is_resumed_by_its_own_run_only(tmp_path, change, says):
     play(rounds=7, **asked)
     with pytest.raises(BadInput, match=says):
         play(**asked | change)
+
+
+@pytest.mark.parametrize("tolerance", [10.0, 1e-3])
+def test_a_run_that_converged_is_over_when_it_is_asked_for_again(tmp_path, tolerance):
+    """However often and with however many rounds; a stricter tolerance goes on."""
+    asked = {"tolerance": tolerance, "checkpoint": tmp_path}
+    first, again, more = (play(hk.Dgd(), rounds=rounds, **asked) for rounds in (5000, 5000, 9000))
+    assert first.outcome.ending is Ending.CONVERGED
+    for later in (again, more):
+        assert str(later.outcome) == str(first.outcome)
+        check_same(later.history, first.history)
+        np.testing.assert_array_equal(later.x, first.x)
+    stricter = play(hk.Dgd(), rounds=9000, **asked | {"tolerance": first.gap / 2})
+    assert stricter.outcome.ending is Ending.CONVERGED
+    assert stricter.rounds > first.rounds
 
 
 def test_a_finished_run_asked_again_is_read_from_its_checkpoint(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 import hocket as hk
 from hocket.job import Job
+from hocket.objectives import Polynomial
 from hocket.standard_problems import PAPER_POLYNOMIALS
 from hocket.theorems import Claim, claim
 
@@ -81,6 +82,67 @@ def test_a_broken_assumption_is_named(how, says):
     found = claimed(hk.Dgd(), **how)
     assert found.theorem is None
     assert says in found.statement
+
+
+@pytest.mark.parametrize(
+    ("bends", "convex"), [((1.0, -0.25, 1.0), True), ((1.0, -3.0, 1.0), False), ((1.0, 0.0, 1.0), True)]
+)
+def test_convex_is_asked_of_the_sum_not_of_each(bends, convex):
+    problem = hk.polynomials([[0, 0, bend] for bend in bends], box=(-1, 1))
+    found = claimed(hk.Dgd(), problem=problem, network=hk.Network.cycle(3))
+    assert found.theorem == ("Theorem 1" if convex else None)
+    assert why(found, "the sum of the objectives is convex")[0] is convex
+
+
+def test_a_sum_of_several_kinds_that_one_bends_down_is_not_known():
+    losses = [Polynomial(), lambda x, a: jnp.sum((x - a) ** 2), Polynomial()]
+    data = [np.array([0.0, 0.0, -0.25]), np.ones(1), np.array([0.0, 0.0, 1.0])]
+    problem = hk.Problem(losses, data, feasible=hk.Box(-1, 1), dim=1)
+    found = claimed(hk.Dgd(), problem=problem, network=hk.Network.cycle(3))
+    assert why(found, "the sum of the objectives is convex") == (None, "not known")
+
+
+BOUNDED = "noise stays within a bound"
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        hk.RssNb(1.0, noise=lambda i, j, k: 10.0**k if i < j else 0.0),
+        hk.RssNb(1.0, distribution="gaussian"),
+        hk.RssNb(1.0, distribution="gaussian", anchor=0.5),
+    ],
+    ids=["own", "normal", "normal with an anchor"],
+)
+@pytest.mark.parametrize("step", [hk.Power(1, 20, 0.75), SQRT], ids=str)
+def test_noise_without_a_bound_makes_a_claim_conditional(algorithm, step):
+    found = claimed(algorithm, step=step)
+    assert found.statement.endswith(f", provided that {BOUNDED}")
+    assert why(found, BOUNDED)[0] is None
+
+
+def test_noise_of_ones_own_must_balance_where_agents_balance_it():
+    found = claimed(hk.RssLb(1.0, noise=lambda i, j, k: 5.0))
+    assert found.statement.endswith(f", provided that {BOUNDED} and your own noise is balanced")
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        hk.Dgd(),
+        hk.RssNb(1.0, anchor=0.5),
+        hk.RssLb(1.0),
+        hk.RssNb(0.0, distribution="gaussian"),
+        hk.FunctionSharing(2, 1.0, distribution="gaussian"),
+        hk.FunctionSharing(1, 0.0, noise=lambda i, j, k: [0.0, 1.0 if i < j else 0.0]),
+    ],
+    ids=["none", "rss-nb", "rss-lb", "silent", "normal functions", "own functions"],
+)
+def test_noise_with_a_bound_leaves_a_claim_as_it_is(algorithm):
+    """Noise functions are drawn once: whatever was drawn, their gradients are bounded on X."""
+    found = claimed(algorithm)
+    assert str(found) == "Theorem 1: every agent converges to one optimum"
+    assert why(found, BOUNDED)[0] is True
 
 
 @pytest.mark.parametrize("algorithm", [hk.IndependentNoise(1.0), hk.Centralised()], ids=str)

@@ -241,3 +241,13 @@ def test_balance_of_one_s_own_noise_is_taken_on_trust():
     own = hk.RssLb(1.0, noise=lambda i, j, k: 0.1 if j == (i + 1) % 5 else -0.1)
     bound = theory.lemma1(1, small_polynomials(), C5, own, step=SQRT, delta=0.1)
     assert bound.provided == ("your own noise is balanced",)
+
+
+@pytest.mark.parametrize(
+    "normal",
+    [hk.RssNb(1.0, distribution="gaussian"), hk.FunctionSharing(2, 1.0, distribution="gaussian")],
+    ids=["words", "functions"],
+)
+def test_a_bound_under_normal_noise_says_what_it_rests_on(normal):
+    bound = theory.lemma1(3, small_polynomials(), C5, normal, step=SQRT)
+    assert bound.provided == ("noise stays within a bound",)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from typing import IO
 
 from hocket.engines.cluster.joining import ADDRESS, COUNT, NUMBER
 from hocket.errors import ClusterError, Interrupted
+from hocket.ports import LOOPBACK, held_ports
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at the processes."""
@@ -109,14 +109,15 @@ def run_together(command: Sequence[str], processes: int) -> Ended:
 
 @contextmanager
 def _group(command: Sequence[str], count: int) -> Iterator[list[_Process]]:
-    address, group = f"127.0.0.1:{_free_port()}", []
-    try:
-        for number in range(count):
-            group.append(_Process(command, number, count, address))
-        yield group
-    finally:
-        for process in group:
-            process.close()
+    group: list[_Process] = []
+    with held_ports(1) as [port]:
+        try:
+            for number in range(count):
+                group.append(_Process(command, number, count, f"{LOOPBACK}:{port}"))
+            yield group
+        finally:
+            for process in group:
+                process.close()
 
 
 def _wait(group: list[_Process]) -> Ended:
@@ -140,12 +141,6 @@ def _settle(group: list[_Process], seconds: float) -> None:
 
 def _ended(group: list[_Process]) -> Ended:
     return Ended(group[0].output, tuple(process.code or 0 for process in group))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _scratch() -> IO[bytes]:

@@ -43,14 +43,17 @@ class Watch(threading.Thread):
         *,
         listening: Callable[[], bool] = lambda: True,
         ended: Callable[[str], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ):
         super().__init__(daemon=True, name="hocket-watch")
         self._store, self._number, self._count = store, number, count
         self._listening = listening
         """Whether process 0 still takes calls."""
         self._ended = ended or _end
+        self._clock, self._sleep = clock, sleep
         self._playing = False
-        now = time.monotonic()
+        now = clock()
         self._seen = {other: ("", now) for other in range(count) if other != number}
         self._answered = now
 
@@ -62,7 +65,7 @@ class Watch(threading.Thread):
             beat += 1
             self._tell(ALIVE, str(beat))
             self._look()
-            time.sleep(BEAT)
+            self._sleep(BEAT)
 
     @contextmanager
     def over(self) -> Iterator[None]:
@@ -78,7 +81,7 @@ class Watch(threading.Thread):
                 self._ended(GONE)
             self._tell(ALARM, type(error).__name__)
             # The thread ends the process as soon as it knows who is lost.
-            time.sleep(PATIENCE + ALARMED)
+            self._sleep(PATIENCE + ALARMED)
             raise
         finally:
             self._playing = False
@@ -96,18 +99,18 @@ class Watch(threading.Thread):
         ctypes.CDLL(None).signal(signal.SIGABRT, self._handler)
 
     def _why_aborted(self) -> str:
-        until = time.monotonic() + DYING
+        until = self._clock() + DYING
         while self._listening():
-            if time.monotonic() > until:
+            if self._clock() > until:
                 return ABORTED
-            time.sleep(BEAT / 10)
+            self._sleep(BEAT / 10)
         return GONE
 
     def _tell(self, folder: str, word: str) -> None:
         self._asked(lambda: self._store.key_value_set(f"{folder}{self._number}", word, allow_overwrite=True))
 
     def _look(self) -> None:
-        now = time.monotonic()
+        now = self._clock()
         signs = self._asked(lambda: dict(self._store.key_value_dir_get(ALIVE)))
         alarms = self._asked(lambda: dict(self._store.key_value_dir_get(ALARM)))
         patience = ALARMED if alarms else PATIENCE
@@ -126,7 +129,7 @@ class Watch(threading.Thread):
                 lost.append(f"process {other} of {self._count} {what}")
         if lost:
             if self._number == 0:  # the others look here for who is lost, and lose this process next
-                time.sleep(2 * BEAT)
+                self._sleep(2 * BEAT)
             self._ended(f"{', '.join(lost)}: no sign of life for {patience:g} s; see what was printed there")
 
     def _asked(self, ask: Callable[[], Any]) -> Any:

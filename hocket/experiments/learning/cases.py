@@ -113,7 +113,12 @@ def cases(splits: Iterable[str], size: Size, only: Iterable[str] = ()) -> list[C
         if part not in PARTS:
             raise BadInput(f"the experiment has no part called {part!r}; its parts are {', '.join(PARTS)}")
     splits = list(splits)
-    return list(dict.fromkeys(case for part in PARTS if part in wanted for case in _part(part, splits, size)))
+    found = dict.fromkeys(case for part in PARTS if part in wanted for case in _part(part, splits, size))
+    if not found:
+        raise BadInput(
+            f"an experiment of this size has no runs of {', '.join(wanted)}; leave --quick out, or ask for other parts"
+        )
+    return list(found)
 
 
 def _part(part: str, splits: list[str], size: Size) -> Iterator[Case]:

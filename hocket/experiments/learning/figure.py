@@ -14,15 +14,14 @@ SHOWN = 8
 STYLES = {DGD: 0, NB: 1, LB: 2, FS: 3, SGD_C: 4, INDEPENDENT: 5}
 
 
-def drawing(found: Found) -> Drawing:
-    """A panel for each network, and one for the noise where that was varied."""
-    top = [_epochs(found, network) for network in found.size.networks]
-    rows = [[panel for panel in top if panel.lines]]
-    below = _noise(found)
-    if below.lines:
-        rows.append([below])
+def drawing(found: Found) -> Drawing | None:
+    """A panel for each network, and one for the noise where that was varied; None where there is nothing to draw."""
+    panels = [[_epochs(found, network) for network in found.size.networks], [_noise(found)]]
+    rows = [drawn for row in panels if (drawn := [panel for panel in row if panel.lines])]
+    if not rows:
+        return None
     title = f"mean over agents; median and 10–90 % band of {found.size.seeds} seeds; thin: less noise, thick: more"
-    return sheet([row for row in rows if row], size=(9.6, 4.6 * len(rows)), alt=_alt(found), title=title)
+    return sheet(rows, size=(9.6, 4.6 * len(rows)), alt=_alt(found), title=title)
 
 
 def _epochs(found: Found, network: str) -> Panel:

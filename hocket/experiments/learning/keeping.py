@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hocket.atomic_file import replace_text
 from hocket.config import new_folder
 from hocket.errors import BadConfig
 from hocket.experiments.learning.cases import Case
@@ -46,10 +47,7 @@ class Kept:
 
     def keep(self, outcome: Outcome) -> None:
         """Write an outcome, all of it or nothing."""
-        path = self._path(outcome.case)
-        unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps(outcome.data(), ensure_ascii=False), encoding="utf-8")
-        unfinished.replace(path)
+        replace_text(self._path(outcome.case), json.dumps(outcome.data(), ensure_ascii=False))
 
     def _path(self, case: Case) -> Path:
         return self.folder / RUNS / f"{case.slug}.json"

@@ -118,7 +118,8 @@ def data(found: Found) -> dict[str, Any]:
 def write(found: Found, folder: Path) -> Path:
     """Figure, curves, results and page; returns where the page lies."""
     figure = drawing(found)
-    figure.save(folder, found.subject.name)
+    if figure is not None:
+        figure.save(folder, found.subject.name)
     write_csv(folder / f"{found.subject.name}.csv", _rows(found))
     write_json(folder / RESULTS, data(found))
     return _page(found, figure).save(folder / PAGE)
@@ -141,7 +142,7 @@ def _rows(found: Found) -> list[dict[str, Any]]:
     ]
 
 
-def _page(found: Found, figure: Drawing) -> Page:
+def _page(found: Found, figure: Drawing | None) -> Page:
     subject = found.subject
     return Page(
         title=f"{subject.title}: learning together under noise that cancels",

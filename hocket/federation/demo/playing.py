@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.links.identity import Identity
+from hocket.ports import LOOPBACK, held_ports
 from hocket.run import Run
 from hocket.solving import solve
 
@@ -40,7 +40,6 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
     "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
 }
-LOCALHOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,13 @@ class Demonstration:
         return float(np.abs(self.states - self.replay.x).max())
 
 
-def prepare(folder: Path, *, algorithm: str = "rss-nb-anchored", rounds: int = 200) -> FederationPlan:
-    """Five identities and a plan that all of them have signed, on free ports of this machine."""
+def prepare(folder: Path, ports: Sequence[int], *, algorithm: str, rounds: int) -> FederationPlan:
+    """Five identities and a plan that all of them have signed, on these ports of this machine."""
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
         identity.save(Home(folder / identity.name).identity)
     cards = [
-        Card.of(identity, f"{LOCALHOST}:{port}")
-        for identity, port in zip(identities, _free_ports(), strict=True)
+        Card.of(identity, f"{LOOPBACK}:{port}") for identity, port in zip(identities, ports, strict=True)
     ]
     plan = draw_up(
         cards,
@@ -108,8 +106,15 @@ def demonstrate(
 ) -> Demonstration:
     """Everything: prepare, run five processes, and compare."""
     everybody()  # where the digits are missing, that is said before anything is begun
-    plan = prepare(folder, algorithm=algorithm, rounds=rounds)
-    began = time.monotonic()
+    with held_ports(len(MEMBERS)) as ports:
+        plan = prepare(folder, ports, algorithm=algorithm, rounds=rounds)
+        began = time.monotonic()
+        _run(folder, plan, watch)
+    return compare(folder, plan, time.monotonic() - began)
+
+
+def _run(folder: Path, plan: FederationPlan, watch: Callable[[Mapping[str, Any]], None] | None) -> None:
+    """Five processes, until all have finished or one has failed."""
     running = {name: start(folder, name) for name in plan.names}
     try:
         while any(process.poll() is None for process in running.values()):
@@ -125,7 +130,6 @@ def demonstrate(
             if process.poll() is None:
                 process.terminate()
                 process.wait()
-    return compare(folder, plan, time.monotonic() - began)
 
 
 def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration:
@@ -174,11 +178,3 @@ def _round(folder: Path, plan: FederationPlan, name: str) -> int:
         return RunFolder(Home(folder / name).run(plan.run_hash)).status()["round"]
     except HocketError:
         return 0
-
-
-def _free_ports() -> list[int]:
-    sockets = [socket.create_server((LOCALHOST, 0)) for _ in MEMBERS]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

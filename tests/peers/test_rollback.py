@@ -21,7 +21,7 @@ from .hostile_stage import Stage, federation_of, play
 from .rollback_case import LOST, OLDER, VICTIM, Restored, RolledBack, scene, whole_disk
 
 HARMLESS = Deviation("nothing", "a neighbour that does nothing wrong", Script)
-TOLD = ("backup", "is gone")
+TOLD = ("backup", "is gone", "was signed here")
 """What an operator is told who has put old files back, or has lost them."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -54,6 +54,13 @@ class Algorithm(eqx.Module):
     an `x` (anchors, momentum, tracking variables).
     """
 
+    key: ClassVar[str] = ""
+    """Its name in configurations, on the command line and in questions about a plan."""
+    label: ClassVar[str] = ""
+    """Its name in figures and verdicts."""
+    soon_open: ClassVar[bool] = False
+    """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
+
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         """One round: say or tell, hear, and return the next state. The number of yields is the same in every round."""
@@ -65,6 +72,26 @@ class Algorithm(eqx.Module):
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
         """The noise that a run of this plan needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def name(self) -> str:
+        """Its key, or its class's own name where it has none."""
+        return self.key or type(self).__name__
+
+    @property
+    def title(self) -> str:
+        """Its label, or its class's own name where it has none."""
+        return self.label or type(self).__name__
+
+    @property
+    def anchored(self) -> bool:
+        """Whether some of its noise is drawn once and kept, which patience does not average away."""
+        return False
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        """An instance that stands for the algorithm where it is asked about by its key; None if it cannot be."""
+        return None
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that this algorithm cannot carry out or protect, naming the culprit."""

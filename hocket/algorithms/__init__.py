@@ -1,5 +1,6 @@
 """The algorithms, one file each, every one written for a single agent."""
 
+from hocket.algorithm import Algorithm
 from hocket.algorithms.centralised import Centralised
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.function_sharing import FunctionSharing
@@ -9,3 +10,7 @@ from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
 
 __all__ = ["Centralised", "Dgd", "FunctionSharing", "IndependentNoise", "PrivateDgd", "RssLb", "RssNb"]
+
+ALL = (Dgd, RssNb, RssLb, FunctionSharing, IndependentNoise, PrivateDgd, Centralised)
+BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}
+"""Every algorithm by its name in configurations."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -26,6 +26,10 @@ class FunctionSharing(Algorithm):
     Choose it when the guarantee matters most: it is the only algorithm here with a privacy theorem (Theorem 2), and
     its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys.
     """
+
+    key: ClassVar[str] = "function-sharing"
+    label: ClassVar[str] = "FS"
+    soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
@@ -54,6 +58,10 @@ class FunctionSharing(Algorithm):
     @property
     def basis(self) -> Family:
         return FAMILIES[self.family](self.degree)
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
+        return None if anchored else cls(1, 1.0, family="linear")
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)

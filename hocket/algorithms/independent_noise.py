@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,11 +21,18 @@ class IndependentNoise(Algorithm):
     falls with the step squared.
     """
 
+    key: ClassVar[str] = "independent"
+    label: ClassVar[str] = "independent noise"
+
     delta: float
     """Δ: bound on the norm of the noise."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> IndependentNoise | None:
+        return None if anchored else cls(1.0)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.own_noise(k)

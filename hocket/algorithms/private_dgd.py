@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,9 @@ class PrivateDgd(Algorithm):
     So σ grows with √T: a budget that must last for more rounds buys less in each. The noise is rounded to floating
     point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
     """
+
+    key: ClassVar[str] = "private-dgd"
+    label: ClassVar[str] = "private DGD"
 
     epsilon: float
     """ε: the budget of the whole run; infinite for no promise, no noise and no clipping."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -24,6 +24,10 @@ class RssLb(Algorithm):
     with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go on.
     """
 
+    key: ClassVar[str] = "rss-lb"
+    label: ClassVar[str] = "RSS-LB"
+    soon_open: ClassVar[bool] = True
+
     delta: float
     """Δ: bound on the norm of the noise, ‖d_{j,i}‖ ≤ Δ."""
     unprotected: bool = eqx.field(static=True, default=False)
@@ -33,6 +37,10 @@ class RssLb(Algorithm):
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> RssLb | None:
+        return None if anchored else cls(1.0, unprotected=True)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.balanced_noise(k)  # a row per neighbour

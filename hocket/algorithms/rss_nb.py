@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -26,6 +26,10 @@ class RssNb(Algorithm):
     DGD's. `anchor` is the share of the noise that is drawn once and kept, which a patient neighbour cannot average
     away. Round 1 is unperturbed: the start must be public.
     """
+
+    key: ClassVar[str] = "rss-nb"
+    label: ClassVar[str] = "RSS-NB"
+    soon_open: ClassVar[bool] = True
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_j‖ ≤ Δ."""
@@ -53,6 +57,10 @@ class RssNb(Algorithm):
                 "split='paper' bounds every single draw, and normal draws are bounded in their sum; use split='link'"
             )
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> RssNb:
+        return cls(1.0, anchor=0.5 if anchored else 0.0)
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.paired_noise(k)  # eq. (2): sums to zero over the network
         anchor = agent.anchor_noise()
@@ -61,6 +69,10 @@ class RssNb(Algorithm):
             w = w + agent.step(k - 1) * anchor
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
+
+    @property
+    def anchored(self) -> bool:
+        return self.anchor > 0
 
     def check(self, plan: Plan) -> None:
         check_company(plan)

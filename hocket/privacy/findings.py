@@ -7,22 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import IndependentNoise, RssNb
 from hocket.network import Network
 from hocket.privacy.leakage import Leakage, leakage
+from hocket.privacy.levels import stands_for
 from hocket.privacy.topology import Exposure, exposure
 from hocket.privacy.wording import named
 from hocket.privacy.worst_case import worst_leakage
 from hocket.view import Threat
-
-LABELS = {
-    "function-sharing": "FS",
-    "rss-nb": "RSS-NB",
-    "rss-lb": "RSS-LB",
-    "dgd": "DGD",
-    "independent": "independent noise",
-}
-
 
 SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
@@ -37,16 +28,9 @@ class Option:
     anchor_sigma: float = 0.0
 
     @property
-    def anchored(self) -> bool:
-        """Whether some noise is drawn once and kept."""
-        if isinstance(self.algorithm, RssNb):
-            return self.algorithm.anchor > 0
-        return self.anchor_sigma > 0
-
-    @property
-    def pairwise(self) -> bool:
-        """Whether knowing all pairwise noise is knowing all noise."""
-        return not (self.algorithm == "independent" or isinstance(self.algorithm, IndependentNoise))
+    def stands_for(self) -> Algorithm:
+        """The algorithm itself, or one that stands for its name."""
+        return stands_for(self.algorithm, anchored=self.anchor_sigma > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +124,8 @@ def find(
     `covered` says that Theorem 2 has a word on it; `searched` how far an earlier search went for this coalition.
     """
     plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": threat}
-    plan["rounds"] = min(rounds, SOON) if threat == "states+noise" and option.pairwise else rounds
+    soon = threat == "states+noise" and option.stands_for.soon_open
+    plan["rounds"] = min(rounds, SOON) if soon else rounds
     if coalition is None:
         worst = worst_leakage(network, option.algorithm, colluders, **plan)
         found, searched = worst.leakage, (worst.searched, worst.total)
@@ -153,7 +138,8 @@ def _finding(
     option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None
 ) -> Finding:
     """What a leakage means; `exposure` is Theorem 2's word where it applies."""
-    label = LABELS[found.algorithm] + (", anchored" if option.anchored else "")
+    algorithm = option.stands_for.effective()
+    label = algorithm.title + (", anchored" if algorithm.anchored else "")
     exact = found.exact if exposure is None else exposure.surrounded
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
     return Finding(

@@ -58,6 +58,8 @@ class Algorithm(eqx.Module):
     """Its name in configurations, on the command line and in questions about a plan."""
     label: ClassVar[str] = ""
     """Its name in figures and verdicts."""
+    decentralised: ClassVar[bool] = True
+    """Whether agents keep their data, and speak with neighbours."""
     soon_open: ClassVar[bool] = False
     """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
 

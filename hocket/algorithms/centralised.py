@@ -18,6 +18,7 @@ class Centralised(Algorithm):
 
     key: ClassVar[str] = "centralised"
     label: ClassVar[str] = "centralised"
+    decentralised: ClassVar[bool] = False
 
     def round(self, agent: Agent, state: Any, k: Any) -> Any:
         return agent.descend(state, k)

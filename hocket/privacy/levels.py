@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Plan
 from hocket.algorithms import BY_KEY
-from hocket.errors import BadInput
+from hocket.errors import BadInput, NoTheorem
 from hocket.network import Network
 from hocket.noise import Draw
 from hocket.steps import Constant, Step
@@ -55,6 +55,10 @@ def named_levels(network: Network, name: str, *, sigma: float, anchor_sigma: flo
 def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: Step, rounds: int) -> Levels:
     """What an algorithm with its own Δ or bound deals under this plan."""
     algorithm = algorithm.effective()
+    if not algorithm.decentralised:
+        raise NoTheorem(
+            f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"
+        )
     algorithm.check(Plan(network, dim, step, rounds))
     one, all_of_them = (algorithm.draws(Plan(network, width, step, rounds)) for width in (1, dim))
     # Coordinates are alike and apart: one of them, with the deviation that it has among all.

@@ -151,7 +151,7 @@ def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "ho
             rows = [compressed(np.vstack(rows).T).T]
     (kept,) = rows
     hidden = _null_space(kept)[lost.shape[1] :][:h]  # changes of the gradients that some other change undoes
-    return _null_space(hidden.T, np.sqrt(ALIKE))
+    return _null_space(hidden.T, size=1.0, alike=np.sqrt(ALIKE))  # parts of unit vectors: rounding is below that
 
 
 def blurred(course: Course) -> Float[np.ndarray, "states directions"]:
@@ -207,7 +207,7 @@ def _states_only(course: Course, states: np.ndarray) -> np.ndarray:
     return np.vstack([states, np.zeros((course.listener.h + course.listener.offsets, states.shape[1]))])
 
 
-def _null_space(matrix: np.ndarray, alike: float = ALIKE) -> np.ndarray:
-    """An orthonormal basis of what the matrix maps to nothing, a column each."""
-    _, size, directions = np.linalg.svd(matrix, full_matrices=True)
-    return directions[np.count_nonzero(size > alike * size.max(initial=0.0)) :].T
+def _null_space(matrix: np.ndarray, *, size: float = 0.0, alike: float = ALIKE) -> np.ndarray:
+    """An orthonormal basis of what the matrix maps to nothing, beside its largest value or `size`; a column each."""
+    _, values, directions = np.linalg.svd(matrix, full_matrices=True)
+    return directions[np.count_nonzero(values > alike * max(size, values.max(initial=0.0))) :].T

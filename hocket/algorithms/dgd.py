@@ -16,6 +16,8 @@ class Dgd(Algorithm):
 
     key: ClassVar[str] = "dgd"
     label: ClassVar[str] = "DGD"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
     soon_open: ClassVar[bool] = True
 
     @classmethod
@@ -25,3 +27,6 @@ class Dgd(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k)
+
+    def cure(self, *, exact: bool) -> str:
+        return "dgd hides nothing: plan rss-nb or function-sharing"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ class IndependentNoise(Algorithm):
 
     key: ClassVar[str] = "independent"
     label: ClassVar[str] = "independent noise"
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
 
     delta: float
     """Δ: bound on the norm of the noise."""
@@ -38,6 +40,9 @@ class IndependentNoise(Algorithm):
         w = state + agent.step(k) * agent.own_noise(k)
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 else self

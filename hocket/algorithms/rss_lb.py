@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -26,7 +26,12 @@ class RssLb(Algorithm):
 
     key: ClassVar[str] = "rss-lb"
     label: ClassVar[str] = "RSS-LB"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     soon_open: ClassVar[bool] = True
+    masks_starts: ClassVar[bool] = True
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_{j,i}‖ ≤ Δ."""
@@ -47,6 +52,19 @@ class RssLb(Algorithm):
         heard = yield Tell(w)
         return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
 
+    @property
+    def unproved(self) -> tuple[str, ...]:
+        # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along.
+        return () if self.noise is None else ("your own noise is balanced",)
+
+    def masked(self) -> Algorithm | str:
+        if not self.unprotected:
+            return self  # its noise begins in round 1
+        return (
+            "unprotected RSS-LB may say states without noise, and a start that depends on data must not be said so; "
+            "give everybody two links and leave unprotected out"
+        )
+
     def check(self, plan: Plan) -> None:
         check_company(plan)
         lonely = np.flatnonzero((plan.network.degrees == 1).any(axis=0))
@@ -56,6 +74,9 @@ class RssLb(Algorithm):
                 f"RSS-LB cannot hide agent {names}: it has one neighbour, and balance forces its noise to zero; "
                 "give it a second link, use RSS-NB, or pass unprotected=True to go on without noise there"
             )
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -29,7 +30,11 @@ class RssNb(Algorithm):
 
     key: ClassVar[str] = "rss-nb"
     label: ClassVar[str] = "RSS-NB"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     soon_open: ClassVar[bool] = True
+    masks_starts: ClassVar[bool] = True
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_j‖ ≤ Δ."""
@@ -71,11 +76,31 @@ class RssNb(Algorithm):
         return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
 
     @property
-    def anchored(self) -> bool:
+    def title(self) -> str:
+        return f"{self.label}, anchored" if self.keeps_noise else self.label
+
+    @property
+    def keeps_noise(self) -> bool:
         return self.anchor > 0
+
+    def cure(self, *, exact: bool) -> str:
+        if exact or self.keeps_noise:
+            return ""
+        return "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds"
+
+    def masked(self) -> Algorithm | str:
+        if self.anchor < 1:
+            return MaskedStart(self)
+        return (
+            "with anchor = 1 there is no fresh noise, so round 1 would say a start that depends on data without any; "
+            "give the anchor a smaller share"
+        )
 
     def check(self, plan: Plan) -> None:
         check_company(plan)
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self
@@ -126,6 +151,35 @@ class RssNb(Algorithm):
         return [
             f"noise is normal: within Δ = {self.delta:g} with probability {1 - self.failure:.9g}, not for certain"
         ]
+
+
+class MaskedStart(Algorithm):
+    """RSS-NB with fresh noise in round 1 too.
+    For a start that is not public; the anchor begins in round 2 as ever.
+    """
+
+    algorithm: RssNb
+
+    @property
+    def delta(self) -> float:
+        """Δ: bound on the norm of the noise."""
+        return self.algorithm.delta
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        return self.algorithm.round(agent, state, k)
+
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return self.algorithm.setup(agent, x)
+
+    def check(self, plan: Plan) -> None:
+        self.algorithm.check(plan)
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        drawn = self.algorithm.draws(plan)
+        return {
+            name: replace(draw, first=1) if isinstance(draw, Paired) and not draw.once else draw
+            for name, draw in drawn.items()
+        }
 
 
 def _busier_end(network: Network) -> np.ndarray:

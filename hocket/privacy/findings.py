@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import COMPARED
 from hocket.network import Network
 from hocket.privacy.leakage import Leakage, leakage
 from hocket.privacy.levels import stands_for
@@ -138,8 +139,7 @@ def _finding(
     option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None
 ) -> Finding:
     """What a leakage means; `exposure` is Theorem 2's word where it applies."""
-    algorithm = option.stands_for.effective()
-    label = algorithm.title + (", anchored" if algorithm.anchored else "")
+    label = option.stands_for.effective().title
     exact = found.exact if exposure is None else exposure.surrounded
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
     return Finding(
@@ -159,11 +159,8 @@ def _finding(
 
 def standard_options(sigma: float) -> Sequence[Option]:
     """Everything there is to choose from, at the same bound per link: half of it anchored, or all of it fresh."""
-    return (
-        Option("function-sharing", sigma),
-        Option("rss-nb", sigma / 2, sigma / 2),
-        Option("rss-nb", sigma),
-        Option("rss-lb", sigma),
-        Option("dgd", 0.0),
-        Option("independent", sigma),
-    )
+    options = []
+    for key, anchored in COMPARED.items():
+        options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
+        options.append(Option(key, sigma))
+    return options

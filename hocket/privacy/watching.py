@@ -151,7 +151,9 @@ def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "ho
             rows = [compressed(np.vstack(rows).T).T]
     (kept,) = rows
     hidden = _null_space(kept)[lost.shape[1] :][:h]  # changes of the gradients that some other change undoes
-    return _null_space(hidden.T, size=1.0, alike=np.sqrt(ALIKE))  # parts of unit vectors: rounding is below that
+    return _null_space(
+        hidden.T, size=1.0, alike=np.sqrt(ALIKE)
+    )  # parts of unit vectors: rounding is below that
 
 
 def blurred(course: Course) -> Float[np.ndarray, "states directions"]:

@@ -46,7 +46,7 @@ def averaging_attacks(
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view = _in_floats(with_plan(view, step, algorithm))
+    view = _in_floats(with_plan(view, step, algorithm, any_words=True))
     assert view.step is not None
     if view.rounds < 2:
         why = "a single round was seen, and a gradient shows in the next word"

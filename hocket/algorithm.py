@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 
 from hocket.agent import Agent, Heard
+from hocket.families import NoiseFunctions
 from hocket.network import Network
 from hocket.noise import Draw
 from hocket.problem import Problem
@@ -54,6 +55,29 @@ class Algorithm(eqx.Module):
     an `x` (anchors, momentum, tracking variables).
     """
 
+    key: ClassVar[str] = ""
+    """Its name in configurations, on the command line and in questions about a plan."""
+    label: ClassVar[str] = ""
+    """Its name in figures and verdicts."""
+    in_words: ClassVar[str] = ""
+    """Its name in a sentence, where that is not its label."""
+    decentralised: ClassVar[bool] = True
+    """Whether agents keep their data, and speak with neighbours."""
+    analysed: ClassVar[bool] = False
+    """Whether the paper's convergence theorems are about it."""
+    beyond_theorem3: ClassVar[str] = ""
+    """Why Theorem 3 is not claimed for it all the same."""
+    plain: ClassVar[bool] = False
+    """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
+    tells: ClassVar[bool] = False
+    """Whether it balances a word of its own for each neighbour."""
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = None
+    """Where noise enters: what an agent says, or the gradient that it follows."""
+    soon_open: ClassVar[bool] = False
+    """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
+    masks_starts: ClassVar[bool] = False
+    """Whether it can begin from a start that depends on data; see `masked`."""
+
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         """One round: say or tell, hear, and return the next state. The number of yields is the same in every round."""
@@ -65,6 +89,71 @@ class Algorithm(eqx.Module):
     def draws(self, plan: Plan) -> Mapping[str, Draw]:
         """The noise that a run of this plan needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def name(self) -> str:
+        """Its key, or its class's own name where it has none."""
+        return self.key or type(self).__name__
+
+    @property
+    def title(self) -> str:
+        """Its label, or its class's own name where it has none."""
+        return self.label or type(self).__name__
+
+    @property
+    def keeps_noise(self) -> bool:
+        """Whether some of its noise is drawn once and kept, which patience does not average away."""
+        return False
+
+    @property
+    def noise_bound(self) -> float | None:
+        """Δ: the bound on what is added to its words, in units of a gradient; None where nobody knows."""
+        return None if getattr(self, "noise", None) is not None else float(getattr(self, "delta", 0.0))
+
+    def bounded_noise(self) -> tuple[bool | None, str]:
+        """Whether what it adds to its words stays within a bound in all rounds there may ever be, and why."""
+        return True, "nothing is added to what agents say"
+
+    @property
+    def functions(self) -> NoiseFunctions | None:
+        """The noise functions that it adds to objectives, if any."""
+        return None
+
+    @property
+    def uncovered(self) -> str:
+        """Of what Theorem 2, on privacy, says nothing; empty where it covers this algorithm."""
+        return type(self).__name__
+
+    @property
+    def unproved(self) -> tuple[str, ...]:
+        """What a bound supposes of it that cannot be derived."""
+        return ()
+
+    @property
+    def taken_for_granted(self) -> tuple[str, ...]:
+        """What nothing in a view of it would show to be otherwise."""
+        return ()
+
+    def cure(self, *, exact: bool) -> str:
+        """What to plan instead where a gradient is known too well, or exactly; empty without advice of its own."""
+        return ""
+
+    def masked(self) -> Algorithm | str:
+        """The algorithm with noise from its first word on, for a start that depends on data; or why it has none."""
+        return (
+            f"{type(self).__name__} says its first state without noise, which tells nothing only if the start is "
+            "public. The end of an earlier run depends on the data: beside what neighbours heard before, it gives "
+            "gradients away, and Theorem 2 is about what is said from a public start on"
+        )
+
+    def silent(self) -> Algorithm:
+        """What it is without its noise."""
+        return self
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        """An instance that stands for the algorithm where it is asked about by its key; None if it cannot be."""
+        return None
 
     def check(self, plan: Plan) -> None:
         """Refuse a plan that this algorithm cannot carry out or protect, naming the culprit."""

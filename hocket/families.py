@@ -73,6 +73,21 @@ class CosineFamily(Family):
         return f"waves of frequency 1 to {self.degree} in each coordinate of the gradient"
 
 
+@dataclass(frozen=True)
+class NoiseFunctions:
+    """Noise functions as an algorithm deals them: their family, and the largest magnitude of one coefficient."""
+
+    family: Family
+    bound: float
+    certain: bool = True
+    """Whether no coefficient can exceed the bound."""
+
+    @property
+    def powers(self) -> int:
+        """The highest power that they hide; 0 where they are no polynomials."""
+        return self.family.degree if isinstance(self.family, PolynomialFamily) else 0
+
+
 def _of_degree(name: str, only: int) -> Callable[[int], Family]:
     def build(degree: int) -> Family:
         if degree != only:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -44,6 +44,8 @@ class Draw(eqx.Module):
     """Names the random stream; every kind of noise in a run has its own."""
     once: bool = eqx.field(static=True, kw_only=True, default=False)
     """Drawn once and kept, instead of afresh in every round."""
+    private: ClassVar[bool] = True
+    """Whether an agent alone knows what it draws; else both ends of a link do."""
 
     @property
     @abstractmethod
@@ -77,6 +79,21 @@ class Draw(eqx.Module):
         """The same draws where only these links and agents are at hand; link −1 stands for none, and deals zero."""
         return self
 
+    @abstractmethod
+    def with_sd(self, sd: float) -> Draw:
+        """The same draws with this standard deviation, wherever there are any."""
+
+    @abstractmethod
+    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+        """One round's shares, per coordinate, as combinations of independent numbers of deviation one.
+
+        Sources are links where both ends know what is drawn, and each agent's own where it is `private`.
+        """
+
+    def without(self, silent: Bool[np.ndarray, " links"], wiring: Wiring) -> Draw:
+        """The same draws once some links have fallen silent for good, dealt out over the others."""
+        return self
+
 
 class Paired(Draw):
     """Two directed draws per link, s^{i,j} and s^{j,i}: each end adds what it was given and takes off what it gave.
@@ -94,6 +111,7 @@ class Paired(Draw):
     """The phases in which noise that was drawn once is dealt on each link; None for all."""
     given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
     """The user's own draws in place of random ones."""
+    private: ClassVar[bool] = False
 
     @property
     def sd(self) -> Any:
@@ -142,6 +160,20 @@ class Paired(Draw):
         scale, active, given = by_link
         return replace(self, scale=scale, active=active, given=given)
 
+    def with_sd(self, sd: float) -> Paired:
+        return replace(self, scale=np.where(self.scale > 0, sd, 0.0), normal=True)
+
+    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+        # A link's two directed draws enter by their difference only, whose variance is twice theirs.
+        net = np.sqrt(2) * _in_phase(self.sd, when)[0] * (when.rounds[0] >= self.first)
+        if self.active is not None:
+            net = net * self.active[when.phases[0]]
+        column = np.arange(len(wiring.links))
+        dealt = np.zeros((wiring.n, 1, len(column)))
+        dealt[wiring.links[:, 0], 0, column] = -net
+        dealt[wiring.links[:, 1], 0, column] = net
+        return dealt
+
 
 class Balanced(Draw):
     """Noise d_{j,i} for each neighbour i, balanced to zero by the weights B[i, j] [paper, eq. (4)]."""
@@ -179,6 +211,16 @@ class Balanced(Draw):
         gamma, towards = _taken(self.gamma, agents), _taken(self.towards, agents)
         return replace(self, gamma=gamma, towards=towards, given=_taken(self.given, links))
 
+    def with_sd(self, sd: float) -> Balanced:
+        return replace(self, gamma=np.where(self.gamma > 0, sd * np.sqrt(3), 0.0))
+
+    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+        units = np.broadcast_to(np.eye(wiring.slots), (1, wiring.n, wiring.slots, wiring.slots))
+        return replace(self, given=None).deal(units / np.sqrt(3), when, wiring)[0]
+
+    def without(self, silent: Bool[np.ndarray, " links"], wiring: Wiring) -> Balanced:
+        return replace(self, towards=np.where(silent[wiring.link], 0.0, self.towards))
+
 
 def share_along(product: Any, length: Any) -> Any:
     """How much of an agent's draws u lies along the weights b, from Σ b u and Σ b²."""
@@ -190,8 +232,21 @@ def balanced(u: Any, b: Any, along: Any, gamma: Any) -> Any:
     return gamma * (b > 0) * (u - b * along)
 
 
-class Own(Draw):
+class Lonely(Draw):
     """Noise that an agent draws for itself and nobody cancels."""
+
+    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+        return condensed
+
+    def size(self, wiring: Wiring) -> int:
+        return 2 * wiring.n * self.width
+
+    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+        return np.full((wiring.n, 1, 1), self.sd)
+
+
+class Own(Lonely):
+    """Lonely noise within a bound."""
 
     bound: Float[Any, ""]
 
@@ -203,15 +258,12 @@ class Own(Draw):
         draws, _ = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
         return self.bound * draws
 
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
-        return condensed
-
-    def size(self, wiring: Wiring) -> int:
-        return 2 * wiring.n * self.width
+    def with_sd(self, sd: float) -> Own:
+        return replace(self, bound=np.asarray(sd * np.sqrt(3)))
 
 
-class Gaussian(Draw):
-    """Normal noise that an agent draws for itself and nobody cancels: what differential privacy calls for."""
+class Gaussian(Lonely):
+    """Normal lonely noise: what differential privacy calls for."""
 
     sigma: Float[Any, ""]
 
@@ -223,11 +275,8 @@ class Gaussian(Draw):
         pair = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
         return normal_pairs(self.sigma, *pair, dtype)[0]
 
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
-        return condensed
-
-    def size(self, wiring: Wiring) -> int:
-        return 2 * wiring.n * self.width
+    def with_sd(self, sd: float) -> Gaussian:
+        return replace(self, sigma=np.asarray(sd))
 
 
 def _in_phase(table: Any, when: When) -> Any:

@@ -9,13 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Centralised, Dgd, FunctionSharing, RssLb, RssNb
 from hocket.job import Job
 from hocket.steps import Step
 
-COVERED = (Dgd, RssNb, RssLb, FunctionSharing)
-NOISY = (RssNb, RssLb)
-"""These add noise to what they say, so that gradients may be taken outside X."""
 REGULAR = "gradients are bounded and Lipschitz where they are taken"
 BOUNDED = "noise stays within a bound"
 
@@ -53,13 +49,8 @@ def claim(job: Job) -> Claim:
     if conditions.non_increasing and conditions.sum_diverges and conditions.squares_summable:
         return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
     if conditions.is_inverse_sqrt and step(1) == 1:
-        if isinstance(algorithm, FunctionSharing):
-            return Claim(
-                None,
-                "no theorem: Theorem 3 is stated for RSS-NB and RSS-LB; its proof also covers FS, as DGD on f_j + p_j, "
-                "and hocket.theory.finite_time gives that bound on the α-weighted time average",
-                assumptions,
-            )
+        if algorithm.beyond_theorem3:
+            return Claim(None, f"no theorem: {algorithm.beyond_theorem3}", assumptions)
         return _claimed(
             "Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions
         )
@@ -98,13 +89,13 @@ def _gradients_taken(job: Job) -> tuple[float, str]:
     algorithm = job.algorithm
     if job.grad_at == "projected":
         return 0.0, "on X, where gradients are taken, at P_X(v)"
-    if isinstance(algorithm, FunctionSharing):
+    if algorithm.functions is not None:
         return 0.0, "on X, to which the noise functions add their own"
-    if not isinstance(algorithm, NOISY):
+    if not algorithm.analysed:
         return 0.0, "on X"
-    if algorithm.noise is not None:
+    if algorithm.noise_bound is None:
         return 0.0, "on X; your own noise may carry states farther"
-    reach = largest_step(job.step, job.rounds) * algorithm.delta
+    reach = largest_step(job.step, job.rounds) * algorithm.noise_bound
     return reach, f"within {reach:.4g} of X, as far as noise carries a state" if reach else "on X"
 
 
@@ -114,15 +105,14 @@ def _shown(constant: float | None) -> str:
 
 def _assumptions(job: Job) -> tuple[Assumption, ...]:
     problem, network, algorithm = job.problem, job.network, job.algorithm
-    centralised = isinstance(algorithm, Centralised)
-    covered = isinstance(algorithm, COVERED)
+    covered = algorithm.analysed
     name = type(algorithm).__name__
     return (
         Assumption(
             "the algorithm is one of the paper's",
             covered,
             f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
-            + (", being a single agent" if centralised else ""),
+            + ("" if algorithm.decentralised else ", being a single agent"),
         ),
         Assumption(
             "X is compact and convex",
@@ -149,24 +139,6 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
 
 
 def _noise(algorithm: Algorithm) -> tuple[Assumption, ...]:
-    """That noise is bounded, as every theorem asks; and balanced, where nothing but its author sees to that."""
-    own = isinstance(algorithm, NOISY) and algorithm.noise is not None
-    bounded = Assumption(BOUNDED, *_bounded(algorithm))
-    if own and isinstance(algorithm, RssLb):
-        return bounded, Assumption("your own noise is balanced", None, "not known")
-    return (bounded,)
-
-
-def _bounded(algorithm: Algorithm) -> tuple[bool | None, str]:
-    """Whether noise stays within a bound in all rounds there may ever be, and why."""
-    if not isinstance(algorithm, NOISY):
-        return True, "nothing is added to what agents say"
-    if algorithm.noise is not None:
-        return None, "your own noise takes the place of draws within Δ, and how far it goes is not known"
-    if isinstance(algorithm, RssNb) and algorithm.distribution == "gaussian" and algorithm.delta:
-        chance = f"{1 - algorithm.failure:.9g}"
-        return (
-            None,
-            f"normal noise is within Δ = {algorithm.delta:g} with probability {chance}, not for certain",
-        )
-    return True, f"its norm is at most Δ = {algorithm.delta:g}"
+    """That noise is bounded, as every theorem asks; and whatever else nobody but its author sees to."""
+    own = (Assumption(name, None, "not known") for name in algorithm.unproved)
+    return Assumption(BOUNDED, *algorithm.bounded_noise()), *own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say
@@ -14,6 +14,19 @@ class Dgd(Algorithm):
     The yardstick: what the others are compared with, in convergence and in what neighbours learn.
     """
 
+    key: ClassVar[str] = "dgd"
+    label: ClassVar[str] = "DGD"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+    soon_open: ClassVar[bool] = True
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Dgd | None:
+        return None if anchored else cls()
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k)
+
+    def cure(self, *, exact: bool) -> str:
+        return "dgd hides nothing: plan rss-nb or function-sharing"

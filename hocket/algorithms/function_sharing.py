@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -14,7 +14,7 @@ from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.given import Given, check_company, check_size, tabulated
 from hocket.algorithms.normal_draws import Distribution, check_distribution, sd_within_bound
 from hocket.errors import BadAlgorithm
-from hocket.families import FAMILIES, Family
+from hocket.families import FAMILIES, Family, NoiseFunctions
 from hocket.network import Network
 from hocket.noise import Draw, Paired
 from hocket.problem import Problem
@@ -26,6 +26,18 @@ class FunctionSharing(Algorithm):
     Choose it when the guarantee matters most: it is the only algorithm here with a privacy theorem (Theorem 2), and
     its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys.
     """
+
+    key: ClassVar[str] = "function-sharing"
+    label: ClassVar[str] = "FS"
+    in_words: ClassVar[str] = "function sharing"
+    analysed: ClassVar[bool] = True
+    beyond_theorem3: ClassVar[str] = (
+        "Theorem 3 is stated for RSS-NB and RSS-LB; its proof also covers FS, as DGD on f_j + p_j, and "
+        "hocket.theory.finite_time gives that bound on the α-weighted time average"
+    )
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
+    soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
@@ -60,6 +72,10 @@ class FunctionSharing(Algorithm):
         """Whether no coefficient can exceed the bound, or all are known."""
         return self.distribution == "uniform" or self.noise is not None or self.bound == 0
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
+        return None if anchored else cls(1, 1.0, family="linear")
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k, plus=self.noise_gradient(agent))
@@ -68,8 +84,27 @@ class FunctionSharing(Algorithm):
         """∇p_j as a function of where it is asked for."""
         return lambda v: self.basis.gradient(v, agent.function_noise())
 
+    @property
+    def keeps_noise(self) -> bool:
+        return True
+
+    @property
+    def noise_bound(self) -> float | None:
+        return 0.0  # what it says is its state; the noise is in its objective
+
+    @property
+    def functions(self) -> NoiseFunctions | None:
+        return NoiseFunctions(self.basis, self.bound, self.certain)
+
+    @property
+    def uncovered(self) -> str:
+        return "waves as noise functions, which hide no polynomial" if self.family == "cosine" else ""
+
     def check(self, plan: Plan) -> None:
         check_company(plan)
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.bound == 0 and self.noise is None else self

@@ -80,6 +80,13 @@ def check_company(plan: Plan) -> None:
         raise BadAlgorithm("a single agent has nobody to share noise with; use Dgd or Centralised")
 
 
+def bounded_by(delta: float, noise: Given) -> tuple[bool | None, str]:
+    """Whether noise of at most Δ, or somebody's own in its place, stays within a bound, and why."""
+    if noise is not None:
+        return None, "your own noise takes the place of draws within Δ, and how far it goes is not known"
+    return True, f"its norm is at most Δ = {delta:g}"
+
+
 def check_size(name: str, value: Any) -> None:
     """A noise bound is a finite number, not negative."""
     if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -21,16 +21,28 @@ class IndependentNoise(Algorithm):
     falls with the step squared.
     """
 
+    key: ClassVar[str] = "independent"
+    label: ClassVar[str] = "independent noise"
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
+
     delta: float
     """Δ: bound on the norm of the noise."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> IndependentNoise | None:
+        return None if anchored else cls(1.0)
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.own_noise(k)
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 else self

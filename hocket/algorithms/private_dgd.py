@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class PrivateDgd(Algorithm):
     So σ grows with √T: a budget that must last for more rounds buys less in each. The noise is rounded to floating
     point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
     """
+
+    key: ClassVar[str] = "private-dgd"
+    label: ClassVar[str] = "private DGD"
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
 
     epsilon: float
     """ε: the budget of the whole run; infinite for no promise, no noise and no clipping."""
@@ -75,12 +80,19 @@ class PrivateDgd(Algorithm):
         noisy = Ball(self.clip).project(agent.gradient(v)) + agent.own_noise(k)
         return agent.feasible.project(v - agent.step(k) * noisy)
 
+    @property
+    def taken_for_granted(self) -> tuple[str, ...]:
+        return (f"gradients were no longer than {self.clip:g}, to which they are clipped",)
+
     def check(self, plan: Plan) -> None:
         if plan.rounds > self.releases:
             raise BadAlgorithm(
                 f"a run of {plan.rounds} rounds asks more often than the budget pays for, releases = "
                 f"{self.releases:g}; run at most that many, or spread the budget with releases={plan.rounds}"
             )
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.epsilon == math.inf else self

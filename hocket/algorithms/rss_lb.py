@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Tell
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_company, check_size, tabulated
+from hocket.algorithms.given import Given, bounded_by, check_company, check_size, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.noise import Balanced, Draw
 from hocket.wiring import wire
@@ -24,6 +24,15 @@ class RssLb(Algorithm):
     with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go on.
     """
 
+    key: ClassVar[str] = "rss-lb"
+    label: ClassVar[str] = "RSS-LB"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+    tells: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
+    soon_open: ClassVar[bool] = True
+    masks_starts: ClassVar[bool] = True
+
     delta: float
     """Δ: bound on the norm of the noise, ‖d_{j,i}‖ ≤ Δ."""
     unprotected: bool = eqx.field(static=True, default=False)
@@ -34,10 +43,30 @@ class RssLb(Algorithm):
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> RssLb | None:
+        return None if anchored else cls(1.0, unprotected=True)
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.balanced_noise(k)  # a row per neighbour
         heard = yield Tell(w)
         return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
+
+    @property
+    def unproved(self) -> tuple[str, ...]:
+        # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along.
+        return () if self.noise is None else ("your own noise is balanced",)
+
+    def bounded_noise(self) -> tuple[bool | None, str]:
+        return bounded_by(self.delta, self.noise)
+
+    def masked(self) -> Algorithm | str:
+        if not self.unprotected:
+            return self  # its noise begins in round 1
+        return (
+            "unprotected RSS-LB may say states without noise, and a start that depends on data must not be said so; "
+            "give everybody two links and leave unprotected out"
+        )
 
     def check(self, plan: Plan) -> None:
         check_company(plan)
@@ -48,6 +77,9 @@ class RssLb(Algorithm):
                 f"RSS-LB cannot hide agent {names}: it has one neighbour, and balance forces its noise to zero; "
                 "give it a second link, use RSS-NB, or pass unprotected=True to go on without noise there"
             )
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self

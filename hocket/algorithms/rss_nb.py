@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_company, check_share, check_size, tabulated
+from hocket.algorithms.given import Given, bounded_by, check_company, check_share, check_size, tabulated
 from hocket.algorithms.normal_draws import LONGEST_RUN, Distribution, check_distribution, sd_within_norm
 from hocket.errors import BadAlgorithm
 from hocket.network import Network
@@ -26,6 +27,14 @@ class RssNb(Algorithm):
     DGD's. `anchor` is the share of the noise that is drawn once and kept, which a patient neighbour cannot average
     away. Round 1 is unperturbed: the start must be public.
     """
+
+    key: ClassVar[str] = "rss-nb"
+    label: ClassVar[str] = "RSS-NB"
+    analysed: ClassVar[bool] = True
+    plain: ClassVar[bool] = True
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
+    soon_open: ClassVar[bool] = True
+    masks_starts: ClassVar[bool] = True
 
     delta: float
     """Δ: bound on the norm of the noise, ‖d_j‖ ≤ Δ."""
@@ -53,6 +62,10 @@ class RssNb(Algorithm):
                 "split='paper' bounds every single draw, and normal draws are bounded in their sum; use split='link'"
             )
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> RssNb:
+        return cls(1.0, anchor=0.5 if anchored else 0.0)
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.paired_noise(k)  # eq. (2): sums to zero over the network
         anchor = agent.anchor_noise()
@@ -62,8 +75,41 @@ class RssNb(Algorithm):
         heard = yield Say(w)
         return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
 
+    @property
+    def title(self) -> str:
+        return f"{self.label}, anchored" if self.keeps_noise else self.label
+
+    @property
+    def keeps_noise(self) -> bool:
+        return self.anchor > 0
+
+    def cure(self, *, exact: bool) -> str:
+        if exact or self.keeps_noise:
+            return ""
+        return "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds"
+
+    def masked(self) -> Algorithm | str:
+        if self.anchor < 1:
+            return MaskedStart(self)
+        return (
+            "with anchor = 1 there is no fresh noise, so round 1 would say a start that depends on data without any; "
+            "give the anchor a smaller share"
+        )
+
+    def bounded_noise(self) -> tuple[bool | None, str]:
+        if self.noise is None and self.distribution == "gaussian" and self.delta:
+            chance = f"{1 - self.failure:.9g}"
+            return (
+                None,
+                f"normal noise is within Δ = {self.delta:g} with probability {chance}, not for certain",
+            )
+        return bounded_by(self.delta, self.noise)
+
     def check(self, plan: Plan) -> None:
         check_company(plan)
+
+    def silent(self) -> Algorithm:
+        return Dgd()
 
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self
@@ -114,6 +160,35 @@ class RssNb(Algorithm):
         return [
             f"noise is normal: within Δ = {self.delta:g} with probability {1 - self.failure:.9g}, not for certain"
         ]
+
+
+class MaskedStart(Algorithm):
+    """RSS-NB with fresh noise in round 1 too.
+    For a start that is not public; the anchor begins in round 2 as ever.
+    """
+
+    algorithm: RssNb
+
+    @property
+    def delta(self) -> float:
+        """Δ: bound on the norm of the noise."""
+        return self.algorithm.delta
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        return self.algorithm.round(agent, state, k)
+
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return self.algorithm.setup(agent, x)
+
+    def check(self, plan: Plan) -> None:
+        self.algorithm.check(plan)
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        drawn = self.algorithm.draws(plan)
+        return {
+            name: replace(draw, first=1) if isinstance(draw, Paired) and not draw.once else draw
+            for name, draw in drawn.items()
+        }
 
 
 def _busier_end(network: Network) -> np.ndarray:

@@ -9,19 +9,8 @@ from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 from pydantic import Field, create_model
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Centralised, Dgd, FunctionSharing, IndependentNoise, PrivateDgd, RssLb, RssNb
+from hocket.algorithms import BY_KEY as ALGORITHMS
 from hocket.config.section import Section, check, choose
-
-ALGORITHMS: dict[str, type[Algorithm]] = {
-    "dgd": Dgd,
-    "rss-nb": RssNb,
-    "rss-lb": RssLb,
-    "function-sharing": FunctionSharing,
-    "independent": IndependentNoise,
-    "private-dgd": PrivateDgd,
-    "centralised": Centralised,
-}
-"""A new algorithm needs one row here to be named in a configuration."""
 
 NOT_IN_A_FILE = {"noise"}
 """Parameters that are code."""

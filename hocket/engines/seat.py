@@ -185,7 +185,7 @@ class Seat:
             return replace(draw, gamma=gamma, towards=towards)
         raise BadAlgorithm(
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
-            "draws; use Dgd, RssNb, RssLb or FunctionSharing"
+            "draws; use an algorithm whose noise is Paired or Balanced"
         )
 
 

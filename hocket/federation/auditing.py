@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hocket.algorithms import FunctionSharing
 from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.plan import FederationPlan
 from hocket.privacy import Audit, audit
 from hocket.privacy.leakage import Leakage
+from hocket.privacy.topology import COVERED
 from hocket.privacy.wording import counted
 from hocket.privacy.worst_case import SCOUTED, WORK, worst_leakage
 
@@ -157,7 +157,7 @@ def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float
             f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
             "fewer colluders"
         )
-    elif isinstance(plan.algorithm, FunctionSharing) and not promised.p2 and cut is not None:
+    elif plan.algorithm.functions is not None and not promised.p2 and cut is not None:
         apart = " from ".join(f"{{{_names(plan, part)}}}" for part in cut.components)
         yield (
             f"P2 fails: {_names(plan, cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
@@ -184,13 +184,11 @@ def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least:
 
 
 def _cure(plan: FederationPlan, *, exact: bool) -> str:
-    name = plan.algorithm_section.name
-    if name == "dgd":
-        return "dgd hides nothing: plan rss-nb or function-sharing"
+    own = plan.algorithm.cure(exact=exact)
+    if own:
+        return own
     if exact:
-        return "add links, plan for fewer colluders, or choose function-sharing"
-    if name == "rss-nb" and not getattr(plan.algorithm, "anchor", 0.0):
-        return "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds"
+        return f"add links, plan for fewer colluders, or choose {COVERED}"
     return "plan more noise, fewer rounds or more links"
 
 

@@ -159,8 +159,7 @@ def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str
 
 
 def _keeps_noise(plan: FederationPlan) -> bool:
-    section = plan.algorithm_section
-    return section.name == "function-sharing" or getattr(section, "anchor", 0.0) > 0
+    return plan.algorithm.keeps_noise
 
 
 def _names(plan: FederationPlan, agents: Iterable[int]) -> str:

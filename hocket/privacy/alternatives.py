@@ -45,7 +45,7 @@ class Alternative:
     @property
     def bound(self) -> float:
         """The largest coefficient that the algorithm draws."""
-        return float(self.functions.algorithm.bound)
+        return float(self.functions.dealt.bound)
 
     @property
     def within_bound(self) -> bool:
@@ -87,7 +87,7 @@ def alternative(
         absorbing=absorbing,
         tree=tuple((min(pair), max(pair)) for *pair, _ in forest),
         largest_noise=float(abs(noise[changed]).max(initial=0)),
-        width=4 * float(true.algorithm.bound) * leaving_links(true.network, coalition, false),
+        width=4 * float(true.dealt.bound) * leaving_links(true.network, coalition, false),
     )
 
 
@@ -97,7 +97,7 @@ def _false_objectives(
     """The false polynomials in the run's number of terms, refusing what no noise could hide."""
     if not objectives:
         raise BadInput("no false objectives are given; name at least one honest agent and its coefficients")
-    n, degree, found = true.network.n, true.algorithm.degree, {}
+    n, degree, found = true.network.n, true.dealt.powers, {}
     for agent, row in objectives.items():
         if not 0 <= agent < n:
             raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
@@ -164,9 +164,9 @@ def _other_noise(
         # What a component wants in sum is zero, or a constant, which no gradient shows: let its root forgo that.
         wanted[part[0]] = wanted[part[0]] - wanted[list(part)].sum(axis=0)
     if fill == "random":
-        hidden, rng = true.algorithm.degree + 1, np.random.default_rng(seed)
+        hidden, rng = true.dealt.powers + 1, np.random.default_rng(seed)
         grains = rng.integers(-GRAIN, GRAIN, size=(len(inner), 2, hidden, true.dim), endpoint=True)
-        noise[inner, :, :hidden] = as_fractions(grains) * (Fraction(true.algorithm.bound) / GRAIN)
+        noise[inner, :, :hidden] = as_fractions(grains) * (Fraction(true.dealt.bound) / GRAIN)
         solved = np.array([link for _, _, link in forest], dtype=np.int64)
     else:
         carried = as_fractions(smallest_nets(network, touched, wanted)[inner])

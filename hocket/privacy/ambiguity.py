@@ -123,8 +123,8 @@ def ambiguity(
     functions = None
     if run is not None:
         functions = _of_this_network(run, network)
-        bound = float(functions.algorithm.bound) if bound is None else bound
-        degree = functions.algorithm.degree
+        bound = float(functions.dealt.bound) if bound is None else bound
+        degree = functions.dealt.powers
     if bound is None or degree is None:
         raise BadInput("the width depends on the noise; pass bound= and degree=, or a run")
     if not (math.isfinite(bound) and bound >= 0):
@@ -196,7 +196,7 @@ def _intervals(
     low, high = feasible.bounding_box(functions.dim)
     found = []
     for coordinate in range(functions.dim):
-        flows = Flows(incidence, seen[:, :, coordinate], functions.algorithm.degree, 2 * bound)
+        flows = Flows(incidence, seen[:, :, coordinate], functions.dealt.powers, 2 * bound)
         if knowing:
             there = {
                 int(places([agent], honest)[0]): row[:, coordinate]

@@ -7,22 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import IndependentNoise, RssNb
+from hocket.algorithms import COMPARED
 from hocket.network import Network
 from hocket.privacy.leakage import Leakage, leakage
+from hocket.privacy.levels import stands_for
 from hocket.privacy.topology import Exposure, exposure
 from hocket.privacy.wording import named
 from hocket.privacy.worst_case import worst_leakage
 from hocket.view import Threat
-
-LABELS = {
-    "function-sharing": "FS",
-    "rss-nb": "RSS-NB",
-    "rss-lb": "RSS-LB",
-    "dgd": "DGD",
-    "independent": "independent noise",
-}
-
 
 SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
@@ -37,16 +29,9 @@ class Option:
     anchor_sigma: float = 0.0
 
     @property
-    def anchored(self) -> bool:
-        """Whether some noise is drawn once and kept."""
-        if isinstance(self.algorithm, RssNb):
-            return self.algorithm.anchor > 0
-        return self.anchor_sigma > 0
-
-    @property
-    def pairwise(self) -> bool:
-        """Whether knowing all pairwise noise is knowing all noise."""
-        return not (self.algorithm == "independent" or isinstance(self.algorithm, IndependentNoise))
+    def stands_for(self) -> Algorithm:
+        """The algorithm itself, or one that stands for its name."""
+        return stands_for(self.algorithm, anchored=self.anchor_sigma > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +125,8 @@ def find(
     `covered` says that Theorem 2 has a word on it; `searched` how far an earlier search went for this coalition.
     """
     plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": threat}
-    plan["rounds"] = min(rounds, SOON) if threat == "states+noise" and option.pairwise else rounds
+    soon = threat == "states+noise" and option.stands_for.soon_open
+    plan["rounds"] = min(rounds, SOON) if soon else rounds
     if coalition is None:
         worst = worst_leakage(network, option.algorithm, colluders, **plan)
         found, searched = worst.leakage, (worst.searched, worst.total)
@@ -153,7 +139,7 @@ def _finding(
     option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None
 ) -> Finding:
     """What a leakage means; `exposure` is Theorem 2's word where it applies."""
-    label = LABELS[found.algorithm] + (", anchored" if option.anchored else "")
+    label = option.stands_for.effective().title
     exact = found.exact if exposure is None else exposure.surrounded
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
     return Finding(
@@ -173,11 +159,8 @@ def _finding(
 
 def standard_options(sigma: float) -> Sequence[Option]:
     """Everything there is to choose from, at the same bound per link: half of it anchored, or all of it fresh."""
-    return (
-        Option("function-sharing", sigma),
-        Option("rss-nb", sigma / 2, sigma / 2),
-        Option("rss-nb", sigma),
-        Option("rss-lb", sigma),
-        Option("dgd", 0.0),
-        Option("independent", sigma),
-    )
+    options = []
+    for key, anchored in COMPARED.items():
+        options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
+        options.append(Option(key, sigma))
+    return options

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from hocket.algorithms import FunctionSharing
+from hocket.algorithm import Algorithm
+from hocket.algorithms import BY_CLASS
 from hocket.errors import BadInput, NoTheorem, NotRecorded
+from hocket.families import NoiseFunctions
 from hocket.network import Network
 from hocket.objectives import Polynomial
 from hocket.privacy.wording import counted
@@ -27,9 +29,11 @@ class Functions:
     """Every polynomial of a run in exact coefficients, all padded to one number of terms."""
 
     network: Network
-    algorithm: FunctionSharing
+    algorithm: Algorithm
     objectives: Shaped[np.ndarray, "agents terms dim"]
     """f_j."""
+    dealt: NoiseFunctions
+    """What its noise functions are drawn from."""
     noise: Shaped[np.ndarray, "links 2 terms dim"]
     """s^{i,j} and s^{j,i} on every link (i, j), i < j."""
 
@@ -50,7 +54,7 @@ class Functions:
 def functions_of(run: Run) -> Functions:
     """Open a function-sharing run that kept its noise; refuse any other, saying why."""
     name = run.settings["algorithm"]["name"]
-    if name != FunctionSharing.__name__:
+    if name not in BY_CLASS or BY_CLASS[name].functions is Algorithm.functions:
         raise NoTheorem(
             f"this run is {name}'s, and Theorem 2 is about function sharing; "
             "ask hocket.leakage what a coalition can estimate instead"
@@ -58,9 +62,9 @@ def functions_of(run: Run) -> Functions:
     if run.transcript is None or run.path is None:
         raise NotRecorded("this run kept no words and no noise; run it again with keep='transcript'")
     algorithm = run.algorithm
-    if run.problem is None or not isinstance(algorithm, FunctionSharing):
+    if run.problem is None or algorithm is None or algorithm.functions is None:
         raise NotRecorded("a run loaded from disk has no objectives; look at it where it was run")
-    if algorithm.family == "cosine":
+    if algorithm.uncovered:
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"
         )
@@ -70,9 +74,11 @@ def functions_of(run: Run) -> Functions:
         )
     objectives = _objectives(run.problem)
     drawn = as_fractions(run.transcript.noise["function"][0])
-    drawn = drawn.reshape(*drawn.shape[:2], algorithm.degree + 1, run.problem.dim)
+    drawn = drawn.reshape(*drawn.shape[:2], -1, run.problem.dim)
     terms = max(objectives.shape[1], drawn.shape[2])
-    return Functions(run.network, algorithm, padded(objectives, terms), padded(drawn, terms))
+    return Functions(
+        run.network, algorithm, padded(objectives, terms), algorithm.functions, padded(drawn, terms)
+    )
 
 
 def gains(

@@ -24,8 +24,8 @@ from hocket.network import Network
 from hocket.privacy.belief import Belief
 from hocket.privacy.honest import check_hiding
 from hocket.privacy.levels import Levels, named_levels, planned_levels
-from hocket.privacy.listening import Listening
-from hocket.privacy.watching import Course, Release, Scaling, averaged_out, begun_again, first_belief, watch
+from hocket.privacy.listener import Listener, Scaling
+from hocket.privacy.watching import Course, Release, averaged_out, begun_again, first_belief, watch
 from hocket.privacy.wording import braced, counted, named
 from hocket.steps import Constant, Number, Step, as_step
 from hocket.view import Threat, check_watchers
@@ -172,19 +172,15 @@ def leakage(
     members = check_watchers({*coalition, *leavers}, threat, network.n)
     if members:
         check_hiding(members, network.n)
-    course = Course(
-        Listening(
-            network,
-            _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds),
-            coalition=members,
-            threat=threat,
-            leavers=leavers,
-        ),
-        step,
-        rounds,
+    scaling, release = (
         _one_of("anchor_scaling", anchor_scaling, Scaling),
         _one_of("release", release, Release),
     )
+    levels = _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    listener = Listener(
+        network, levels, step, rounds + 1, coalition=members, threat=threat, leavers=leavers, scaling=scaling
+    )
+    course = Course(listener, rounds, release)
     # Thousands of small factorisations in a row: a second thread costs more than it brings.
     with threadpool_limits(1, user_api="blas"):
         return _foreseen(course, prior=prior, start=start, runs=runs, anchors_kept=anchors_kept)
@@ -192,12 +188,12 @@ def leakage(
 
 def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
     """Follow the listener's belief through all runs."""
-    listening = course.listening
-    network, rounds = listening.network, course.rounds
+    listener = course.listener
+    n, rounds = listener.network.n, course.rounds
     first, shown = first_belief(course, prior=prior, start=start), _thinned(rounds)
     belief = first
     history: list[tuple[int, np.ndarray]] = []
-    gradients = slice(listening.n, 2 * listening.n)
+    gradients = slice(listener.states, listener.states + listener.h)
     for number in range(runs):
         if number:
             belief = begun_again(course, belief, start=start, anchors_kept=anchors_kept)
@@ -206,23 +202,23 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         for k, belief in heard:  # the next run goes on from the last belief
             if k - 1 in shown:
                 history.append((k - 1, belief.sd[gradients]))
-    factor = np.zeros((network.n, belief.factor.shape[1]))
-    factor[listening.honest] = belief.factor[gradients]
+    factor = np.zeros((n, belief.factor.shape[1]))
+    factor[listener.honest] = belief.factor[gradients]
     factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
     told = told_apart(course, belief, prior=prior, public_start=start == 0)
-    subspace = np.zeros((network.n, told.shape[1]))
-    subspace[listening.honest] = told
+    subspace = np.zeros((n, told.shape[1]))
+    subspace[listener.honest] = told
     return Leakage(
-        algorithm=listening.levels.name,
-        coalition=tuple(sorted(listening.coalition)),
-        threat=listening.threat,
+        algorithm=listener.levels.algorithm.name,
+        coalition=tuple(sorted(listener.coalition)),
+        threat=listener.threat,
         rounds=rounds,
         runs=runs,
         prior=prior,
         sd=np.linalg.norm(factor, axis=1),
         covariance=factor @ factor.T,
         subspace=subspace,
-        history=_history(history, listening, network.n),
+        history=_history(history, listener, n),
     )
 
 
@@ -230,8 +226,8 @@ def told_apart(
     course: Course, belief: Belief, *, prior: float, public_start: bool
 ) -> Float[np.ndarray, "honest rank"]:
     """A basis of the gradients' combinations that are known exactly in the end, or in which all noise averages out."""
-    h = course.listening.n
-    axes, size, _ = np.linalg.svd(belief.factor[h : 2 * h])
+    states, h = course.listener.states, course.listener.h
+    axes, size, _ = np.linalg.svd(belief.factor[states : states + h])
     exact = axes[:, np.count_nonzero(size > EXACT * prior) :]
     return scipy.linalg.orth(np.hstack([exact, averaged_out(course, public_start=public_start)]), rcond=1e-6)
 
@@ -250,10 +246,10 @@ def _levels(
     return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
 
 
-def _history(rows: list[tuple[int, np.ndarray]], listening: Listening, n: int) -> dict[str, np.ndarray]:
+def _history(rows: list[tuple[int, np.ndarray]], listener: Listener, n: int) -> dict[str, np.ndarray]:
     sd = np.zeros((len(rows), n))
     for row, (_, found) in enumerate(rows):
-        sd[row, listening.honest] = found
+        sd[row, listener.honest] = found
     return {"round": np.array([k for k, _ in rows]), "sd": sd}
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hocket.algorithms import FunctionSharing, RssLb
 from hocket.privacy.attacks import (
     Attack,
     averaging_attacks,
@@ -78,7 +77,7 @@ def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
         best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
     everything = run.view(threat="states")
     found = [Measurement(attack, *_beside_the_truth(run, attack, everything)) for attack in best.values()]
-    if isinstance(run.algorithm, FunctionSharing):
+    if run.algorithm is not None and run.algorithm.functions is not None:
         parts = honest_components(run.network, coalition)
         found += [Measurement(component_attack(view, part), None, None) for part in parts]
     return tuple(found)
@@ -86,7 +85,7 @@ def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
 
 def _nearby(run: Run, view: View, target: int) -> list[Attack]:
     """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing."""
-    if isinstance(run.algorithm, RssLb):
+    if run.algorithm is not None and run.algorithm.tells:
         return [lb_collusion_attack(view, target)]
     return [difference_attack(view, target), strongest_average(view, target)]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hocket.algorithms import RssNb
+from hocket.algorithms import ANCHORED
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.network import Network
 from hocket.privacy.leakage import Leakage, leakage
@@ -28,7 +28,7 @@ class NoisePlan:
     """The least noise with which RSS-NB leaves everybody as uncertain as wanted, by share of the anchor."""
 
     wanted: float
-    algorithm: RssNb
+    algorithm: ANCHORED
     leakage: Leakage
     considered: tuple[tuple[float, float | None], ...]
     """Every anchor tried, with the Δ that it needs; None where no Δ does."""
@@ -96,7 +96,7 @@ def plan_noise(
     def foresee(delta: float, anchor: float) -> Leakage:
         return leakage(
             network,
-            RssNb(delta, anchor=anchor),
+            ANCHORED(delta, anchor=anchor),
             rounds=rounds,
             coalition=members,
             threat=threat,
@@ -123,7 +123,7 @@ def plan_noise(
             f"±{wanted:g}; want less, or plan for fewer rounds"
         )
     delta, anchor = min(able)
-    best = RssNb(delta, anchor=anchor)
+    best = ANCHORED(delta, anchor=anchor)
     return NoisePlan(
         wanted=wanted,
         algorithm=best,
@@ -134,15 +134,15 @@ def plan_noise(
 
 
 def price_in_rounds(
-    problem: Problem, network: Network, algorithm: RssNb, *, rounds: int, step: Step
+    problem: Problem, network: Network, algorithm: ANCHORED, *, rounds: int, step: Step
 ) -> float:
     """By how many times the rounds grow to the spectral bound that the same plan has without noise."""
     from hocket.theory import finite_time
 
-    def bound(algorithm: RssNb, rounds: int) -> float:
+    def bound(algorithm: ANCHORED, rounds: int) -> float:
         return finite_time("spectral", problem, network, algorithm, rounds=rounds, step=step).value
 
-    goal = bound(RssNb(0.0), rounds)
+    goal = bound(ANCHORED(0.0), rounds)
     times = _least(
         lambda times: bound(algorithm, int(rounds * times)) <= goal, guess=1.0, most=LONGEST / rounds
     )

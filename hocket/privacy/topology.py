@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import FunctionSharing
+from hocket.algorithms import BY_KEY
 from hocket.errors import NoTheorem
 from hocket.network import Network
 from hocket.privacy.connectivity import vertex_connectivity
@@ -23,6 +23,11 @@ from hocket.privacy.wording import braced, counted, named
 SCOPE = "both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys"
 WORK = 10_000_000
 """Flows times links up to which κ is found exactly, however large it is: a few seconds."""
+
+COVERED = next(
+    key for key, kind in BY_KEY.items() if (one := kind.typical()) is not None and not one.uncovered
+)
+"""What Theorem 2 is about."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +131,7 @@ class Guarantees:
         }
 
 
-def guarantees(
-    network: Network, colluders: int, *, algorithm: str | Algorithm = "function-sharing"
-) -> Guarantees:
+def guarantees(network: Network, colluders: int, *, algorithm: str | Algorithm | None = None) -> Guarantees:
     """P1 and P2 against every coalition of up to `colluders` agents, with the reasons.
     The first question about a topology; for one named coalition ask `exposure`.
 
@@ -158,7 +161,7 @@ def guarantees(
 
 
 def exposure(
-    network: Network, coalition: Iterable[int], *, algorithm: str | Algorithm = "function-sharing"
+    network: Network, coalition: Iterable[int], *, algorithm: str | Algorithm | None = None
 ) -> Exposure:
     """Who is surrounded by a coalition, and into which components it cuts the honest agents.
     For one coalition by name; against all of a size ask `guarantees`.
@@ -172,15 +175,13 @@ def exposure(
     return Exposure(tuple(sorted(members)), honest_components(network, members))
 
 
-def refuse_without_theorem(algorithm: str | Algorithm) -> None:
-    """P1 and P2 are proved for function sharing, and for nothing else."""
-    if algorithm == "function-sharing":
+def refuse_without_theorem(algorithm: str | Algorithm | None) -> None:
+    """P1 and P2 are proved for function sharing, and for nothing else; without an algorithm that is meant."""
+    if algorithm is None or algorithm == COVERED:
         return
-    name = algorithm if isinstance(algorithm, str) else type(algorithm).__name__
-    if isinstance(algorithm, FunctionSharing):
-        if algorithm.family != "cosine":
-            return
-        name = "waves as noise functions, which hide no polynomial"
+    name = algorithm if isinstance(algorithm, str) else algorithm.uncovered
+    if not name:
+        return
     raise NoTheorem(
         f"P1 and P2 are Theorem 2, which is about function sharing; no theorem covers {name}: "
         "ask hocket.leakage what a coalition can estimate instead"

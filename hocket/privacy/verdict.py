@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hocket.algorithms import ANCHORED
 from hocket.privacy.wording import braced, counted, linked, named
 
 if TYPE_CHECKING:
@@ -79,10 +80,13 @@ def _links(audit: Audit) -> list[str]:
 def _anchor(audit: Audit) -> list[str]:
     """Noise that is drawn once and kept helps where fresh noise averages out."""
     alone = {one.label: one for one in audit.findings if one.threat == "coalition"}
-    fresh, kept = alone.get("RSS-NB"), alone.get("RSS-NB, anchored")
+    fresh, kept = alone.get(ANCHORED.label), alone.get(f"{ANCHORED.label}, anchored")
     if fresh is None or not fresh.averaged:
         return []
-    advice = "To keep RSS-NB's noise from averaging out: give it an anchor, RssNb(delta, anchor=0.5)"
+    advice = (
+        f"To keep {ANCHORED.label}'s noise from averaging out: give it an anchor, "
+        f"{ANCHORED.__name__}(delta, anchor=0.5)"
+    )
     if kept is None or not kept.least or not fresh.least:
         return [f"{advice}."]
     return [

@@ -136,7 +136,7 @@ def _play_again(run: Run, other: Functions) -> Run:
     assert run.step is not None
     exact = is_exact(run.path)
     dtype = object if exact else np.float64
-    hidden = other.algorithm.degree + 1
+    hidden = other.dealt.powers + 1
     table = other.noise[:, :, :hidden].reshape(1, len(other.noise), 2, -1).astype(dtype)
     return solve(
         polynomials(list(other.objectives.astype(dtype)), feasible=run.problem.feasible, dim=other.dim),

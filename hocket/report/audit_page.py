@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hocket.algorithms import BY_KEY, COMPARED
 from hocket.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
 from hocket.privacy.wording import braced, counted, named
@@ -18,7 +19,7 @@ from hocket.report.numbers import plain
 from hocket.report.tables import Table
 from hocket.report.templates import digest, render, together
 
-ALGORITHMS = {"function-sharing": "function sharing", "rss-nb": "RSS-NB", "rss-lb": "RSS-LB", "dgd": "DGD"}
+ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""
 BESIDE = 950
 """Width of a drawing up to which the words stand beside it rather than below."""

@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-NAMES = {
-    "Dgd": "DGD",
-    "RssNb": "RSS-NB",
-    "RssLb": "RSS-LB",
-    "FunctionSharing": "FS",
-    "IndependentNoise": "independent noise",
-    "PrivateDgd": "private DGD",
-    "Centralised": "centralised",
-}
+from hocket.algorithms import BY_CLASS
 
 
 def spoken(name: str) -> str:
     """The paper's name of an algorithm; a user's own class keeps its name."""
-    return NAMES.get(name, name)
+    return BY_CLASS[name].label if name in BY_CLASS else name

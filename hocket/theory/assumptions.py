@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import ALL
 from hocket.errors import NoTheorem
 from hocket.job import Job
 from hocket.network import Network
@@ -16,7 +17,7 @@ INVERSE_SQRT = Power(1, 0, 0.5)
 """α_k = 1/√k, the step for which Theorem 3 is stated."""
 
 _CURES = {
-    "the algorithm is one of the paper's": "use Dgd, RssNb, RssLb or FunctionSharing",
+    "the algorithm is one of the paper's": f"use {', '.join(kind.__name__ for kind in ALL if kind.analysed)}",
     "X is compact and convex": "give the problem a Box, Ball or Simplex",
     "the sum of the objectives is convex": "price rounds by simulation instead",
     "every B_k has the graph's support": "give every phase all the links",

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import RssLb, RssNb
+from hocket.algorithms import ALL
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.network import Network
 from hocket.problem import Problem
@@ -66,8 +66,9 @@ def delta_for(
     for name in ("delta", "noise"):
         if name in quantities:
             raise BadInput(f"{name}= is what delta_for looks for; leave it out")
-    if algorithm is not None and not isinstance(algorithm, RssNb | RssLb):
-        raise BadAlgorithm(f"{type(algorithm).__name__} has no Δ to choose; ask with RssNb or RssLb")
+    if algorithm is not None and not _has_delta(type(algorithm)):
+        able = " or ".join(kind.__name__ for kind in ALL if _has_delta(kind))
+        raise BadAlgorithm(f"{type(algorithm).__name__} has no Δ to choose; ask with {able}")
     known = gather(
         problem,
         network,
@@ -188,3 +189,8 @@ def _paper_rounds(gap: float, kind: Kind, known: Known) -> int | None:
         middle = (above + below) // 2
         above, below = (middle, below) if value(middle) > gap else (above, middle)
     return below
+
+
+def _has_delta(kind: type[Algorithm]) -> bool:
+    """Whether a bound knows the algorithm, with noise in what it says."""
+    return kind.analysed and kind.noise_in == "words"

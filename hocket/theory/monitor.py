@@ -8,8 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Plan
-from hocket.algorithms import FunctionSharing
+from hocket.algorithm import Algorithm, Plan
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.network import Network
 from hocket.run import Run
@@ -69,7 +68,7 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     """Where this run's numbers come from: its problem, its settings and, where it was kept, its noise."""
     algorithm = run.algorithm
     own_noise = getattr(algorithm, "noise", None) is not None
-    if isinstance(algorithm, FunctionSharing):
+    if algorithm is not None and algorithm.functions is not None:
         derived, wanted = _with_functions(run, seen, algorithm), {"L", "N"}
     else:
         derived, wanted = _with_noise(run, seen) if own_noise else Quantities(), {"delta"}
@@ -92,7 +91,7 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     )
 
 
-def _with_functions(run: Run, seen: Measured, algorithm: FunctionSharing) -> Quantities:
+def _with_functions(run: Run, seen: Measured, algorithm: Algorithm) -> Quantities:
     """L and N with the noise functions that were really drawn, where they were kept."""
     found, constants = Quantities(), seen.problem.constants()
     if run.transcript is None:

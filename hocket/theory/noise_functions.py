@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Plan
-from hocket.algorithms import FunctionSharing
+from hocket.algorithm import Algorithm, Plan
+from hocket.families import NoiseFunctions
 from hocket.noise import Paired
 from hocket.sets import FeasibleSet
 
@@ -14,28 +14,30 @@ Coefficients = Float[np.ndarray, "links 2 width"]
 
 
 def added_constants(
-    algorithm: FunctionSharing, plan: Plan, feasible: FeasibleSet, drawn: Coefficients | None = None
+    algorithm: Algorithm, plan: Plan, feasible: FeasibleSet, drawn: Coefficients | None = None
 ) -> tuple[float, float]:
     """Bounds on ‖∇p_j‖ and on the Lipschitz constant of ∇p_j over the set, for every agent.
 
     Of the functions `drawn` on the links where they are known, else of the worst that the bound allows.
     """
-    given = algorithm.draws(plan)["function"]
+    functions = algorithm.functions
+    assert functions is not None
+    degree, given = functions.family.degree, algorithm.draws(plan)["function"]
     if drawn is None and isinstance(given, Paired) and given.given is not None:
         drawn = np.asarray(given.given[0], dtype=np.float64)
-    sizes = _worst(algorithm, plan) if drawn is None else _sizes(drawn, plan)
-    if algorithm.family == "cosine":
-        return _of_waves(sizes.reshape(len(sizes), 2, algorithm.degree, plan.dim))
+    sizes = _worst(functions, plan) if drawn is None else _sizes(drawn, plan)
+    if not functions.powers:
+        return _of_waves(sizes.reshape(len(sizes), 2, degree, plan.dim))
     low, high = feasible.bounding_box(plan.dim)
     reach = np.maximum(abs(low), abs(high))
-    return _of_powers(sizes.reshape(len(sizes), algorithm.degree + 1, plan.dim), reach)
+    return _of_powers(sizes.reshape(len(sizes), degree + 1, plan.dim), reach)
 
 
-def _worst(algorithm: FunctionSharing, plan: Plan) -> Float[np.ndarray, "agents width"]:
+def _worst(functions: NoiseFunctions, plan: Plan) -> Float[np.ndarray, "agents width"]:
     """Two draws per link, each within the bound, all of one sign."""
     degree = np.bincount(plan.network.links.ravel(), minlength=plan.network.n)
-    width = algorithm.basis.width(plan.dim)
-    return np.repeat(2.0 * degree[:, None] * algorithm.bound, width, axis=1)
+    width = functions.family.width(plan.dim)
+    return np.repeat(2.0 * degree[:, None] * functions.bound, width, axis=1)
 
 
 def _sizes(drawn: Coefficients, plan: Plan) -> Float[np.ndarray, "agents width"]:

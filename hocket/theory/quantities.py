@@ -16,7 +16,6 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import scipy
 
-from hocket.algorithms import FunctionSharing
 from hocket.errors import BadInput, NoTheorem
 from hocket.job import Job
 from hocket.steps import Step, as_step
@@ -98,7 +97,7 @@ class Known:
             delta = self.need("delta", of="L and N where noise carries states")["delta"]
             reach = largest_step(self.step, self.rounds) * delta
         constants = job.problem.constants(inflate=reach)
-        if not isinstance(job.algorithm, FunctionSharing):
+        if job.algorithm.functions is None:
             return constants.L, constants.N
         slope, bend = added_constants(job.algorithm, job.plan, job.problem.feasible)
         return (
@@ -109,12 +108,7 @@ class Known:
     @property
     def noise_bound(self) -> float | None:
         """Δ of the algorithm; None where the user's own noise takes its place."""
-        algorithm = self._job.algorithm
-        if isinstance(algorithm, FunctionSharing):
-            return 0.0  # what it says is its state; the noise is in its objective
-        if getattr(algorithm, "noise", None) is not None:
-            return None
-        return float(getattr(algorithm, "delta", 0.0))
+        return self._job.algorithm.noise_bound
 
     @property
     def start_deviation(self) -> np.ndarray:
@@ -193,7 +187,8 @@ def gather(
     said = {REGULAR} if "L" in given and "N" in given else set()
     said |= {BOUNDED} if "delta" in given or "noise" in given else set()
     unknown = tuple(name for name in underived(assumptions) if name not in said)
-    if isinstance(algorithm, FunctionSharing) and REGULAR not in said and not algorithm.certain:
+    functions = job.algorithm.functions
+    if functions is not None and not functions.certain and REGULAR not in said:
         unknown += (BOUNDED,)  # Theorem 1 needs no bound on functions that are drawn once, but L and N do
     return Known(given, schedule, rounds, job, unknown)
 

@@ -196,7 +196,11 @@ MEMBER = [
     Mistake("peer init --name clinic-z --home file", "file", "name another place"),
     Mistake("peer verify none.toml --with home-a", "none.toml", "hocket peer plan"),
     Mistake("peer verify plan.toml --with home-a", "no transcript.json in home-a", "when it has finished"),
-    Mistake("peer verify plan.toml --with home-a --task clinic-a", "clinic-a names no member", "MEMBER=FILE.py:NAME"),
+    Mistake(
+        "peer verify plan.toml --with home-a --task clinic-a",
+        "clinic-a names no member",
+        "MEMBER=FILE.py:NAME",
+    ),
     Mistake("peer disclose none.toml --out given --home home-a", "none.toml", "hocket peer plan"),
     Mistake("peer disclose plan.toml --out given --home home-a", "has not finished", "hocket peer run"),
     Mistake("peer sign none.toml --home home-a", "none.toml", "hocket peer plan"),

@@ -229,8 +229,10 @@ def test_impossible_questions_are_refused(changed, says):
         hk.leakage(RING, plan.pop("algorithm"), **plan)
 
 
-def test_an_algorithm_without_a_model_is_refused():
-    with pytest.raises(NoTheorem, match=r"no leakage model covers PrivateDgd, only dgd.* attack a view"):
+def test_an_algorithm_that_is_not_affine_is_told_so():
+    with pytest.raises(
+        NoTheorem, match=r"no leakage model covers PrivateDgd: round 1 is not affine.* attack a view"
+    ):
         hk.leakage(RING, hk.PrivateDgd(1.0, clip=1.0, releases=5), rounds=5, coalition={1})
 
 

@@ -20,7 +20,7 @@ from hocket.algorithms import RssNb
 from hocket.experiments.privacy.setting import AGENTS, NETWORKS, SHARE
 from hocket.privacy.attacks import residuals
 from hocket.privacy.leakage import leakage
-from hocket.privacy.watching import Scaling
+from hocket.privacy.listener import Scaling
 from hocket.problem import Problem
 from hocket.run import Run
 from hocket.solving import solve

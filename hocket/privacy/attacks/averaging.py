@@ -13,15 +13,13 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from hocket.algorithm import Algorithm
-from hocket.algorithms import FunctionSharing, RssLb
+from hocket.algorithm import Algorithm, Plan
+from hocket.noise import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
-from hocket.privacy.attacks.hearing import own_word
-from hocket.privacy.attacks.hiding import slopes
 from hocket.privacy.attacks.plan import AnyStep, check_target, dimension, with_plan
 from hocket.privacy.leakage import EXACT, told_apart
 from hocket.privacy.levels import planned_levels
-from hocket.privacy.listening import Listening
+from hocket.privacy.listener import Drive, Listener
 from hocket.privacy.watching import Course, Words, first_belief, watch
 from hocket.view import View
 
@@ -48,25 +46,28 @@ def averaging_attacks(
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view = _in_floats(with_plan(view, step, algorithm))
+    view = _in_floats(with_plan(view, step, algorithm, any_words=True))
     assert view.step is not None
     if view.rounds < 2:
         why = "a single round was seen, and a gradient shows in the next word"
         return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
     dim = dimension(view)
     levels = planned_levels(view.network, view.algorithm, dim=dim, step=view.step, rounds=view.rounds)
-    listening = Listening(view.network, levels, coalition=view.coalition, threat=view.threat)
-    course = Course(listening, view.step, view.rounds - 1)
-    belief = first_belief(course, prior=prior, start=prior if start is None else 0.0, coordinates=dim)
-    h = listening.n
-    if start is not None:
-        starts = np.broadcast_to(np.asarray(start, np.float64), (view.network.n, dim))
-        belief.mean[:h] = starts[listening.honest]
+    listener = Listener(
+        view.network, levels, view.step, view.rounds, coalition=view.coalition, threat=view.threat
+    )
+    course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
+    starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
+    belief = first_belief(
+        course, prior=prior, start=prior if start is None else 0.0, starts=starts[listener.honest]
+    )
+    belief.mean[: listener.states] += words.driven(0).reshape(-1, dim)
     with threadpool_limits(1, user_api="blas"):
-        for _, belief in watch(course, belief, _Heard(view, course)):  # noqa: B007, B020 - the last one is wanted
+        for _, belief in watch(course, belief, words):  # noqa: B007, B020 - the last one is wanted
             pass
         told = np.linalg.norm(told_apart(course, belief, prior=prior, public_start=start is not None), axis=1)
-    sd = np.where(belief.sd[h : 2 * h] < EXACT * prior, 0.0, belief.sd[h : 2 * h])
+    gradients = slice(listener.states, listener.states + listener.h)
+    sd = np.where(belief.sd[gradients] < EXACT * prior, 0.0, belief.sd[gradients])
     return {
         j: Attack(
             NAME,
@@ -74,11 +75,11 @@ def averaging_attacks(
             _what(j),
             bool(told[row] > 1 - 1e-6),
             _why(told[row], sd[row]),
-            estimate=belief.mean[h + row][None],
+            estimate=belief.mean[gradients][row][None],
             predicted_sd=np.full((1, dim), sd[row]),
             supposing=(NO_PROJECTION, SAME_GRADIENT),
         )
-        for row, j in enumerate(listening.honest.tolist())
+        for row, j in enumerate(listener.honest.tolist())
     }
 
 
@@ -109,71 +110,71 @@ def _in_floats(view: View) -> View:
 
 
 class _Heard:
-    """A view as numbers for the recursion: words less the noise that the coalition shares, round by round."""
+    """A view as numbers for the recursion: words, members' words and the noise that the coalition shares."""
 
-    def __init__(self, view: View, course: Course):
-        self.view = view
-        self.listening = course.listening
-        self.alpha = course.alpha()
-        self.place = {j: row for row, j in enumerate(self.listening.honest.tolist())}
-        self.said = {j: own_word(view, j) for j in self.place}
-        self.shared = self._shared_noise()
-        self.members = self._members_words()
-        self.slopes = self._known_slopes()
+    def __init__(self, view: View, listener: Listener):
+        self.view, self.listener, self.dim = view, listener, dimension(view)
+        self.phases = np.arange(view.rounds) % view.network.period
+        assert view.step is not None
+        plan = Plan(view.network, self.dim, view.step, view.rounds)
+        draws = view.algorithm.draws(plan)
+        self.shares = {
+            name: self._known(name, draw) for name, draw in draws.items() if isinstance(draw, Paired)
+        }
+        self.said = [
+            {j: _said(table, j, (view.rounds, self.dim)) for j in listener.honest.tolist()}
+            for table in view.words
+        ]
+        self.members = [self._members_words(table) for table in view.words]
+        self.drives = [self.driven(k) for k in range(1, view.rounds + 1)]
 
     def __call__(self, k: int) -> Words:
-        one, shared = self.listening.round(k), self.shared[k - 1]
         rows = [
-            self.said[j][k - 1] - shared[self.place[j]] if i is None else self.view.words[0][j, i][k - 1]
-            for j, i in one.words
+            self.said[number][j][k - 1] if i is None else self.view.words[number][j, i][k - 1]
+            for number, j, i in self.listener.heard(k)
         ]
-        known = self.members[k - 1] + one.mixed @ shared - self.alpha[k] * self.slopes[k - 1]
-        return Words(np.array(rows).reshape(len(rows), -1), known)
+        members = [table[k - 1] for table in self.members]
+        return Words(np.array(rows).reshape(len(rows), -1), Drive(self.drives[k - 1], members))
 
-    def _shared_noise(self) -> Float[np.ndarray, "rounds honest dim"]:
-        """What is added to the honest words by noise that the coalition knows."""
-        rounds = self.view.rounds
-        total = np.zeros((rounds, self.listening.n, dimension(self.view)))
-        alpha = self.alpha[: rounds + 1]
-        scales = {"paired": alpha[1:], "anchor": alpha[:-1]}
-        for kind, scale in scales.items():
-            for (i, j), drawn in self.view.noise.get(kind, {}).items():
-                link = int(np.flatnonzero((self.view.network.links == sorted((i, j))).all(axis=1))[0])
-                active = self.view.network.active[np.arange(rounds) % self.view.network.period, link]
-                dealt = (scale * active)[:, None] * drawn
-                for agent, sign in ((j, 1.0), (i, -1.0)):
-                    if agent in self.place:
-                        total[:, self.place[agent]] += sign * dealt
-        return total
+    def driven(self, k: int) -> Float[np.ndarray, "outputs honest dim"]:
+        """What known noise brings into round k; of noise functions, the slope where their agent said that it was."""
+        h, rule = self.listener.h, self.listener.rule
+        at = np.array([self.said[0][j][max(k, 1) - 1] for j in self.listener.honest.tolist()])
+        dealt = {
+            name: table[min(max(k, 1), len(table)) - 1].reshape(h, -1, self.dim).swapaxes(0, 1)
+            for name, table in self.shares.items()
+        }
+        return rule.driven(k, dealt, np.nan_to_num(at), self.listener.honest)
 
-    def _members_words(self) -> Float[np.ndarray, "rounds honest dim"]:
-        """What members' words, and noise read off words that were all overheard, bring into the honest states."""
-        view, phases = self.view, np.arange(self.view.rounds) % self.view.network.period
-        total = np.zeros((view.rounds, self.listening.n, dimension(view)))
-        overheard = isinstance(view.algorithm, RssLb) and view.threat != "coalition"
+    def _known(self, name: str, draw: Draw) -> Float[np.ndarray, "rounds honest width"]:
+        """The honest agents' shares, as far as the coalition knows what was drawn."""
+        view, wiring = self.view, self.listener.wiring
+        rounds = 1 if draw.once else view.rounds
+        drawn = Pair(*np.zeros((2, rounds, len(wiring.links), draw.width)))
+        for link, (low, high) in enumerate(wiring.links.tolist()):
+            for side, pair in zip(drawn, [(low, high), (high, low)], strict=True):
+                side[:, link] = view.noise.get(name, {}).get(pair, 0.0)
+        when = When(np.arange(1, view.rounds + 1), self.phases)
+        return draw.deal(draw.condense(drawn), when, wiring)[:, self.listener.honest]
+
+    def _members_words(self, table: dict[Any, np.ndarray]) -> Float[np.ndarray, "rounds honest dim"]:
+        """What members' words bring into what the honest agents mix."""
+        view, honest = self.view, self.listener.honest.tolist()
+        total = np.zeros((view.rounds, len(honest), self.dim))
         for link, (low, high) in enumerate(view.network.links.tolist()):
             for direction, (i, j) in enumerate([(low, high), (high, low)]):
-                if j not in self.place or not (i in view.coalition or overheard):
-                    continue
-                word = view.words[0][i, j]
-                brought = word if i in view.coalition else word - self.said[i]
-                total[:, self.place[j]] += view.network.weight[phases, link, direction, None] * np.nan_to_num(
-                    brought
-                )
+                if i in view.coalition and j in honest:
+                    weight = view.network.weight[self.phases, link, direction, None]
+                    total[:, honest.index(j)] += weight * np.nan_to_num(table[i, j])
         return total
 
-    def _known_slopes(self) -> Float[np.ndarray, "rounds honest dim"]:
-        """Gradients of the noise functions that members share with honest agents, where the members are."""
-        view = self.view
-        total = np.zeros((view.rounds, self.listening.n, dimension(view)))
-        if not isinstance(view.algorithm, FunctionSharing):
-            return total
-        for (i, j), drawn in view.noise["function"].items():
-            member = i if i in view.coalition else j
-            at = view.states[member][: view.rounds] if member in view.coalition else self.said[i]
-            basis = slopes(view.algorithm.basis, at)
-            slope = (basis * drawn.reshape(1, basis.shape[1], -1)).sum(axis=1)
-            for agent, sign in ((j, 1.0), (i, -1.0)):
-                if agent in self.place:
-                    total[:, self.place[agent]] += sign * slope
-        return total
+
+def _said(
+    table: dict[Any, np.ndarray], agent: int, shape: tuple[int, int]
+) -> Float[np.ndarray, "rounds dim"]:
+    """What an agent said to whomever was overheard; NaN where nobody was."""
+    heard = np.full(shape, np.nan)
+    for (sender, _), rows in table.items():
+        if sender == agent:
+            heard = np.where(np.isnan(heard), rows, heard)
+    return heard

@@ -12,7 +12,6 @@ from functools import reduce
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Dgd, FunctionSharing
 from hocket.errors import BadInput
 from hocket.noise import Paired
 from hocket.privacy.attacks.attack import Attack
@@ -42,7 +41,7 @@ def component_attack(
     anything else as the sum of the gradients in each round, every agent's where it took it.
     """
     view = with_plan(view, step, algorithm)
-    if not isinstance(view.algorithm, FunctionSharing | Dgd):
+    if view.algorithm.noise_in is not None and view.algorithm.functions is None:
         raise BadInput(
             f"this attack sums up noise functions, and this run is {type(view.algorithm).__name__}'s; "
             "use strongest_average"
@@ -85,8 +84,8 @@ def _gradients(view: View, found: list[Residuals]) -> Attack:
     rounds = reduce(np.intersect1d, [one.rounds for one in found])
     rows = {one.target: np.searchsorted(one.rounds, rounds) for one in found}
     variance = np.zeros((len(rounds), found[0].at.shape[1]))
-    if isinstance(view.algorithm, FunctionSharing):
-        basis = view.algorithm.basis
+    if view.algorithm.functions is not None:
+        basis = view.algorithm.functions.family
         slope = {one.target: slopes(basis, one.at[rows[one.target]]) for one in found}
         for i, j in sorted({link for one in found for link in one.hidden}):
             # The link's net noise is gained by j and lost by i.
@@ -145,8 +144,7 @@ def _net_sd(view: View) -> float:
 
 def _noise_degree(view: View) -> int:
     """The highest power hidden; 0 where the noise is not polynomial, or there is none."""
-    algorithm = view.algorithm
-    return algorithm.degree if isinstance(algorithm, FunctionSharing) and algorithm.family != "cosine" else 0
+    return 0 if view.algorithm.functions is None else view.algorithm.functions.powers
 
 
 def _fit(view: View, one: Residuals, terms: int) -> Fit | None:

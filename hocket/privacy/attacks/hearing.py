@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithms import RssLb
 from hocket.privacy.attacks.plan import dimension
 from hocket.privacy.wording import named
 from hocket.view import View
@@ -16,7 +15,7 @@ Words = Float[np.ndarray, "rounds dim"]
 
 def own_word(view: View, agent: int) -> Words:
     """What an agent says to itself: the word that all hear or, where it tells each its own, its bare state."""
-    if isinstance(view.algorithm, RssLb):
+    if view.algorithm.tells:
         return _state_behind(view, agent)
     heard = np.full((view.rounds, dimension(view)), np.nan)
     for i in view.network.neighbours(agent):
@@ -37,7 +36,7 @@ def mixed(view: View, agent: int) -> Words:
 def unheard(view: View, agent: int) -> str:
     """Whose words were missing for v_j, as the start of a sentence; empty if none was."""
     neighbours = view.network.neighbours(agent)
-    if isinstance(view.algorithm, RssLb):
+    if view.algorithm.tells:
         deaf = [i for i in neighbours if (agent, i) not in view.words[0]]
         if deaf:
             return f"what agent {agent} told {named(deaf)} was not heard, and it tells each neighbour another word"
@@ -66,7 +65,7 @@ def _state_behind(view: View, agent: int) -> Words:
 
 
 def _word_to(view: View, sender: int, receiver: int) -> Words:
-    if not isinstance(view.algorithm, RssLb):
+    if not view.algorithm.tells:
         return own_word(view, sender)
     words = view.words[0].get((sender, receiver))
     silence = np.full((view.rounds, dimension(view)), np.nan)

@@ -113,7 +113,7 @@ def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
 def _load(view: View, draw: Paired, name: str, target: int, neighbour: int, moments: Moments) -> Any:
     """What the net noise of a link is multiplied by in each residual: (rounds, terms of one coordinate, dim)."""
     if name == "function":
-        return slopes(view.algorithm.basis, moments.at)
+        return slopes(view.algorithm.functions.family, moments.at)
     factor = np.ones(len(moments.rounds)) if draw.once else moments.ratio
     if draw.active is not None:
         factor = (

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Dgd, FunctionSharing, PrivateDgd
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.hearing import mixed, unheard
@@ -66,7 +65,7 @@ def _published(view: View, target: int, published_x: Any) -> np.ndarray:
 def _last(view: View, target: int, v: np.ndarray, x: np.ndarray) -> Residuals:
     """The last round's residual. Noise in words is not in a state; noise in objectives and gradients is."""
     assert view.step is not None
-    inside = isinstance(view.algorithm, FunctionSharing | PrivateDgd)
-    quiet = view if inside else dataclasses.replace(view, algorithm=Dgd())
+    inside = view.algorithm.noise_in == "gradient"
+    quiet = view if inside else dataclasses.replace(view, algorithm=view.algorithm.silent())
     moved = (v - x) / view.step(view.rounds)
     return cleaned(quiet, target, Moments(np.array([view.rounds]), np.ones(1), v), moved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import RssLb
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.difference import from_differences
@@ -33,7 +32,7 @@ def states_behind(
 
 def _balanced(view: View, step: AnyStep | None, algorithm: Algorithm | None) -> View:
     view = with_plan(view, step, algorithm)
-    if not isinstance(view.algorithm, RssLb):
+    if not view.algorithm.tells:
         raise BadInput(
             f"this attack undoes the balance of RSS-LB, and this run is {type(view.algorithm).__name__}'s; "
             "use difference_attack"

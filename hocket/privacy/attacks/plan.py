@@ -6,20 +6,22 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from hocket.algorithm import Algorithm, Plan
-from hocket.algorithms import Dgd, FunctionSharing, IndependentNoise, PrivateDgd, RssLb, RssNb
+from hocket.algorithms import ALL
 from hocket.errors import BadInput, NotRecorded
 from hocket.noise import Draw
 from hocket.steps import Step, as_step
 from hocket.view import View
 
-UNDERSTOOD = (Dgd, RssNb, RssLb, FunctionSharing, IndependentNoise, PrivateDgd)
 AnyStep = Step | float | Callable[[int], float]
 
 
-def with_plan(view: View, step: AnyStep | None, algorithm: Algorithm | None) -> View:
+def with_plan(
+    view: View, step: AnyStep | None, algorithm: Algorithm | None, *, any_words: bool = False
+) -> View:
     """The view with step and algorithm filled in, which a run loaded from disk lacks.
 
     Both are public, so every attacker has them. An algorithm whose noise is switched off becomes what it then is.
+    Most attacks take words for x and noise; one that does not says `any_words`.
     """
     given = {
         "step": view.step if step is None else as_step(step),
@@ -30,10 +32,11 @@ def with_plan(view: View, step: AnyStep | None, algorithm: Algorithm | None) -> 
             raise NotRecorded(
                 f"this view does not know the {name}, since its run was loaded from disk; pass {name}="
             )
-    if not isinstance(given["algorithm"], UNDERSTOOD):
-        known = ", ".join(kind.__name__ for kind in UNDERSTOOD)
+    if not (given["algorithm"].plain or any_words):
+        known = ", ".join(kind.__name__ for kind in ALL if kind.plain)
         raise BadInput(
-            f"no attack here understands what agents say in {type(given['algorithm']).__name__}; they know {known}"
+            f"this attack does not understand what agents say in {type(given['algorithm']).__name__}, only in {known}; "
+            "averaging_attack reads whatever is affine"
         )
     return dataclasses.replace(view, step=given["step"], algorithm=given["algorithm"].effective())
 

@@ -16,7 +16,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import PrivateDgd
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.hearing import mixed, own_word, unheard
 from hocket.privacy.attacks.hiding import (
@@ -100,9 +99,7 @@ def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residua
 
 def _supposing(view: View) -> tuple[str, ...]:
     """What nothing in a view would show to be otherwise."""
-    taken = [NO_PROJECTION]
-    if isinstance(view.algorithm, PrivateDgd):
-        taken.append(f"gradients were no longer than {view.algorithm.clip:g}, to which they are clipped")
+    taken = [NO_PROJECTION, *view.algorithm.taken_for_granted]
     if uses_own_noise(view):
         taken.append("the user's own noise is spread like random draws")
     return tuple(taken)

@@ -18,6 +18,7 @@ class Dgd(Algorithm):
     label: ClassVar[str] = "DGD"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
+    hides_nothing: ClassVar[bool] = True
     soon_open: ClassVar[bool] = True
 
     @classmethod

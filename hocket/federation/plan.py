@@ -79,7 +79,7 @@ class FederationPlan:
                 f"the plan is for protocol {self.protocol} and noise {self.noise}, this version of hocket has protocol "
                 f"{PROTOCOL} and noise {NOISE}; install the version the others have"
             )
-        if self.algorithm_section.name == "centralised":
+        if not self.algorithm_section.algorithm.decentralised:
             raise BadPlan(
                 "the centralised baseline has nobody to talk to; plan dgd, rss-nb, rss-lb or function-sharing"
             )

@@ -57,9 +57,11 @@ def estimated(audit: Audit) -> list[str]:
 
 def mending(audit: Audit) -> list[str]:
     """What to add or to change, cheapest first."""
-    if {one.label for one in audit.findings} == {"DGD"}:
+    bare = {one.label for one in audit.findings if one.option.stands_for.effective().hides_nothing}
+    if bare == {one.label for one in audit.findings}:
         return [
-            "DGD hides nothing: choose function sharing, which has a theorem, or RSS-NB with an anchor, which has none."
+            f"{' and '.join(sorted(bare))} hides nothing: choose function sharing, which has a theorem, or "
+            f"{ANCHORED.label} with an anchor, which has none."
         ]
     return [*_links(audit), *_anchor(audit)]
 

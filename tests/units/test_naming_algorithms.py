@@ -62,7 +62,7 @@ def test_every_algorithm_has_a_key_and_a_label_of_its_own(kind):
         ("from hocket.algorithms import RssNb", ["RssNb"]),
         ("isinstance(a, hk.Dgd)", ["Dgd"]),
         ('name == "rss-lb"', ["rss-lb"]),
-        ('"RSS-NB"', ["RSS-NB"]),
+        ('label == "RSS-NB"', ["RSS-NB"]),
         ('f"use RssNb(delta, anchor={x})"', ["RssNb"]),
         ("algorithm.analysed", []),
     ],

@@ -35,8 +35,8 @@ def with_plan(
     if not (given["algorithm"].plain or any_words):
         known = ", ".join(kind.__name__ for kind in ALL if kind.plain)
         raise BadInput(
-            f"this attack does not understand what agents say in {type(given['algorithm']).__name__}, only in {known}; "
-            "averaging_attack reads whatever is affine"
+            f"no attack but averaging_attack understands what agents say in {type(given['algorithm']).__name__}; "
+            f"they know {known}"
         )
     return dataclasses.replace(view, step=given["step"], algorithm=given["algorithm"].effective())
 

@@ -118,12 +118,12 @@ class Problem(eqx.Module):
 
     def pooled(self) -> Problem:
         """The problem of one agent that holds (1/n) Σ_j f_j, in as few numbers as possible."""
-        return self._pooled
+        # What is kept on a module changes its structure as JAX sees it, and with it what is compiled and checkpointed:
+        # a problem that is its own pool keeps nothing.
+        return self if self.n == 1 else self._pooled
 
     @functools.cached_property
     def _pooled(self) -> Problem:
-        if self.n == 1:
-            return self
         parts, entries = zip(*(group.objective.pooled(group.data) for group in self.groups), strict=True)
         if len(parts) == 1:
             objective, data = parts[0], entries[0]

@@ -118,8 +118,6 @@ class Problem(eqx.Module):
 
     def pooled(self) -> Problem:
         """The problem of one agent that holds (1/n) Σ_j f_j, in as few numbers as possible."""
-        # What is kept on a module changes its structure as JAX sees it, and with it what is compiled and checkpointed:
-        # a problem that is its own pool keeps nothing.
         return self if self.n == 1 else self._pooled
 
     @functools.cached_property
@@ -144,15 +142,20 @@ class Problem(eqx.Module):
     @functools.cached_property
     def convex(self) -> bool | None:
         """Whether every f_j is convex on the set: declared, or derived where that is possible, or None."""
-        if self.declared_convex is not None:
-            return self.declared_convex
-        known = {group.objective.convex(group.data, self.feasible, self.dim) for group in self.groups}
-        return False if False in known else None if None in known else True
+        return self._each_convex()
 
     @property
     def sum_convex(self) -> bool | None:
         """Whether Σ_j f_j is convex on the set: where every f_j is, or where the others outweigh those that are not."""
-        return self.convex or self.pooled().convex
+        # Not the pool's own property: what is kept on a module changes its structure as JAX sees it, and with it what
+        # is compiled and which checkpoint is a run's own.
+        return self.convex or self.pooled()._each_convex()
+
+    def _each_convex(self) -> bool | None:
+        if self.declared_convex is not None:
+            return self.declared_convex
+        known = {group.objective.convex(group.data, self.feasible, self.dim) for group in self.groups}
+        return False if False in known else None if None in known else True
 
     @property
     def degree(self) -> int | None:

@@ -166,9 +166,10 @@ def test_the_demo_prints_the_table_of_the_readme(
 @pytest.mark.slow
 def test_one_file_and_one_row_enrol_an_algorithm_in_every_law(tmp_path: Path) -> None:
     """Do to a copy of the project what the page says, and nothing else; then run the laws."""
-    for folder in ("hocket", "tests/laws"):
+    for folder in ("hocket", "tests/laws", "tests/docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
+    (tmp_path / "docs").mkdir()
+    for file in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "docs/add-an-algorithm.md"):
         shutil.copyfile(ROOT / file, tmp_path / file)
     found = list(blocks(ROOT / "docs/add-an-algorithm.md"))
     file = next(block for block in found if block.file is not None)

@@ -9,7 +9,6 @@ noise has none, and keeps within Δ by its small deviation alone.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hocket.counting import normal_pairs, uniform_pairs
-from hocket.wiring import Wiring
+from hocket.wiring import Wiring, sum_over_links, sum_over_slots
 
 
 class When(NamedTuple):
@@ -138,8 +137,8 @@ class Paired(Draw):
         if self.active is not None:
             condensed = condensed * self.active[when.phases][:, :, None]
         if wiring.layout != "slots":
-            return _sum_over_links(condensed, wiring)
-        return _sum_over_slots(lambda slot: _rows_of(condensed, wiring.link[:, slot]), wiring)
+            return sum_over_links(condensed, wiring)
+        return sum_over_slots(lambda slot: _rows_of(condensed, wiring.link[:, slot]), wiring)
 
     def at_each_end(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
         if self.given is not None or wiring.layout != "slots":
@@ -150,7 +149,7 @@ class Paired(Draw):
             drawn = self.condense(self._drawn(key, when, wiring.numbers_of(link), self.scale[:, link], dtype))
             return drawn if self.active is None else drawn * self.active[when.phases][:, link, None]
 
-        return _sum_over_slots(gained, wiring)
+        return sum_over_slots(gained, wiring)
 
     def size(self, wiring: Wiring) -> int:
         return 2 * len(wiring.links) * self.width
@@ -308,23 +307,3 @@ def _rows(given: Any, rounds: Any) -> Any:
 
 def _stack(pair: tuple[Any, Any]) -> Any:
     return pair[0].__array_namespace__().stack(pair, axis=2)
-
-
-def _sum_over_slots(gained: Callable[[int], Any], wiring: Wiring) -> Any:
-    """What each agent gains over its links: the higher-numbered end (direction 1) gains what the lower one loses."""
-    xp = wiring.filled.__array_namespace__()
-    sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]
-    return sum(sign[:, slot] * gained(slot) for slot in range(wiring.slots))
-
-
-def _sum_over_links(gained: Any, wiring: Wiring) -> Any:
-    xp = gained.__array_namespace__()
-    lower, higher = wiring.links[:, 0], wiring.links[:, 1]
-    total = xp.zeros((gained.shape[0], wiring.n + wiring.beyond, gained.shape[2]), dtype=gained.dtype)
-    if xp is np:
-        everywhere: Any = slice(None)
-        np.add.at(total, (everywhere, higher), gained)
-        np.subtract.at(total, (everywhere, lower), gained)
-    else:
-        total = total.at[:, higher].add(gained).at[:, lower].add(-gained)
-    return total[:, : wiring.n]

@@ -6,6 +6,9 @@ leave slots empty, with weight zero. Engines and noise read these tables instead
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -124,3 +127,24 @@ def _layout(n: int, links: int, busiest: int) -> str:
         return "dense"
     # A star would pad n slots for each of its n agents; link by link its cost stays proportional to the links.
     return "slots" if n * busiest <= 4 * links else "links"
+
+
+def sum_over_slots(gained: Callable[[int], Any], wiring: Wiring) -> Any:
+    """What each agent gains over its links: the higher-numbered end (direction 1) gains what the lower one loses."""
+    xp = wiring.filled.__array_namespace__()
+    sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]
+    return sum(sign[:, slot] * gained(slot) for slot in range(wiring.slots))
+
+
+def sum_over_links(gained: Any, wiring: Wiring) -> Any:
+    """The same, link by link, so that a star costs no more than its links."""
+    xp = gained.__array_namespace__()
+    lower, higher = wiring.links[:, 0], wiring.links[:, 1]
+    total = xp.zeros((gained.shape[0], wiring.n + wiring.beyond, gained.shape[2]), dtype=gained.dtype)
+    if xp is np:
+        everywhere: Any = slice(None)
+        np.add.at(total, (everywhere, higher), gained)
+        np.subtract.at(total, (everywhere, lower), gained)
+    else:
+        total = total.at[:, higher].add(gained).at[:, lower].add(-gained)
+    return total[:, : wiring.n]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hocket.algorithm import Plan
 from hocket.network import Network
@@ -18,6 +18,7 @@ from hocket.privacy.belief import compressed
 from hocket.privacy.levels import Levels
 from hocket.privacy.rule import Coefficients, Rule, Said
 from hocket.privacy.unknown_noise import Key, UnknownNoise
+from hocket.privacy.wired import Wired, wired
 from hocket.steps import Step
 from hocket.view import Threat
 from hocket.wiring import wire
@@ -28,18 +29,6 @@ SAME = 1e-13
 """Coefficients of two rounds that differ by less than this part are the same: a few roundings."""
 Rows = Float[np.ndarray, "honest columns"]
 """One number of every honest agent."""
-
-
-class Wired(NamedTuple):
-    """The network in one phase, without those who have left."""
-
-    own: Float[np.ndarray, "honest 1"]
-    others: Float[np.ndarray, "honest honest"]
-    """What each honest agent gives to the words of the others."""
-    reached: np.ndarray
-    """Places of the honest agents of whom a listener hears what they say to all."""
-    told: tuple[np.ndarray, np.ndarray]
-    """Places and slots of words to one neighbour that a listener hears."""
 
 
 class Followed(NamedTuple):
@@ -96,7 +85,12 @@ class Listener:
         self.unknown = UnknownNoise(network, self.wiring, levels.draws, self.rule, self.honest, threat)
         self.keys = [self._key(k) for k in range(rounds + 1)]
         every = list(dict.fromkeys(self.keys[1:]))
-        self.wired = {key: self._wire(*key) for key in every}
+        self.wired = {
+            (phase, gone): wired(
+                network, self.wiring, phase, self.unknown.silenced(gone), self.honest, threat
+            )
+            for phase, gone in every
+        }
         self.offset_size, self.offsets, self._kept = self.unknown.kept(every)
         self._tables = list(map(self._of_honest, self.rule.rounds))
         self._noise_sizes, self._kinds = self._compared()
@@ -250,30 +244,6 @@ class Listener:
                 some = np.flatnonzero(here)[at == back]
                 total[some] += weight[at == back, None] * words[back][sender[some]]
         return total
-
-    def _wire(self, phase: int, gone: frozenset[int]) -> Wired:
-        network, active = self.network, self.network.active[phase] & ~self.unknown.silenced(gone)
-        B = self._weights(phase, active)[np.ix_(self.honest, self.honest)]
-        listeners = self.coalition if self.threat == "coalition" else range(network.n)
-        near = active & np.isin(network.links, list(listeners)).any(axis=1)
-        wiring = self.wiring
-        listening = np.isin(wiring.neighbour, list(listeners)) if self.threat == "coalition" else True
-        overheard = (wiring.filled & active[wiring.link] & listening)[self.honest]
-        return Wired(
-            own=B.diagonal()[:, None].copy(),
-            others=B - np.diag(B.diagonal()),
-            reached=np.flatnonzero(np.isin(self.honest, network.links[near])),
-            told=tuple(np.nonzero(overheard)),  # type: ignore[arg-type]
-        )
-
-    def _weights(self, phase: int, active: Bool[np.ndarray, " links"]) -> Float[np.ndarray, "agents agents"]:
-        """B_k, with the weight of links that were dropped moved to the diagonal."""
-        (i, j), weight = self.network.links.T, self.network.weight[phase]
-        B = np.diag(self.network.own[phase])
-        np.add.at(B, (j, j), np.where(active, 0.0, weight[:, 0]))
-        np.add.at(B, (i, i), np.where(active, 0.0, weight[:, 1]))
-        B[j[active], i[active]], B[i[active], j[active]] = weight[active].T
-        return B
 
 
 def _overheard(wired: Wired, words: list[Rows], told: bool) -> np.ndarray:

@@ -43,6 +43,7 @@ def solve(
     dtype: Any = np.float64,
     grad_at: Literal["mixed", "projected"] = "mixed",
     tolerance: float | None = None,
+    measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
@@ -50,7 +51,10 @@ def solve(
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
-    run stops at the first recorded round whose gap is below it. `checkpoint` names a folder in which the run keeps
+    run stops at the first recorded round whose gap, over every agent, is below it. The gap of the worst agent takes the
+    sum of all objectives at every agent's state; where that is more than a tenth of the run, it is taken over the agents
+    farthest from the mean, at fewer rounds, and `history["looked_at"]` says over how many. `measure="exact"` looks at
+    every agent at every recorded round, whatever that costs. `checkpoint` names a folder in which the run keeps
     its state; the same call later goes on from there. A list of networks is used in turn, one per round. With the
     engine "cluster" all processes that were started together make this call, and each gets the whole run.
     """
@@ -66,6 +70,7 @@ def solve(
         grad_at=grad_at,
     )
     _check_choices(job, keep, engine, tolerance, checkpoint)
+    check_measure(measure)
     if engine == "exact":
         from hocket.engines.exact import play_exactly
 
@@ -78,6 +83,7 @@ def solve(
         engine=engine,
         keep=keep,
         tolerance=tolerance,
+        exact=measure == "exact",
         checkpoint=Checkpoint(folder) if folder else None,
         progress=progress,
     )
@@ -126,6 +132,12 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
     if tolerance is not None and job.problem.best is None:
         raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
+
+
+def check_measure(measure: str) -> None:
+    """Refuse what is no way to measure."""
+    if measure not in ("sample", "exact"):
+        raise BadInput(f"measure = {measure!r}; choose 'sample' or 'exact'")
 
 
 def check_keep(keep: str, engine: str, checkpoint: Any) -> None:

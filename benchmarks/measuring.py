@@ -1,11 +1,11 @@
 """What measuring adds to a run: `hk.solve` as it is, over the same with nothing measured.
 
-    python benchmarks/measuring.py             20, 200 and 2,000 agents, about a minute
+    python benchmarks/measuring.py             the paper's five agents; 20, 200 and 2,000; about two minutes
     python benchmarks/measuring.py --large     1,024 agents of 140,112 numbers, 50 rounds; needs a GPU
     python benchmarks/measuring.py --exact     the same with measure="exact"
 
-Floor: 1, a run that is not measured at all. Expected: at most 1.1 by default, by the fastest of 15 turns each. What is added is also held against the
-rounds alone, without what `hk.solve` does before and after them.
+Floor: 1, a run that is not measured at all. Expected: at most 1.1 by default, by the fastest of 15 turns each. What is
+added is also held against the rounds alone, without what `hk.solve` does before and after them.
 """
 
 from __future__ import annotations
@@ -66,6 +66,11 @@ def logistic(n: int) -> Case:
     features, labels = rng.normal(size=(n, SAMPLES, DIM)), np.sign(rng.normal(size=(n, SAMPLES)))
     problem = hk.logistic(features, labels, l2=0.1, feasible=hk.Ball(10.0))
     return Case(problem, hk.Network.random_regular(DEGREE, n), ROUNDS.get(n, 200), {})
+
+
+def polynomials() -> Case:
+    """The paper's five agents, who are measured exactly everywhere."""
+    return Case(hk.paper_polynomials(), hk.Network.cycle(5), 10_000, {"start": [1, -0.5, 0.25, -0.75, 0.5]})
 
 
 def bowls(n: int, dim: int, rounds: int) -> Case:
@@ -160,10 +165,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=LARGE[2], help="with --large")
     parser.add_argument("--turns", type=int, default=TURNS)
     given = parser.parse_args()
-    sizes = [given.agents] if given.agents else [LARGE[0]] if given.large else list(ROUNDS)
     began, ratios = time.monotonic(), []
-    for n in sizes:
-        case = bowls(n, given.dim, given.rounds) if given.large else logistic(n)
+    if given.large:
+        cases = [bowls(given.agents or LARGE[0], given.dim, given.rounds)]
+    elif given.agents:
+        cases = [logistic(given.agents)]
+    else:
+        cases = [polynomials(), *map(logistic, ROUNDS)]
+    for case in cases:
         for algorithm in (hk.Dgd(), hk.RssNb(1.0)):
             ratios.append(compare(case, algorithm, given.turns, "exact" if given.exact else "sample"))
     kept = max(ratios) <= LIMIT

@@ -153,6 +153,10 @@ class Run:
 
     def __repr__(self) -> str:
         gap = "unknown" if np.isnan(self.gap) else f"{self.gap:.3g}"
-        some = f" over {self.looked_at:,} of {self.network.n:,} agents" if self.looked_at < self.network.n else ""
+        some = (
+            f" over {self.looked_at:,} of {self.network.n:,} agents"
+            if self.looked_at < self.network.n
+            else ""
+        )
         name = self.settings["algorithm"]["name"]
         return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}>"

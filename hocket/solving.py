@@ -51,12 +51,14 @@ def solve(
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
-    run stops at the first recorded round whose gap, over every agent, is below it. The gap of the worst agent takes the
-    sum of all objectives at every agent's state; where that is more than a tenth of the run, it is taken over the agents
-    farthest from the mean, at fewer rounds, and `history["looked_at"]` says over how many. `measure="exact"` looks at
-    every agent at every recorded round, whatever that costs. `checkpoint` names a folder in which the run keeps
-    its state; the same call later goes on from there. A list of networks is used in turn, one per round. With the
-    engine "cluster" all processes that were started together make this call, and each gets the whole run.
+    run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
+    the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
+
+    The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
+    of the run, it is taken over the agents farthest from the mean, at fewer rounds: `history["looked_at"]` says over
+    how many, and a gap over some is at most that over all. `measure="exact"` looks at every agent at every recorded
+    round, whatever that costs.
     """
     job = Job.asked(
         problem,
@@ -176,13 +178,24 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         history=history,
         network=job.own_network,
         settings=describe(job),
-        remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
+        remarks=(*job.algorithm.remarks(job.problem, job.network), *_about_the_gap(history, len(x))),
         path=None if recorder is None else recorder.path(x, sim.done),
         transcript=recorder.transcript(sim.done) if recorder and recorder.words else None,
         problem=job.problem,
         step=job.step,
         algorithm=job.algorithm,
     )
+
+
+def _about_the_gap(history: dict[str, np.ndarray], agents: int) -> list[str]:
+    """What a reader must know about a gap that is not over all agents."""
+    looked_at = int(history["looked_at"][-1]) if "looked_at" in history else agents
+    if looked_at == agents:
+        return []
+    return [
+        f"the gap is over {looked_at:,} of {agents:,} agents, those farthest from the mean, and that of all may be "
+        "larger; measure='exact' looks at all"
+    ]
 
 
 def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:

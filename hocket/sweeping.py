@@ -81,7 +81,8 @@ def sweep(
     """Run an algorithm for every seed and every combination of its parameters, all in one compiled program.
 
     Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`. A run of a sweep draws the same
-    noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop being finite are marked, not raised.
+    noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop being finite are marked, not
+    raised.
     """
     check_measure(measure)
     seeds = list(seeds)

@@ -19,7 +19,7 @@ SHARE = 1 / 20
 SLIGHT = 1 << 20
 """Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
 and report even the smallest run."""
-EACH = 10
+EACH = 4
 """Operations that a number read takes, as far as one can tell beforehand."""
 AT_THE_END = 1 / 3
 """The part of the budget that the last measurement may take."""
@@ -55,7 +55,8 @@ def affordable(prices: Prices, rounds: int, n: int) -> Marks:
     last = _bought(AT_THE_END * budget, prices, n)
     if last < n:  # between few and all there is no order by distance to choose by
         last = min(last, FARTHEST)
-    recorded = recorded_rounds(rounds, most=max(min(often, MOST, rounds), 1))
+    # Before the first round, after it and at the end a run is measured at least.
+    recorded = recorded_rounds(rounds, most=max(min(often - 1, MOST), 2))
     looked_at = np.full(len(recorded), agents)
     looked_at[-1] = max(last, agents)
     return Marks(recorded, looked_at)

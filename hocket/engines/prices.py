@@ -28,7 +28,15 @@ INTEGERS = 1 / 3
 """An operation on integers, of which noise takes a hundred a number: they stay in registers."""
 PRODUCTS = 4
 """Products of a matrix in the time of one addition, but for what must be read."""
-FREE = {"reshape", "squeeze", "broadcast_in_dim", "convert_element_type", "stop_gradient", "transpose", "copy"}
+FREE = {
+    "reshape",
+    "squeeze",
+    "broadcast_in_dim",
+    "convert_element_type",
+    "stop_gradient",
+    "transpose",
+    "copy",
+}
 PASSES = 16
 """Additions per number of all states, at a stop: their mean, the distances from it, whether they are finite."""
 STOPPING = 1 << 17
@@ -113,7 +121,7 @@ def _step(step: Any) -> float:
     if name == "conv_general_dilated":
         kernel = step.params["dimension_numbers"].rhs_spec
         return made * numbers[1] / step.invars[1].aval.shape[kernel[0]] / PRODUCTS
-    if name in ("gather", "dynamic_slice"):  # what is read of, may be much larger
+    if name in ("gather", "slice", "dynamic_slice"):  # what is read of, may be much larger
         return 2.0 * made
     whole = jax.numpy.issubdtype(step.outvars[0].aval.dtype, jax.numpy.integer)
     return max(numbers) * (INTEGERS if whole else WEIGHT.get(name, 1.0))

@@ -99,8 +99,8 @@ def simulate(
 
     It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis, as many
     as a tenth of the run pays for, or with `exact` over every agent whatever that costs. A gap that meets the
-    `tolerance` is taken over every agent before it ends a run. The `player` is this device unless another is named. `watch` sees the run whenever the host looks at it, about twice a
-    second; what it raises ends the run.
+    `tolerance` is taken over every agent before it ends a run. The `player` is this device unless another is named.
+    `watch` sees the run whenever the host looks at it, about twice a second; what it raises ends the run.
     """
     player, steps = Compiled(program) if player is None else player, step_table(job, 0)
     carry = player.begin(jnp.asarray(job.first_states, job.dtype), steps)

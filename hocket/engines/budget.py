@@ -14,7 +14,7 @@ from hocket.engines.prices import Prices, prices
 from hocket.engines.program import FARTHEST
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
 
-SHARE = 1 / 20
+SHARE = 1 / 16
 """Of the rounds' own work: a tenth, less what counting may be wrong by."""
 SLIGHT = 1 << 20
 """Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out

@@ -12,7 +12,7 @@ import numpy as np
 import hocket as hk
 from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
-from hocket.engines.schedule import STOPS
+from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.job import Job
 
@@ -118,10 +118,10 @@ def simulated(
     program = Compiled(prepare(job, algorithm, averaging=averaging))
     steps = step_table(job, 0)
     carry = program.begin(jnp.asarray(job.first_states), steps)
-    stops, wanted = np.full(STOPS, case.rounds + 1), np.zeros(STOPS, dtype=bool)
+    stops, looks = np.full(STOPS, case.rounds + 1), Looks.nowhere()
 
     def turn() -> Any:
-        end, _ = program.advance(carry, steps, stops, wanted)
+        end, _ = program.advance(carry, steps, stops, looks)
         return end.state, end.weighted
 
     return turn, program.program.block

@@ -31,7 +31,7 @@ import hocket as hk
 from hocket import learning, threefry
 from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
-from hocket.engines.schedule import STOPS
+from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.job import Job
 from hocket.learning.batches import stacked_shards
@@ -72,8 +72,8 @@ def played(job: Job, algorithm: hk.Algorithm, exchanges: int, judged: Any = None
     program = Compiled(prepare(job, algorithm, averaging=False, judge=judged))
     steps = step_table(job, 0)
     carry = program.begin(jnp.asarray(job.first_states, np.float32), steps)
-    stops, wanted = np.full(STOPS, exchanges + 1), np.zeros(STOPS, dtype=bool)
-    return seconds_per_turn(lambda: program.advance(carry, steps, stops, wanted)[0].state, exchanges)
+    stops, looks = np.full(STOPS, exchanges + 1), Looks.nowhere()
+    return seconds_per_turn(lambda: program.advance(carry, steps, stops, looks)[0].state, exchanges)
 
 
 def exchanging(algorithm: hk.Algorithm, agents: int) -> float:

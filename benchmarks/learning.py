@@ -24,7 +24,7 @@ import hocket as hk
 from hocket import learning, threefry
 from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
-from hocket.engines.schedule import STOPS
+from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.job import Job
 from hocket.learning.batches import stacked_shards
@@ -61,8 +61,8 @@ def simulated(algorithm: hk.Algorithm, shards: learning.Shards, training: Traini
     program = Compiled(prepare(job, algorithm, averaging=False, judge=judged))
     steps = step_table(job, 0)
     carry = program.begin(jnp.asarray(job.first_states, np.float32), steps)
-    stops, wanted = np.full(STOPS, training.exchanges + 1), np.zeros(STOPS, dtype=bool)
-    return lambda: program.advance(carry, steps, stops, wanted)[0].state
+    stops, looks = np.full(STOPS, training.exchanges + 1), Looks.nowhere()
+    return lambda: program.advance(carry, steps, stops, looks)[0].state
 
 
 def sections(effort: Effort) -> list[Section]:

@@ -71,7 +71,8 @@ class Run:
     x: Float[np.ndarray, "agents dim"]
     """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient."""
     gap: float
-    """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known."""
+    """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known. Where `looked_at` is below the number of agents, over those
+    only, which are the farthest from the mean: then the gap of all is this or more."""
     disagreement: float
     """max_j ‖x_j − x̄‖."""
     time_average: Float[np.ndarray, "agents dim"] | None
@@ -83,7 +84,8 @@ class Run:
     claim: Claim
     """Which theorem covers the run."""
     history: dict[str, np.ndarray]
-    """Measured at thinned rounds: `round`, `gap`, `loss` (at the mean), `disagreement`, `noise_rms`, `noise_max`."""
+    """Measured at thinned rounds: `round`, `gap`, `looked_at` (over how many agents `gap` is taken), `mean_gap` and
+    `loss` (at the agents' mean), `disagreement`, `noise_rms`, `noise_max`."""
     network: Network
     settings: dict[str, Any]
     """Everything needed to say what was run: algorithm, step, rounds, seed, versions."""
@@ -104,6 +106,11 @@ class Run:
     def rounds(self) -> int:
         """How many rounds were played."""
         return int(self.history["round"][-1])
+
+    @property
+    def looked_at(self) -> int:
+        """Over how many agents `gap` is taken: all, unless that would have been more than a tenth of the run."""
+        return int(self.history["looked_at"][-1]) if "looked_at" in self.history else self.network.n
 
     @property
     def theorem(self) -> str | None:
@@ -146,6 +153,10 @@ class Run:
 
     def __repr__(self) -> str:
         gap = "unknown" if np.isnan(self.gap) else f"{self.gap:.3g}"
-        return (
-            f"<Run of {self.settings['algorithm']['name']} on {self.network.name}: {self.outcome}, gap {gap}>"
+        some = (
+            f" over {self.looked_at:,} of {self.network.n:,} agents"
+            if self.looked_at < self.network.n
+            else ""
         )
+        name = self.settings["algorithm"]["name"]
+        return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}>"

@@ -43,6 +43,7 @@ def solve(
     dtype: Any = np.float64,
     grad_at: Literal["mixed", "projected"] = "mixed",
     tolerance: float | None = None,
+    measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
@@ -50,9 +51,14 @@ def solve(
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
-    run stops at the first recorded round whose gap is below it. `checkpoint` names a folder in which the run keeps
-    its state; the same call later goes on from there. A list of networks is used in turn, one per round. With the
-    engine "cluster" all processes that were started together make this call, and each gets the whole run.
+    run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
+    the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
+
+    The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
+    of the run, it is taken over the agents farthest from the mean, at fewer rounds: `history["looked_at"]` says over
+    how many, and a gap over some is at most that over all. `measure="exact"` looks at every agent at every recorded
+    round, whatever that costs.
     """
     job = Job.asked(
         problem,
@@ -66,6 +72,7 @@ def solve(
         grad_at=grad_at,
     )
     _check_choices(job, keep, engine, tolerance, checkpoint)
+    check_measure(measure)
     if engine == "exact":
         from hocket.engines.exact import play_exactly
 
@@ -78,6 +85,7 @@ def solve(
         engine=engine,
         keep=keep,
         tolerance=tolerance,
+        exact=measure == "exact",
         checkpoint=Checkpoint(folder) if folder else None,
         progress=progress,
     )
@@ -128,6 +136,12 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
 
 
+def check_measure(measure: str) -> None:
+    """Refuse what is no way to measure."""
+    if measure not in ("sample", "exact"):
+        raise BadInput(f"measure = {measure!r}; choose 'sample' or 'exact'")
+
+
 def check_keep(keep: str, engine: str, checkpoint: Any) -> None:
     """Refuse to keep what an engine or a checkpoint cannot hold."""
     if keep not in ("metrics", "path", "transcript"):
@@ -164,13 +178,24 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         history=history,
         network=job.own_network,
         settings=describe(job),
-        remarks=tuple(job.algorithm.remarks(job.problem, job.network)),
+        remarks=(*job.algorithm.remarks(job.problem, job.network), *_about_the_gap(history, len(x))),
         path=None if recorder is None else recorder.path(x, sim.done),
         transcript=recorder.transcript(sim.done) if recorder and recorder.words else None,
         problem=job.problem,
         step=job.step,
         algorithm=job.algorithm,
     )
+
+
+def _about_the_gap(history: dict[str, np.ndarray], agents: int) -> list[str]:
+    """What a reader must know about a gap that is not over all agents."""
+    looked_at = int(history["looked_at"][-1]) if "looked_at" in history else agents
+    if looked_at == agents:
+        return []
+    return [
+        f"the gap is over {looked_at:,} of {agents:,} agents, those farthest from the mean, and that of all may be "
+        "larger; measure='exact' looks at all"
+    ]
 
 
 def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -17,20 +17,21 @@ from jaxtyping import Float
 
 from hocket import threefry
 from hocket.algorithm import Algorithm, x_of
-from hocket.engines.compiled import legs
+from hocket.engines import budget
+from hocket.engines.compiled import Compiled, legs
 from hocket.engines.measuring import Measures
 from hocket.engines.prepare import prepare
 from hocket.engines.program import Program
 from hocket.engines.progress import Bar
 from hocket.engines.rounds import begin
-from hocket.engines.schedule import STOPS, Pace
+from hocket.engines.schedule import Looks, Pace
 from hocket.engines.simulator import reach, step_table
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.job import Job, check_seed
 from hocket.network import Network
 from hocket.problem import Problem
 from hocket.settings import describe
-from hocket.solving import DEFAULT_STEP
+from hocket.solving import DEFAULT_STEP, check_measure
 from hocket.steps import Step
 from hocket.theorems import Claim, claim
 
@@ -72,6 +73,7 @@ def sweep(
     start: Any = None,
     dtype: Any = np.float64,
     grad_at: str = "mixed",
+    measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     progress: bool | None = None,
     **parameters: Sequence[float],
@@ -79,8 +81,10 @@ def sweep(
     """Run an algorithm for every seed and every combination of its parameters, all in one compiled program.
 
     Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`. A run of a sweep draws the same
-    noise as the single run with that seed. Runs that stop being finite are marked, not raised.
+    noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop being finite are marked, not
+    raised.
     """
+    check_measure(measure)
     seeds = list(seeds)
     if not seeds:
         raise BadInput("a sweep needs at least one seed")
@@ -100,7 +104,7 @@ def sweep(
     jobs = [Job.asked(problem, network, variant, seed=seeds[0], **asked) for variant in variants]
     with jax.enable_x64(jobs[0].dtype == np.float64):
         program, varied = _stack_programs(jobs, seeds, time_average)
-        return _play(jobs[0], program, varied, axes | {"seed": tuple(seeds)}, progress)
+        return _play(jobs[0], program, varied, axes | {"seed": tuple(seeds)}, measure == "exact", progress)
 
 
 class Varied(eqx.Module):
@@ -154,21 +158,26 @@ def _stack_programs(jobs: list[Job], seeds: list[int], averaging: bool) -> tuple
 
 
 def _play(
-    job: Job, program: Program, varied: Varied, axes: dict[str, tuple[float, ...]], progress: bool | None
+    job: Job,
+    program: Program,
+    varied: Varied,
+    axes: dict[str, tuple[float, ...]],
+    exact: bool,
+    progress: bool | None,
 ) -> Sweep:
     steps = step_table(job, 0)
     carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
     done, parts, marks = 0, [], []
-    pace = Pace(job.rounds, numbers=program.lanes * job.start.size, done=0, measured=False)
+    # What a run of a sweep measures, its single run measures too.
+    wanted = budget.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
+    pace = Pace(job.rounds, wanted, done=0, measured=False)
     bar = Bar(job.rounds, show=progress)
     try:
         while not pace.finished:
             began = time.monotonic()
             steps, last = reach(job, steps, done)
             leg = pace.next_leg(done, reach=last)
-            carry, measures = _advance_all(
-                program, varied, carry, steps, leg.padded + 1, np.arange(STOPS) < leg.wanted
-            )
+            carry, measures = _advance_all(program, varied, carry, steps, leg.padded + 1, leg.looks)
             measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
             parts.append(measures)
             marks.append(leg.measured)
@@ -184,7 +193,7 @@ def _play(
         bar.close()
     joined = Measures(*(np.concatenate(leaves, axis=1) for leaves in zip(*parts, strict=True)))
     shape = tuple(len(values) for values in axes.values())
-    columns = ("gap", "loss", "disagreement", "noise_rms", "noise_max")
+    columns = [name for name in Measures._fields if name != "finite"]
     x = np.asarray(x_of(carry.state))
     average = (
         None if carry.weighted is None else np.asarray(carry.weighted) / job.step.table(1, job.rounds).sum()
@@ -207,13 +216,13 @@ def _begin_all(program: Program, varied: Varied, start: Any, steps: Any) -> Any:
 
 
 @eqx.filter_jit
-def _advance_all(program: Program, varied: Varied, carry: Any, steps: Any, stops: Any, wanted: Any) -> Any:
+def _advance_all(program: Program, varied: Varied, carry: Any, steps: Any, stops: Any, looks: Looks) -> Any:
     # Every run has reached the same round, so the round is taken out of the batch: a batched loop bound would make
     # each run pay for all of them.
     k = carry.k[0]
 
     def one(varied: Varied, carry: Any) -> Any:
         program_of_one = varied.of(program)
-        return legs(program_of_one, dataclasses.replace(carry, k=k), steps, stops, wanted)
+        return legs(program_of_one, dataclasses.replace(carry, k=k), steps, stops, looks)
 
     return eqx.filter_vmap(one)(varied, carry)

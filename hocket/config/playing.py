@@ -63,6 +63,7 @@ class RunSection(Section):
     tolerance: float | None = Field(
         None, gt=0, description="a positive number: the gap at which the run may stop"
     )
+    measure: Literal["sample", "exact"] = Field("sample", description="'sample' or 'exact'")
     keep: Literal["metrics", "path", "transcript"] = Field(
         "metrics", description="'metrics', 'path' or 'transcript'"
     )

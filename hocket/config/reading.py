@@ -29,6 +29,8 @@ SECTIONS = {
 }
 DEFAULTS: dict[str, dict[str, Any]] = {"step": dataclasses.asdict(DEFAULT_STEP)}
 """Sections that may be left out."""
+ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
+"""Keys of `[run]` that decide what is kept and measured, not what is played."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,11 @@ class Config:
             "network": self.build_network(),
             "algorithm": self._built("algorithm", self.algorithm.build),
             "step": self._built("step", self.step.build),
-            **self.run.model_dump(exclude={"keep", "tolerance"}),
+            **self.run.model_dump(exclude=ASKED_OF_SOLVE),
         }
         # What fits together only as a whole, such as the start and the set, is refused here as well.
         self._built("run", lambda: Job.asked(**asked))
-        return asked | self.run.model_dump(include={"keep", "tolerance"})
+        return asked | self.run.model_dump(include=ASKED_OF_SOLVE)
 
     def build_problem(self) -> Problem:
         """What is to be solved."""

@@ -77,8 +77,13 @@ class Checkpoint:
                 f"{self.path} was reached with other step sizes than {sim.job.step}; take those, name another "
                 "folder, or delete it to start afresh"
             )
-        sim.carry = sim.player.spread(jax.tree.unflatten(structure, stored))
         kind = measures_kind(sim.player.program)
+        if any(f"history/{name}" not in arrays for name in kind._fields):
+            raise BadInput(
+                f"{self.path} was written by another version of hocket, which measured other things; go on with that "
+                "version, name another folder, or delete it to start afresh"
+            )
+        sim.carry = sim.player.spread(jax.tree.unflatten(structure, stored))
         rows = [
             kind(*(arrays[f"history/{name}"][i] for name in kind._fields))
             for i in range(len(arrays["round"]))

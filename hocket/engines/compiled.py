@@ -14,7 +14,7 @@ from hocket.algorithm import x_of
 from hocket.engines.measuring import Measures, measure, no_measures
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin, run_until
-from hocket.engines.schedule import STOPS
+from hocket.engines.schedule import STOPS, Looks
 
 
 class Blueprint:
@@ -52,8 +52,8 @@ class Player(Protocol):
         """The carry before round 1."""
         ...
 
-    def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-        """Run until each of `stops` is the next round, and measure where wanted."""
+    def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
+        """Run until each of `stops` is the next round, and measure what is to be looked at there."""
         ...
 
     def sound(self, carry: Carry) -> bool:
@@ -80,16 +80,16 @@ class Compiled:
 
     def __init__(self, program: Program):
         self.program = program
-        self._blueprint = Blueprint(program)
-        self._numbers = eqx.filter(program, eqx.is_array)
+        self.blueprint = Blueprint(program)
+        self.numbers = eqx.filter(program, eqx.is_array)
 
     def begin(self, start: Any, steps: Steps) -> Carry:
         """The carry before round 1."""
-        return _begin(self._blueprint, self._numbers, start, steps)
+        return _begin(self.blueprint, self.numbers, start, steps)
 
-    def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-        """Run until each of `stops` is the next round, and measure where wanted."""
-        return _advance(self._blueprint, self._numbers, carry, steps, stops, wanted)
+    def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
+        """Run until each of `stops` is the next round, and measure what is to be looked at there."""
+        return _advance(self.blueprint, self.numbers, carry, steps, stops, looks)
 
     def sound(self, carry: Carry) -> bool:
         """Whether every agent's state is finite."""
@@ -109,9 +109,9 @@ class Compiled:
 
     def bytes_needed(self, start: Any, steps: Steps) -> int:
         """Memory that a call takes, by the compiler's account; the arguments may be mere shapes."""
-        carry = jax.eval_shape(partial(_begin, self._blueprint), self._numbers, start, steps)
-        stops, wanted = (jax.ShapeDtypeStruct((STOPS,), kind) for kind in (int, bool))
-        lowered = _advance.lower(self._blueprint, self._numbers, carry, steps, stops, wanted)
+        carry = jax.eval_shape(partial(_begin, self.blueprint), self.numbers, start, steps)
+        stops = jax.ShapeDtypeStruct((STOPS,), int)
+        lowered = _advance.lower(self.blueprint, self.numbers, carry, steps, stops, Looks.nowhere())
         # Nothing is tuned by trial: on a device that is out of memory there is no room to try.
         account: Any = lowered.compile(compiler_options={"xla_gpu_autotune_level": "0"}).memory_analysis()
         return account.argument_size_in_bytes + account.output_size_in_bytes + account.temp_size_in_bytes
@@ -124,9 +124,9 @@ def _begin(blueprint: Blueprint, numbers: Any, start: Any, steps: Steps) -> Carr
 
 @partial(jax.jit, static_argnums=0)
 def _advance(
-    blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, wanted: Any
+    blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, looks: Looks
 ) -> tuple[Carry, Measures]:
-    return legs(blueprint.program(numbers), carry, steps, stops, wanted)
+    return legs(blueprint.program(numbers), carry, steps, stops, looks)
 
 
 def compilations() -> int:
@@ -134,15 +134,18 @@ def compilations() -> int:
     return _advance._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def legs(program: Program, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
+def legs(program: Program, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
     """Run from stop to stop; stops that repeat the last one are padding, and nothing is done for them."""
-    nothing = no_measures(program, carry, steps)
+    nothing = no_measures(program, carry, steps, looks)
     rows = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(stops), *leaf.shape)), nothing)
 
     def leg(i: Any, reached: tuple[Carry, Measures]) -> tuple[Carry, Measures]:
         carry, rows = reached
         carry = run_until(program, carry, steps, stops[i])
-        measured = jax.lax.cond(wanted[i], lambda: measure(program, carry, steps), lambda: nothing)
+        look = looks.at(i)
+        measured = jax.lax.cond(
+            look.agents > 0, lambda: measure(program, carry, steps, look), lambda: nothing
+        )
         return carry, jax.tree.map(lambda row, value: row.at[i].set(value), rows, measured)
 
     # A loop over all stops would copy the states at every one of them, reached or not.

@@ -51,8 +51,8 @@ class Crew(eqx.Module):
         """Whether it is true everywhere."""
 
     @abstractmethod
-    def farthest(self, distance: Any, count: int) -> tuple[Any, Any]:
-        """Rows that hold the `count` largest distances of all, and which of the rows really do."""
+    def farthest(self, distance: Any, most: int) -> tuple[Any, Any]:
+        """Rows at hand that hold the largest distances, and the place of each among all agents, in order."""
 
     @abstractmethod
     def roll(self, rows: Any) -> Any:
@@ -86,8 +86,8 @@ class Whole(Crew):
     def every(self, true: Any) -> Any:
         return true
 
-    def farthest(self, distance: Any, count: int) -> tuple[Any, Any]:
-        return jax.lax.top_k(distance, count)[1], jnp.ones(count, bool)
+    def farthest(self, distance: Any, most: int) -> tuple[Any, Any]:
+        return jax.lax.top_k(distance, most)[1], jnp.arange(most)
 
     def roll(self, rows: Any) -> Any:
         return rows

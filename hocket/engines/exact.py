@@ -172,6 +172,8 @@ def _report(
         history={
             "round": np.array([job.rounds]),
             "gap": np.array([gap]),
+            "looked_at": np.array([len(numbers)]),
+            "mean_gap": nothing,
             "loss": nothing,
             "disagreement": np.array([disagreement]),
             "noise_rms": nothing,

@@ -14,6 +14,7 @@ from hocket.algorithm import x_of
 from hocket.engines.drawing import noise_of_round
 from hocket.engines.program import FARTHEST, Carry, Program, Steps
 from hocket.engines.rounds import per_agent, shares_in
+from hocket.engines.schedule import Looks
 
 AT_ONCE = 1 << 26
 """Terms of all objectives, times rows and their length, up to which all rows are evaluated at once."""
@@ -23,6 +24,11 @@ class Measures(NamedTuple):
     """What is measured at a recorded round."""
 
     gap: Any
+    """Of the worst agent among those looked at: of all agents, no more than theirs."""
+    looked_at: Any
+    """Over how many agents the gap was taken."""
+    mean_gap: Any
+    """Of the agents' mean."""
     loss: Any
     disagreement: Any
     noise_rms: Any
@@ -54,7 +60,7 @@ def measures_kind(program: Program) -> Any:
     return Measures if program.gauge is None else program.gauge.kind
 
 
-def measure(program: Program, carry: Carry, steps: Steps) -> Any:
+def measure(program: Program, carry: Carry, steps: Steps, look: Looks) -> Any:
     """Gap, disagreement and noise as they stand before round k, or what the program's own gauge reads."""
     if program.gauge is not None:
         return program.gauge(program, carry, steps)
@@ -63,28 +69,53 @@ def measure(program: Program, carry: Carry, steps: Steps) -> Any:
     mean = crew.mean(x)
     distance = jnp.linalg.norm(x - mean, axis=1)
     rms, largest = noise_size(program, carry, steps)
-    loss = program.total(mean)
-    if program.measures_all:
-        totals = counted = totals_at(program, x)
-    else:
-        rows, counts = crew.farthest(distance, FARTHEST)
-        totals = totals_at(program, x[rows])
-        counted = jnp.where(counts, totals, -jnp.inf)
+    loss, worst, sound = _worst(program, x, mean, distance, look)
     finite = jnp.isfinite(x).all(axis=1)
-    # Every agent's own objective is read only where a sum of them says that something is wrong.
+    # Every agent's own objective is read only where a sum of them says that something is wrong, or on request.
     finite &= jax.lax.cond(
-        crew.every(jnp.isfinite(totals).all() & jnp.isfinite(loss)),
+        crew.every(sound) & ~look.own,
         lambda: jnp.ones(len(x), bool),
         lambda: jnp.isfinite(program.by_group("value", x)),
     )
     return Measures(
-        gap=crew.largest(counted) - program.best,
+        gap=crew.largest(worst) - program.best,
+        looked_at=look.agents,
+        mean_gap=loss - program.best,
         loss=loss,
         disagreement=crew.largest(distance),
         noise_rms=rms,
         noise_max=largest,
         finite=crew.roll(finite),
     )
+
+
+def _worst(program: Program, x: Any, mean: Any, distance: Any, look: Looks) -> tuple[Any, Any, Any]:
+    """Σ_j f_j at the mean, the largest at the agents looked at, and whether all these are finite.
+
+    Looked at are all agents, or those farthest from the mean.
+    """
+    count = program.crew.count(program.wiring)
+    rows, place = program.crew.farthest(distance, min(FARTHEST, count))
+    everybody = look.agents >= count
+    some = jnp.where(everybody, 0, jnp.sum(place < look.agents))
+
+    def look_at(i: Any, found: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        # The mean comes first, in the same loop: whatever is evaluated is compiled once.
+        loss, worst, sound = found
+        total = program.total(jnp.where(i == 0, mean, x[rows[jnp.maximum(i - 1, 0)]]))
+        worse = jnp.where(i == 0, worst, jnp.maximum(worst, total))
+        return jnp.where(i == 0, total, loss), worse, sound & jnp.isfinite(total)
+
+    none = jnp.asarray(-jnp.inf, x.dtype)
+    found = (jnp.zeros_like(none), none, jnp.asarray(True))
+    loss, worst, sound = jax.lax.fori_loop(0, 1 + some, look_at, found)
+
+    def all_of_them() -> tuple[Any, Any]:
+        totals = totals_at(program, x)
+        return totals.max(), jnp.isfinite(totals).all()
+
+    worst, fine = jax.lax.cond(everybody, all_of_them, lambda: (worst, jnp.asarray(True)))
+    return loss, worst, sound & fine
 
 
 def totals_at(program: Program, rows: Any) -> Any:
@@ -100,9 +131,9 @@ def totals_at(program: Program, rows: Any) -> Any:
     return jax.lax.map(program.total, rows)
 
 
-def no_measures(program: Program, carry: Carry, steps: Steps) -> Any:
+def no_measures(program: Program, carry: Carry, steps: Steps, looks: Looks) -> Any:
     """Zeros in the shape of measurements, for rounds that are not measured."""
-    shapes = jax.eval_shape(measure, program, carry, steps)
+    shapes = jax.eval_shape(measure, program, carry, steps, looks.at(0))
     return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
 

@@ -24,9 +24,8 @@ BLOCK_NUMBERS = 1 << 15
 """Noise is drawn for as many rounds at once as fit into this many numbers: enough to keep vector units busy, little
 enough to stay in cache."""
 LONGEST_BLOCK = 512
-GAP_WORK = 1 << 27
-"""The gap is taken over every agent while that reads at most this many numbers; beyond, over the farthest ones."""
 FARTHEST = 32
+"""Agents that a gap is taken over at most where it is not taken over all: those farthest from the mean."""
 
 
 class Program(eqx.Module):
@@ -66,11 +65,9 @@ class Program(eqx.Module):
         return self.key[0], self.key[1]
 
     @property
-    def measures_all(self) -> bool:
-        """Whether the gap looks at every agent, or only at those farthest from the mean."""
-        numbers = sum(leaf.size for leaf in self.pooled_data)
-        count = self.crew.count(self.wiring)
-        return count <= FARTHEST or count * numbers <= GAP_WORK
+    def pooled_numbers(self) -> int:
+        """Numbers that the sum of all objectives reads at one point."""
+        return sum(leaf.size for leaf in self.pooled_data)
 
     @property
     def pooled_data(self) -> list[Any]:

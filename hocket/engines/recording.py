@@ -15,6 +15,7 @@ from hocket.engines.drawing import fresh_noise, pairwise
 from hocket.engines.measuring import Measures, measure, no_measures
 from hocket.engines.program import Carry, Moving, Program, Steps
 from hocket.engines.rounds import one_round
+from hocket.engines.schedule import Looks, Marks
 from hocket.errors import BadInput
 from hocket.run import Transcript
 
@@ -71,18 +72,19 @@ class Recorder:
         """Rounds recorded by one call of the compiled program."""
         return int(np.clip(CHUNK_NUMBERS // max(self.numbers, 1), 1, 256))
 
-    def play(self, carry: Carry, steps: Steps, count: int, marks: np.ndarray) -> tuple[Carry, Measures]:
-        """Play `count` rounds and keep what happens in them; measure before those whose place is in `marks`."""
-        wanted = np.isin(np.arange(self.chunk), marks)
+    def play(self, carry: Carry, steps: Steps, count: int, marks: Marks) -> tuple[Carry, Measures]:
+        """Play `count` rounds and keep what happens in them; measure before those that `marks` counts from here."""
+        looks = Looks.nowhere(self.chunk)
+        looks.agents[marks.rounds] = marks.agents
         # The count as an array: a plain number would be compiled in, and the next one compiled again.
         carry, (states, said, drawn, measures) = play_recorded(
-            self.program, carry, steps, jnp.asarray(count), wanted, self.words
+            self.program, carry, steps, jnp.asarray(count), looks, self.words
         )
         self.states.append(np.asarray(states)[:count])
         if self.words:
             self.said.append([np.asarray(table)[:count] for table in said])
             self.drawn.append({name: _both_ways(pair)[:count] for name, pair in drawn.items()})
-        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[wanted], measures)
+        return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[marks.rounds], measures)
 
     def path(self, last: Any, rounds: int) -> np.ndarray:
         """All states of the sound rounds and the one after them, x_1 … x_{K+1}."""
@@ -104,23 +106,23 @@ class Recorder:
 
 
 @eqx.filter_jit
-def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, wanted: Any, words: bool) -> Any:
-    """Play as many rounds as `wanted` is long, `count` of them for real, and stack what happened."""
-    rounds = carry.k + jnp.arange(len(wanted))
-    nothing = no_measures(program, carry, steps)
+def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, looks: Looks, words: bool) -> Any:
+    """Play as many rounds as `looks` is long, `count` of them for real, and stack what happened."""
+    rounds = carry.k + jnp.arange(len(looks.agents))
+    nothing = no_measures(program, carry, steps, looks)
 
     def next_round(moving: Moving, args: Any) -> Any:
-        k, measured, rows = args
+        k, look, rows = args
         after, said = one_round(program, carry, k, moving, steps, rows)
         measures = jax.lax.cond(
-            measured, lambda: measure(program, carry.at(k, moving), steps), lambda: nothing
+            look.agents > 0, lambda: measure(program, carry.at(k, moving), steps, look), lambda: nothing
         )
         going = k < carry.k + count
         kept = jax.tree.map(lambda new, old: jnp.where(going, new, old), after, moving)
         return kept, (x_of(moving.state), said if words else [], measures)
 
     moving, (states, said, measures) = jax.lax.scan(
-        next_round, Moving(carry.state, carry.weighted), (rounds, wanted, fresh_noise(program, rounds))
+        next_round, Moving(carry.state, carry.weighted), (rounds, looks, fresh_noise(program, rounds))
     )
     drawn = pairwise(program, rounds) if words else {}
     return carry.at(carry.k + count, moving), (states, said, drawn, measures)

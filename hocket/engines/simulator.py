@@ -16,13 +16,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
+from hocket.engines import budget
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled, Player
 from hocket.engines.measuring import Measures, measures_kind
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.progress import Bar
 from hocket.engines.recording import Recorder
-from hocket.engines.schedule import STOPS, Leg, Pace
+from hocket.engines.schedule import Leg, Marks, Pace
 from hocket.engines.stopping import asked_to_stop
 from hocket.errors import Interrupted
 from hocket.job import Job
@@ -66,11 +67,6 @@ class Simulation:
         """The gap when it was last measured."""
         return float(self.history[-1][1].gap)
 
-    def within(self, tolerance: float | None) -> bool:
-        """Whether the gap was measured where the run stands, and is small enough."""
-        measured = bool(self.history) and self.history[-1][0] == self.done
-        return tolerance is not None and measured and self.gap <= tolerance
-
     @property
     def whole(self) -> Carry:
         """Where all agents stand, in the order of their numbers."""
@@ -81,9 +77,8 @@ class Simulation:
         columns = {"round": np.array([k for k, _ in self.history])}
         for name in measures_kind(self.player.program)._fields:
             if name != "finite":
-                columns[name] = np.array(
-                    [np.asarray(getattr(measured, name), np.float64) for _, measured in self.history]
-                )
+                column = np.array([np.asarray(getattr(measured, name)) for _, measured in self.history])
+                columns[name] = column.astype(np.int64 if name == "looked_at" else np.float64)
         return columns
 
 
@@ -96,14 +91,16 @@ def simulate(
     recorder: Recorder | None = None,
     progress: bool | None = None,
     marks: np.ndarray | None = None,
+    exact: bool = False,
     player: Player | None = None,
     watch: Callable[[Simulation], None] | None = None,
 ) -> Simulation:
     """Play a run to its end, to convergence, or to the first state or objective that is not finite.
 
-    It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis. The
-    `player` is this device unless another is named. `watch` sees the run whenever the host looks at it, about twice a
-    second; what it raises ends the run.
+    It is measured after each number of completed rounds in `marks`; None spreads them on a logarithmic axis, as many
+    as a tenth of the run pays for, or with `exact` over every agent whatever that costs. A gap that meets the
+    `tolerance` is taken over every agent before it ends a run. The `player` is this device unless another is named.
+    `watch` sees the run whenever the host looks at it, about twice a second; what it raises ends the run.
     """
     player, steps = Compiled(program) if player is None else player, step_table(job, 0)
     carry = player.begin(jnp.asarray(job.first_states, job.dtype), steps)
@@ -115,7 +112,8 @@ def simulate(
         bar.say(recorder.announcement)
     try:
         with asked_to_stop() as stopping:
-            _play(sim, tolerance, checkpoint, recorder, bar, marks, watch, stopping)
+            pace = _pace(sim, marks, exact=exact, singly=tolerance is not None)
+            _play(sim, pace, tolerance, checkpoint, recorder, bar, watch, stopping)
     except KeyboardInterrupt:
         if checkpoint is not None:
             checkpoint.save(sim)
@@ -136,25 +134,30 @@ def simulate(
     return sim
 
 
+def _pace(sim: Simulation, marks: np.ndarray | None, *, exact: bool, singly: bool) -> Pace:
+    player = sim.player
+    if marks is None:
+        # By the whole program, wherever its parts are played, so that all engines measure alike.
+        whole = player if isinstance(player, Compiled) else Compiled(player.program)
+        wanted = budget.marks(whole, sim.rounds, exact=exact)
+    else:
+        wanted = Marks.everybody(marks, player.program.wiring.n)
+    # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.
+    quota = 64 if marks is None else 1
+    return Pace(sim.rounds, wanted, done=sim.done, measured=bool(sim.history), singly=singly, quota=quota)
+
+
 def _play(
     sim: Simulation,
+    pace: Pace,
     tolerance: float | None,
     checkpoint: Checkpoint | None,
     recorder: Recorder | None,
     bar: Bar,
-    marks: np.ndarray | None,
     watch: Callable[[Simulation], None] | None,
     stopping: Callable[[], bool],
 ) -> None:
-    pace = Pace(
-        sim.rounds,
-        numbers=sim.job.start.size,
-        done=sim.done,
-        measured=bool(sim.history),
-        singly=tolerance is not None,
-        marks=marks,
-    )
-    if sim.within(tolerance):
+    if _reached(sim, tolerance):
         return  # taken up where it had converged
     while not pace.finished:
         before, began = sim.carry, time.monotonic()
@@ -166,11 +169,11 @@ def _play(
         # Measured or not at its end: the next leg must start from sound states.
         if not (sound.all() and sim.player.sound(sim.carry)):
             sim.broken = _find_break(sim, before, int([*leg.measured[~sound], leg.last][0]))
-            _forget_what_followed(sim)
+            _forget_what_followed(sim, pace.agents_at_the_end)
             return
         if leg.wanted:
             bar.update(sim.done, **sim.history[-1][1].shown)
-            if sim.within(tolerance):
+            if _reached(sim, tolerance):
                 return
         if watch is not None:
             watch(sim)
@@ -182,11 +185,25 @@ def _play(
             checkpoint.save_if_due(sim, seconds)
 
 
+def _reached(sim: Simulation, tolerance: float | None) -> bool:
+    """Whether the gap was measured where the run stands, and every agent's is within the tolerance.
+
+    A gap over some agents is at most that over all: above the tolerance it settles the question, below it does not.
+    """
+    if tolerance is None or not sim.history or sim.history[-1][0] != sim.done:
+        return False
+    agents = sim.player.program.wiring.n
+    done, measured = sim.history[-1]
+    if sim.gap <= tolerance and measured.looked_at < agents:
+        sim.history[-1] = (done, _row(_advance(sim, Leg.to(done, agents=agents)), 0))
+    return sim.gap <= tolerance
+
+
 def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Measures:
     """Run one leg; returns the measurements that were wanted."""
     if recorder is not None:
         return _advance_recorded(sim, leg, recorder)
-    carry, measures = sim.player.advance(sim.carry, sim.steps, leg.padded + 1, np.arange(STOPS) < leg.wanted)
+    carry, measures = sim.player.advance(sim.carry, sim.steps, leg.padded + 1, leg.looks)
     measures = jax.tree.map(lambda leaf: np.asarray(leaf)[: leg.wanted], measures)
     sim.carry = carry  # only now: an interrupt while waiting leaves the run where its last measurement was
     return measures
@@ -197,11 +214,15 @@ def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures
     parts = []
     while sim.done < leg.last:
         done, count = sim.done, min(leg.last - sim.done, recorder.chunk)
-        here = leg.measured[(leg.measured >= done) & (leg.measured < done + count)] - done
+        here = Marks(leg.measured - done, leg.agents).chosen(
+            (leg.measured >= done) & (leg.measured < done + count)
+        )
         sim.carry, measures = recorder.play(sim.carry, sim.steps, count, here)
         parts.append(measures)
     at_the_end = leg.wanted and leg.measured[-1] == leg.last
-    parts.append(_advance(sim, Leg(np.array([leg.last]), int(at_the_end))))
+    parts.append(
+        _advance(sim, Leg.to(leg.last, agents=int(leg.agents[-1]) if at_the_end else 0, own=leg.own))
+    )
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
@@ -215,22 +236,22 @@ def _find_break(sim: Simulation, good: Carry, high: int) -> Break:
     while high - low > 1:
         sim.carry = good
         middle = (low + high) // 2
-        if _advance(sim, Leg(np.array([middle]), 1)).finite.all():
+        if _advance(sim, Leg.to(middle, agents=1, own=True)).finite.all():
             low, good = middle, sim.carry
         else:
             high = middle
     sim.carry = good
-    agent = int(np.argmin(_advance(sim, Leg(np.array([high]), 1)).finite[0]))
+    agent = int(np.argmin(_advance(sim, Leg.to(high, agents=1, own=True)).finite[0]))
     what = "objective" if np.isfinite(np.asarray(x_of(sim.whole.state))[agent]).all() else "state"
     sim.carry = good
     return Break(agent, max(high, 1), what)
 
 
-def _forget_what_followed(sim: Simulation) -> None:
-    """Keep measurements up to the last sound round, and measure that one too."""
+def _forget_what_followed(sim: Simulation, agents: int) -> None:
+    """Keep measurements up to the last sound round, and measure that one too, over so many agents."""
     sim.history = [(k, measured) for k, measured in sim.history if k <= sim.done]
     if not sim.history or sim.history[-1][0] < sim.done:
-        sim.history.append((sim.done, _row(_advance(sim, Leg(np.array([sim.done]), 1)), 0)))
+        sim.history.append((sim.done, _row(_advance(sim, Leg.to(sim.done, agents=agents)), 0)))
 
 
 def step_table(job: Job, base: int) -> Steps:

@@ -6,6 +6,7 @@ import math
 
 from hocket.report.numbers import plain
 from hocket.report.page import Card
+from hocket.report.tables import over
 from hocket.run import Ending, Run
 from hocket.theorems import Claim
 
@@ -24,7 +25,7 @@ def convergence_card(run: Run) -> Card:
         loss = run.history["loss"]
         fell = f"The optimum is not known; the sum of the objectives went from {plain(loss[0])} to {plain(loss[-1])}."
         return Card(question, f"not known, after {run.rounds:,} rounds", "open", (fell, apart))
-    fell = f"The gap to the optimum went from {plain(first)} to {plain(run.gap)}."
+    fell = f"The gap to the optimum went from {plain(first)} to {plain(run.gap)}{over(run)}."
     if ending is Ending.CONVERGED:
         return Card(
             question, f"yes, at round {run.outcome.round:,}: {run.outcome.detail}", "holds", (fell, apart)

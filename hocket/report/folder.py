@@ -15,7 +15,7 @@ from hocket.report.figures import Curve, convergence
 from hocket.report.names import spoken
 from hocket.report.numbers import plain
 from hocket.report.page import Page
-from hocket.report.tables import assumption_table, result_table, settings_table
+from hocket.report.tables import assumption_table, over, result_table, settings_table
 from hocket.run import Ending, Run
 
 PAGE = "report.html"
@@ -80,7 +80,11 @@ def in_words(run: Run) -> list[str]:
             f"The run of {agents} agents on {network} {run.outcome}.",
             "Below is what was measured up to there.",
         ]
-    gap = "the optimum is not known" if math.isnan(run.gap) else f"the gap to the optimum is {plain(run.gap)}"
+    gap = (
+        "the optimum is not known"
+        if math.isnan(run.gap)
+        else f"the gap to the optimum is {plain(run.gap)}{over(run)}"
+    )
     stopped = ", where the tolerance was met" if run.outcome.ending is Ending.CONVERGED else ""
     return [
         f"{agents} agents on {network}, after {run.rounds:,} rounds{stopped}: {gap}, and no agent is farther "

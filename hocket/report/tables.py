@@ -25,7 +25,7 @@ def result_table(run: Run) -> Table:
     """What one run reached, a line each."""
     rows = [
         ("outcome", str(run.outcome)),
-        ("gap", plain(run.gap)),
+        ("gap", plain(run.gap) + over(run)),
         ("disagreement", plain(run.disagreement)),
         ("realised noise", f"{plain(run.noise.rms)} rms per coordinate, {plain(run.noise.largest)} at most"),
         ("theorem", run.claim.statement),
@@ -34,6 +34,11 @@ def result_table(run: Run) -> Table:
         rows.append(("outside X by", plain(run.infeasibility)))
     rows += [("remark", remark) for remark in run.remarks]
     return Table(("", ""), tuple(rows), caption="What was reached")
+
+
+def over(run: Run) -> str:
+    """Over how many agents a run's gap is, where those are not all."""
+    return f", over {run.looked_at:,} of {run.network.n:,} agents" if run.looked_at < run.network.n else ""
 
 
 def assumption_table(claim: Claim) -> Table:

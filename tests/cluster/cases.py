@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import program
+from hocket.engines import budget
+from hocket.engines.schedule import Marks, recorded_rounds
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import PHASES, SIX, STEP
 
@@ -55,13 +56,18 @@ def given_noise(engine: str) -> hk.Run:
     return play(engine, hk.RssNb(1.0, noise=noise), SEVEN)
 
 
+def few_agents(rounds: int) -> Marks:
+    """Five agents at most rounds, eight at the end."""
+    recorded = recorded_rounds(rounds)
+    return Marks(recorded, np.where(recorded < rounds, 5, 8))
+
+
 def farthest(engine: str) -> hk.Run:
     """A gap that looks at the agents farthest from the mean only, as it does where there are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "GAP_WORK", 0)
+        patch.setattr(budget, "marks", lambda compiled, rounds, exact: few_agents(rounds))
         start = np.arange(80).reshape(40, 2) / 20
-        # Without time averages it is another program than "large": what is looked at is compiled in.
-        return play(engine, hk.Dgd(), hk.Network.cycle(40), start=start, time_average=False)
+        return play(engine, hk.Dgd(), hk.Network.cycle(40), start=start)
 
 
 def learning(engine: str) -> hk.Run:

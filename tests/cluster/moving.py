@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ import numpy as np
 import hocket as hk
 from hocket.engines.cluster.sharded import Sharded, _advance
 from hocket.engines.prepare import prepare
-from hocket.engines.schedule import STOPS
+from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.job import Job
 from tests.laws.table import quadratics
@@ -29,7 +28,6 @@ def bytes_in_program(network: hk.Network, algorithm: hk.Algorithm) -> int:
         player = Sharded(prepare(job, algorithm, averaging=True), jax.devices())
         steps = step_table(job, 0)
         carry = player.begin(jnp.asarray(job.first_states), steps)
-        wanted: Any = np.zeros(STOPS, bool)
         program = _advance.lower(
             player._blueprint,
             player._mesh,
@@ -37,7 +35,7 @@ def bytes_in_program(network: hk.Network, algorithm: hk.Algorithm) -> int:
             carry,
             player._everywhere(steps),
             np.full(STOPS, 2),
-            wanted,
+            Looks.nowhere(),
         )
         return sum(_sent(line) for line in program.compile().as_text().splitlines())
 

@@ -182,6 +182,16 @@ def test_a_checkpoint_knows_code_by_what_it_computes(tmp_path):
         play(hk.Dgd(), problem=of_code(squares(2.0)), checkpoint=tmp_path)
 
 
+def test_a_checkpoint_of_a_version_that_measured_other_things_is_refused(tmp_path):
+    play(hk.Dgd(), rounds=7, checkpoint=tmp_path)
+    path = tmp_path / "checkpoint.npz"
+    arrays = read_arrays(path)
+    del arrays["history/looked_at"]
+    write_arrays(path, arrays)
+    with pytest.raises(BadInput, match="was written by another version of hocket"):
+        play(hk.Dgd(), checkpoint=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -21,6 +21,8 @@ class Shard(Crew):
     """How many there are in all."""
     stand_in: Int[Any, " rows"]
     """The row of the agent that each row plays; another one only where a row fills up the shard."""
+    numbers: Int[Any, " rows"]
+    """The agent that each row plays."""
     first: Bool[Any, " rows"]
     """Whether a row is its agent's own."""
     seats: Int[Any, " agents"]
@@ -53,10 +55,15 @@ class Shard(Crew):
     def every(self, true: Any) -> Any:
         return jax.lax.pmin(true.astype(jnp.int32), SHARDS) == 1
 
-    def farthest(self, distance: Any, count: int) -> tuple[Any, Any]:
-        own, rows = jax.lax.top_k(jnp.where(self.first, distance, -jnp.inf), min(count, len(distance)))
-        of_all = jax.lax.all_gather(own, SHARDS, tiled=True)
-        return rows, own >= jax.lax.top_k(of_all, min(count, len(of_all)))[0][-1]
+    def farthest(self, distance: Any, most: int) -> tuple[Any, Any]:
+        own, rows = jax.lax.top_k(jnp.where(self.first, distance, -jnp.inf), min(most, len(distance)))
+        number = jnp.where(self.first, self.numbers, self.agents)[rows]
+        of_all, numbers = (jax.lax.all_gather(part, SHARDS, tiled=True) for part in (own, number))
+        # Of equals the lower number comes first, as where all are in one place.
+        before = (of_all > own[:, None]) | ((of_all == own[:, None]) & (numbers < number[:, None]))
+        place = before.sum(axis=1)
+        order = jnp.argsort(place)
+        return rows[order], place[order]
 
     def roll(self, rows: Any) -> Any:
         return jax.lax.all_gather(rows, SHARDS, tiled=True)[self.seats]

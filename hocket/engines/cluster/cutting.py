@@ -30,6 +30,7 @@ def cut(program: Program, layout: Layout, shard: int) -> Program:
         crew=Shard(
             agents=layout.wiring.n,
             stand_in=layout.row_of[agents].astype(np.int32),
+            numbers=agents.astype(np.int32),
             first=layout.row_of[agents] == np.arange(layout.size),
             seats=layout.seat_of.astype(np.int32),
             said_routes=layout.said.routes(shard),

@@ -33,6 +33,7 @@ def play_on_cluster(
     checkpoint: Checkpoint | None = None,
     progress: bool | None = None,
     marks: np.ndarray | None = None,
+    exact: bool = False,
 ) -> tuple[Simulation, Traffic]:
     """Play a run with its agents spread over all devices; every process gets the whole result.
 
@@ -53,6 +54,7 @@ def play_on_cluster(
             checkpoint=checkpoint,
             progress=progress if jax.process_index() == 0 else False,
             marks=marks,
+            exact=exact,
             player=player,
         )
         return sim, weigh(job, program, player.layout)

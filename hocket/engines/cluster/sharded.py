@@ -22,6 +22,7 @@ from hocket.engines.compiled import Blueprint, legs
 from hocket.engines.measuring import Measures
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin
+from hocket.engines.schedule import Looks
 
 HERE, EVERYWHERE = Spec(SHARDS), Spec()
 SPREAD: dict[str, Spec] = {"k": EVERYWHERE, "state": HERE, "kept": Spec(None, SHARDS), "weighted": HERE}
@@ -65,10 +66,10 @@ class Sharded:
         rows = self._spread(start, HERE)
         return _begin(self._blueprint, self._mesh, self._numbers, rows, self._everywhere(steps))
 
-    def advance(self, carry: Carry, steps: Steps, stops: Any, wanted: Any) -> tuple[Carry, Measures]:
-        """Run until each of `stops` is the next round, and measure where wanted."""
+    def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
+        """Run until each of `stops` is the next round, and measure what is to be looked at there."""
         steps = self._everywhere(steps)
-        return _advance(self._blueprint, self._mesh, self._numbers, carry, steps, stops, wanted)
+        return _advance(self._blueprint, self._mesh, self._numbers, carry, steps, stops, looks)
 
     def sound(self, carry: Carry) -> bool:
         """Whether every agent's state is finite."""
@@ -159,10 +160,10 @@ def _begin(blueprint: Blueprint, mesh: Mesh, numbers: Any, start: Any, steps: St
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _advance(
-    blueprint: Blueprint, mesh: Mesh, numbers: Any, carry: Carry, steps: Steps, stops: Any, wanted: Any
+    blueprint: Blueprint, mesh: Mesh, numbers: Any, carry: Carry, steps: Steps, stops: Any, looks: Looks
 ) -> tuple[Carry, Measures]:
     specs = ((CARRY, EVERYWHERE, EVERYWHERE, EVERYWHERE), (CARRY, EVERYWHERE))
-    return _on_shards(legs, blueprint, mesh, numbers, specs)(numbers, carry, steps, stops, wanted)
+    return _on_shards(legs, blueprint, mesh, numbers, specs)(numbers, carry, steps, stops, looks)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -1,0 +1,193 @@
+"""What measuring adds to a run: `hk.solve` as it is, over the same with nothing measured.
+
+    python benchmarks/measuring.py             the paper's five agents; 20, 200 and 2,000; about two minutes
+    python benchmarks/measuring.py --large     1,024 agents of 140,112 numbers, 50 rounds; needs a GPU
+    python benchmarks/measuring.py --exact     the same with measure="exact"
+
+Floor: 1, a run that is not measured at all. Expected: at most 1.1 by default; the paper's five agents, measured at 155
+rounds all the same, are there to see what that costs. What is added is also held against the rounds alone, without what
+`hk.solve` does before and after them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import hocket as hk
+from hocket.algorithm import x_of
+from hocket.engines.compiled import Compiled
+from hocket.engines.measuring import Gauge, Measures
+from hocket.engines.prepare import Measured, prepare
+from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.schedule import STOPS, Looks
+from hocket.engines.simulator import step_table
+from hocket.job import Job
+from hocket.solving import play
+
+DIM, SAMPLES, DEGREE = 20, 50, 4
+ROUNDS = {20: 1000, 200: 1000, 2000: 200}
+LARGE = (1024, 140_112, 50)
+"""Agents, their dimension and the rounds of the run on a GPU; its graph has degree 8."""
+LIMIT = 1.1
+TURNS = 9
+
+
+class Nothing(Gauge):
+    """Measures nothing."""
+
+    kind: ClassVar[type] = Measures
+
+    def __call__(self, program: Program, carry: Carry, steps: Steps) -> Measures:
+        x = x_of(carry.state)
+        numbers = dict.fromkeys(Measures._fields, jnp.zeros((), x.dtype))
+        return Measures(**numbers | {"finite": jnp.ones(len(x), bool)})
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run to be timed."""
+
+    problem: hk.Problem
+    network: hk.Network
+    rounds: int
+    how: dict[str, Any]
+
+
+def logistic(n: int) -> Case:
+    """Logistic regression, where Σ f_i at one point costs as much as everybody's gradient."""
+    rng = np.random.default_rng(0)
+    features, labels = rng.normal(size=(n, SAMPLES, DIM)), np.sign(rng.normal(size=(n, SAMPLES)))
+    problem = hk.logistic(features, labels, l2=0.1, feasible=hk.Ball(10.0))
+    return Case(problem, hk.Network.random_regular(DEGREE, n), ROUNDS.get(n, 200), {})
+
+
+def polynomials() -> Case:
+    """The paper's five agents, who are measured exactly everywhere."""
+    return Case(hk.paper_polynomials(), hk.Network.cycle(5), 10_000, {"start": [1, -0.5, 0.25, -0.75, 0.5]})
+
+
+def bowls(n: int, dim: int, rounds: int) -> Case:
+    """Every agent's ‖x − a_j‖², for states so large that memory decides."""
+    centres = np.random.default_rng(0).normal(size=(n, dim)).astype(np.float32)
+    problem = hk.Problem(
+        lambda x, a: jnp.sum((x - a) ** 2),
+        centres,
+        feasible=hk.Everywhere(),
+        dim=dim,
+        convex=True,
+        smoothness=2.0,
+        optimum=centres.mean(axis=0),
+    )
+    how = {"dtype": np.float32, "step": hk.Constant(0.1), "time_average": False}
+    return Case(problem, hk.Network.random_regular(min(8, n - 1), n), rounds, how)
+
+
+def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
+    """What `hk.solve` does, with nothing measured on the way."""
+    asked = dict(case.how)
+    averaging = asked.pop("time_average", True)
+    job = Job.asked(
+        case.problem, case.network, algorithm, rounds=case.rounds, **{"step": hk.solving.DEFAULT_STEP} | asked
+    )
+    nothing = Measured(averaging=averaging, gauge=Nothing())
+    return play(job, algorithm.effective(), nothing, engine="simulator", marks=np.array([case.rounds]))
+
+
+def rounds_alone(case: Case, algorithm: hk.Algorithm) -> Callable[[], Any]:
+    """The compiled rounds, once everything is laid out."""
+    asked = {"step": hk.solving.DEFAULT_STEP} | case.how
+    averaging = asked.pop("time_average", True)
+    with jax.enable_x64(asked.get("dtype") is not np.float32):
+        job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)
+        program = Compiled(prepare(job, algorithm.effective(), averaging=averaging))
+        steps = step_table(job, 0)
+        carry = program.begin(jnp.asarray(job.first_states, job.dtype), steps)
+
+    def turn() -> Any:
+        with jax.enable_x64(job.dtype == np.float64):
+            stops = np.full(STOPS, case.rounds + 1)
+            return program.advance(carry, steps, stops, Looks.nowhere())[0].state
+
+    return turn
+
+
+def seconds_of(turns: int, *ways: Callable[[], Any]) -> list[float]:
+    """Median seconds of each, taken in turns: of the processor, which a busy machine shakes less, or by the clock where
+    a GPU works.
+    """
+    clock = time.process_time if jax.default_backend() == "cpu" else time.perf_counter
+    taken: list[list[float]] = [[] for _ in ways]
+    for _ in range(turns + 1):
+        for way, seconds in zip(ways, taken, strict=True):
+            began = clock()
+            jax.block_until_ready(way())
+            seconds.append(clock() - began)
+    return [statistics.median(seconds[1:]) for seconds in taken]  # the first of each was compiled
+
+
+def compare(case: Case, algorithm: hk.Algorithm, turns: int, measure: str) -> float:
+    """One line of the table; returns how many times as long the measured run took."""
+    found: list[hk.Run] = []
+
+    def measured() -> Any:
+        run = hk.solve(case.problem, case.network, algorithm, rounds=case.rounds, measure=measure, **case.how)
+        found[:] = [run]
+        return run.x
+
+    whole, bare, rounds = seconds_of(
+        turns, measured, lambda: unmeasured(case, algorithm).x, rounds_alone(case, algorithm)
+    )
+    (run,) = found
+    looked = run.history["looked_at"]
+    agents = run.network.n
+    print(
+        f"{agents:6,} {type(algorithm).__name__:6}{case.rounds:6,} rounds {1e3 * rounds:9.1f} ms   "
+        f"solve {1e3 * bare:9.1f} ms, measured {1e3 * whole:9.1f} ms, ratio {whole / bare:6.3f}   "
+        f"added over rounds {(whole - bare) / rounds:6.3f}   "
+        f"{len(looked):3} stops, {int(np.median(looked)):,} agents, {int(looked[-1]):,} at the end",
+        flush=True,
+    )
+    return whole / bare
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--large", action="store_true", help="large states on a GPU")
+    parser.add_argument("--exact", action="store_true", help='with measure="exact"')
+    parser.add_argument("--agents", type=int, help="one size instead of the usual ones")
+    parser.add_argument("--dim", type=int, default=LARGE[1], help="with --large")
+    parser.add_argument("--rounds", type=int, default=LARGE[2], help="with --large")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    given = parser.parse_args()
+    began, ratios = time.monotonic(), []
+    if given.large:
+        cases = [bowls(given.agents or LARGE[0], given.dim, given.rounds)]
+    elif given.agents:
+        cases = [logistic(given.agents)]
+    else:
+        cases = [polynomials(), *map(logistic, ROUNDS)]
+    for case in cases:
+        for algorithm in (hk.Dgd(), hk.RssNb(1.0)):
+            ratio = compare(case, algorithm, given.turns, "exact" if given.exact else "sample")
+            if case.problem.n > 5:
+                ratios.append(ratio)
+    kept = max(ratios) <= LIMIT
+    print(
+        f"largest ratio {max(ratios):.3f}, wanted ≤ {LIMIT}: {'yes' if kept else 'NO'}; "
+        f"{jax.devices()[0].device_kind}, {time.monotonic() - began:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""What compiled code costs: operations on single numbers, counted in the program before it is compiled.
+
+Counted, not timed: what is measured of a run must be the same on every machine, in every engine and after a break. A
+count is right to a factor of two or so, and what users loop over for as long as a condition holds counts once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import jax
+from jax.extend import core
+
+from hocket.engines.compiled import Blueprint, Compiled
+from hocket.engines.drawing import noise_of_round
+from hocket.engines.measuring import noise_size
+from hocket.engines.program import Carry, Moving, Steps
+from hocket.engines.rounds import begin, one_round
+
+SLOW = {"exp", "exp2", "expm1", "log", "logistic", "tanh", "sinh", "cosh", "sin", "cos", "tan", "pow", "erf"}
+SLOW |= {"erfc", "erf_inv", "lgamma", "digamma", "atan2", "asin", "acos", "atan", "cbrt"}
+WEIGHT = dict.fromkeys(SLOW, 10.0) | {"log1p": 32.0}
+"""What a function of one number takes, in additions; seen on CPUs. The last is slow inside of `logaddexp`."""
+INTEGERS = 1 / 3
+"""An operation on integers, of which noise takes a hundred a number: they stay in registers."""
+PRODUCTS = 4
+"""Products of a matrix in the time of one addition, but for what must be read."""
+FREE = {
+    "reshape",
+    "squeeze",
+    "broadcast_in_dim",
+    "convert_element_type",
+    "stop_gradient",
+    "transpose",
+    "copy",
+}
+PASSES = 16
+"""Additions per number of all states, at a stop: their mean, the distances from it, whether they are finite."""
+STOPPING = 1 << 17
+"""Additions in the time that it takes to leave the rounds and come back, some 15 µs."""
+
+
+class Prices(NamedTuple):
+    """What the parts of a run cost, in operations."""
+
+    round: float
+    total: float
+    """Σ_j f_j at one point."""
+    stop: float
+    """A measurement of the mean, of disagreement and noise, before any agent is looked at; and what it interrupts."""
+
+
+def prices(compiled: Compiled) -> Prices:
+    """What rounds and measurements of a program cost; counted once for all that differ in numbers only."""
+    leaves, structure = jax.tree.flatten(compiled.numbers)
+    return _prices(compiled.blueprint, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+
+
+@lru_cache(maxsize=128)
+def _prices(blueprint: Blueprint, structure: Any, shapes: tuple[Any, ...]) -> Prices:
+    numbers = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*shape) for shape in shapes])
+    dtype = blueprint.program(numbers).dtype
+    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), dtype))
+
+    def start(numbers: Any, x: Any, steps: Steps) -> Carry:
+        return begin(blueprint.program(numbers), x, steps)
+
+    def played(numbers: Any, carry: Carry, steps: Steps) -> Any:
+        program = blueprint.program(numbers)
+        moving = Moving(carry.state, carry.weighted)
+        return one_round(program, carry, carry.k, moving, steps, noise_of_round(program, carry.k))[0]
+
+    def drawn(numbers: Any, carry: Carry) -> Any:
+        return noise_of_round(blueprint.program(numbers), carry.k)
+
+    def noise(numbers: Any, carry: Carry, steps: Steps) -> Any:
+        return noise_size(blueprint.program(numbers), carry, steps)
+
+    def total(numbers: Any, x: Any) -> Any:
+        return blueprint.program(numbers).total(x)
+
+    n, dim = blueprint.program(numbers).wiring.n, blueprint.program(numbers).problem.dim
+    carry = jax.eval_shape(start, numbers, jax.ShapeDtypeStruct((n, dim), dtype), steps)
+    # Noise is drawn for a block of rounds at once, and what is left of a block at a stop is drawn again.
+    spoilt = max(blueprint.program(numbers).block - 1, 0) * price(drawn, numbers, carry)
+    once = price(total, numbers, jax.ShapeDtypeStruct((dim,), dtype))
+    return Prices(
+        round=price(played, numbers, carry, steps),
+        total=once,
+        stop=once + price(noise, numbers, carry, steps) + spoilt + PASSES * n * dim + STOPPING,
+    )
+
+
+def price(function: Any, *args: Any) -> float:
+    """What one call of a function costs; the arguments may be mere shapes."""
+    return _of(jax.make_jaxpr(function)(*args).jaxpr)
+
+
+def _of(jaxpr: Any) -> float:
+    return sum(map(_step, jaxpr.eqns))
+
+
+def _step(step: Any) -> float:
+    """What one step of a program costs."""
+    name, parts = step.primitive.name, list(_parts(step.params))
+    if name in FREE:
+        return 0.0
+    if name == "cond":
+        return max(map(_of, parts))
+    if parts:
+        return step.params.get("length", 1) * sum(map(_of, parts))
+    numbers = [math.prod(getattr(one.aval, "shape", ())) for one in (*step.invars, *step.outvars)]
+    made = sum(numbers[len(step.invars) :])
+    if name == "dot_general":
+        (contracted, _), _ = step.params["dimension_numbers"]
+        inner = math.prod(step.invars[0].aval.shape[axis] for axis in contracted)
+        return max(made * inner / PRODUCTS, float(max(numbers)))
+    if name == "conv_general_dilated":
+        kernel = step.params["dimension_numbers"].rhs_spec
+        return made * numbers[1] / step.invars[1].aval.shape[kernel[0]] / PRODUCTS
+    if name in ("gather", "slice", "dynamic_slice"):  # what is read of, may be much larger
+        return 2.0 * made
+    whole = jax.numpy.issubdtype(step.outvars[0].aval.dtype, jax.numpy.integer)
+    return max(numbers) * (INTEGERS if whole else WEIGHT.get(name, 1.0))
+
+
+def _parts(params: Any) -> Iterator[Any]:
+    """The programs inside a step."""
+    for value in params.values():
+        for one in value if isinstance(value, tuple | list) else [value]:
+            if isinstance(one, core.ClosedJaxpr):
+                yield one.jaxpr
+            elif isinstance(one, core.Jaxpr):
+                yield one

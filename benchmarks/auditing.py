@@ -24,7 +24,7 @@ from rich.progress import track
 
 import hocket as hk
 from hocket.privacy import guarantees
-from hocket.privacy.levels import NAMES
+from hocket.privacy.estimate.levels import NAMES
 
 T = TypeVar("T")
 AGENTS = (250, 500, 1000)

@@ -14,7 +14,7 @@ from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.job import Job
+from hocket.runs.job import Job
 
 
 @dataclass(frozen=True)

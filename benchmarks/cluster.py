@@ -77,7 +77,7 @@ def member(links: list[int], folder: Path) -> None:
 
 def compare(processes: int, links: list[int]) -> None:
     """Print one group's table beside the simulator."""
-    from hocket.engines.cluster.local import run_together
+    from hocket.engines.cluster.local_processes import run_together
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

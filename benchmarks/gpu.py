@@ -28,16 +28,17 @@ import jax.numpy as jnp
 import numpy as np
 
 import hocket as hk
-from hocket import learning, threefry
+from hocket import learning
 from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.job import Job
+from hocket.learning.accuracy import judge
 from hocket.learning.batches import stacked_shards
-from hocket.learning.exchanges import PerExchange
-from hocket.learning.judging import judge
 from hocket.learning.minibatches import Minibatches
+from hocket.learning.training import PerExchange
+from hocket.noise import threefry
+from hocket.runs.job import Job
 
 AGENTS, MANY, DEGREE, DIM = 1024, 4096, 8, 140_112
 LOCAL_STEPS, BATCH, SAMPLES = 40, 32, 60

@@ -21,16 +21,17 @@ from racing import Contestant, Effort, race
 from rivals.torch_models import Training, one_by_one, stacked
 
 import hocket as hk
-from hocket import learning, threefry
+from hocket import learning
 from hocket.engines.compiled import Compiled
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.job import Job
+from hocket.learning.accuracy import judge
 from hocket.learning.batches import stacked_shards
-from hocket.learning.exchanges import PerExchange
-from hocket.learning.judging import judge
 from hocket.learning.minibatches import Minibatches
+from hocket.learning.training import PerExchange
+from hocket.noise import threefry
+from hocket.runs.job import Job
 
 AGENTS, SAMPLES = 5, 60_000
 TRAINING = Training(exchanges=2, local_steps=40, batch=32, step=0.1)

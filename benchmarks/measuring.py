@@ -25,13 +25,13 @@ import numpy as np
 import hocket as hk
 from hocket.algorithm import x_of
 from hocket.engines.compiled import Compiled
-from hocket.engines.measuring import Gauge, Measures
+from hocket.engines.measures import Gauge, Measures
 from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.job import Job
-from hocket.solving import play
+from hocket.engines.solver import play
+from hocket.runs.job import Job
 
 DIM, SAMPLES, DEGREE = 20, 50, 4
 ROUNDS = {20: 1000, 200: 1000, 2000: 200}

@@ -59,7 +59,7 @@ def main() -> None:
 
 def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, Any]) -> Pace:
     """Five processes of one contestant: the slowest one's time, and what they compute on average."""
-    from hocket.ports import held_ports
+    from hocket.machine import held_ports
 
     with held_ports(len(MEMBERS)) as ports:
         prepare(folder, ports, algorithm, about)
@@ -76,11 +76,11 @@ def play(folder: Path, kind: str, algorithm: dict[str, Any], about: dict[str, An
 
 def prepare(folder: Path, ports: list[int], algorithm: dict[str, Any], about: dict[str, Any]) -> None:
     """Identities and a plan that all have signed."""
-    from hocket.federation.auditing import audit_plan
     from hocket.federation.cards import Card
     from hocket.federation.consent import keep_consent
-    from hocket.federation.drawing_up import draw_up
     from hocket.federation.home import Home
+    from hocket.federation.plan_audit import audit_plan
+    from hocket.federation.plan_draft import draw_up
     from hocket.federation.plan_file import write_plan
     from hocket.federation.run_folder import RunFolder
     from hocket.links.identity import Identity
@@ -135,7 +135,7 @@ def one(kind: str, folder: Path, name: str) -> Pace:
 
 def _hocket(plan: Any, identity: Any, home: Any) -> Pace:
     from hocket.federation.member import Member
-    from hocket.federation.running import take_part
+    from hocket.federation.participation import take_part
     from hocket.federation.task import GradientTask
 
     rounds, marks = plan.run.rounds, {}

@@ -29,9 +29,10 @@ from rivals.secure_aggregation import SecureAggregation
 from rivals.torch_models import Training
 
 import hocket as hk
-from hocket import learning, threefry
+from hocket import learning
 from hocket.learning.batches import stacked_shards
 from hocket.learning.minibatches import Minibatches
+from hocket.noise import threefry
 
 AGENTS = 5
 TRAINING = Training(exchanges=5, local_steps=40, batch=32, step=0.1)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hocket.sets import FeasibleSet
+from hocket.problems.sets import FeasibleSet
 
 
 class Heard(Protocol):

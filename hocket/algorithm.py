@@ -16,10 +16,10 @@ import equinox as eqx
 import jax
 
 from hocket.agent import Agent, Heard
-from hocket.families import NoiseFunctions
-from hocket.network import Network
-from hocket.noise import Draw
-from hocket.problem import Problem
+from hocket.networks.network import Network
+from hocket.noise.draws import Draw
+from hocket.noise.functions import NoiseFunctions
+from hocket.problems.problem import Problem
 from hocket.steps import Step
 
 

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hocket.explore.serving import Served, take_port
-from hocket.network import Network
+from hocket.explore.server import Served, take_port
+from hocket.networks.network import Network
 
 
 @contextmanager

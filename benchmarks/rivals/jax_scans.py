@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from hocket import threefry
-from hocket.network import Network
+from hocket.networks.network import Network
+from hocket.noise import threefry
 
 Mix = Callable[[Any], Any]
 Gradient = Callable[[Any], Any]

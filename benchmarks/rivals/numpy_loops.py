@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from cases import Case
 
-from hocket.network import Network
+from hocket.networks.network import Network
 
 BLOCK = 512
 """Rounds of noise drawn at once by the loop that thought of it."""

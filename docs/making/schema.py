@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hocket.config import algorithms, networks, playing, problems, sets
-from hocket.federation import sections as plan
+from hocket.config import algorithms, networks, problems, runs
+from hocket.federation import plan_sections as plan
 
 INTRODUCTION = """# Schema of the configuration
 
@@ -27,16 +27,16 @@ def _files() -> Iterator[str]:
     yield from _kinds("kind", problems.PROBLEMS)
     yield from _table("python = …", problems.FromPython)
     yield "\n## [problem.feasible]\n"
-    yield from _kinds("kind", sets.SETS)
+    yield from _kinds("kind", problems.SETS)
     yield "\n## [network]\n"
     yield from _table(None, networks.NetworkSection)
     yield "\n## [algorithm]\n"
     yield from _kinds("name", algorithms.SECTIONS)
     yield "\n## [step]\n"
-    yield from _table("a, b, p", playing.PowerSection)
-    yield from _table("constant", playing.ConstantSection)
+    yield from _table("a, b, p", runs.PowerSection)
+    yield from _table("constant", runs.ConstantSection)
     yield "\n## [run]\n"
-    yield from _table(None, playing.RunSection)
+    yield from _table(None, runs.RunSection)
 
 
 def _plans() -> Iterator[str]:

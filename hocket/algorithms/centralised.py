@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
-from hocket.network import Network
-from hocket.problem import Problem
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
 
 
 class Centralised(Algorithm):

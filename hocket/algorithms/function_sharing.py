@@ -11,13 +11,20 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, check_company, check_size, tabulated
-from hocket.algorithms.normal_draws import Distribution, check_distribution, sd_within_bound
+from hocket.algorithms.parameters import (
+    Distribution,
+    Given,
+    check_company,
+    check_distribution,
+    check_size,
+    sd_within_bound,
+    tabulated,
+)
 from hocket.errors import BadAlgorithm
-from hocket.families import FAMILIES, Family, NoiseFunctions
-from hocket.network import Network
-from hocket.noise import Draw, Paired
-from hocket.problem import Problem
+from hocket.networks.network import Network
+from hocket.noise.draws import Draw, Paired
+from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
+from hocket.problems.problem import Problem
 
 
 class FunctionSharing(Algorithm):

@@ -10,8 +10,8 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import check_size
-from hocket.noise import Draw, Own
+from hocket.algorithms.parameters import check_size
+from hocket.noise.draws import Draw, Own
 
 
 class IndependentNoise(Algorithm):

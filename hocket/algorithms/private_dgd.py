@@ -12,10 +12,10 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
 from hocket.errors import BadAlgorithm
-from hocket.network import Network
-from hocket.noise import Draw, Gaussian
-from hocket.problem import Problem
-from hocket.sets import Ball
+from hocket.networks.network import Network
+from hocket.noise.draws import Draw, Gaussian
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball
 
 
 class PrivateDgd(Algorithm):

@@ -11,10 +11,10 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Tell
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, bounded_by, check_company, check_size, tabulated
+from hocket.algorithms.parameters import Given, bounded_by, check_company, check_size, tabulated
 from hocket.errors import BadAlgorithm
-from hocket.noise import Balanced, Draw
-from hocket.wiring import wire
+from hocket.networks.slots import wire
+from hocket.noise.draws import Balanced, Draw
 
 
 class RssLb(Algorithm):

@@ -12,12 +12,22 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Plan, Round, Say
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.given import Given, bounded_by, check_company, check_share, check_size, tabulated
-from hocket.algorithms.normal_draws import LONGEST_RUN, Distribution, check_distribution, sd_within_norm
+from hocket.algorithms.parameters import (
+    LONGEST_RUN,
+    Distribution,
+    Given,
+    bounded_by,
+    check_company,
+    check_distribution,
+    check_share,
+    check_size,
+    sd_within_norm,
+    tabulated,
+)
 from hocket.errors import BadAlgorithm
-from hocket.network import Network
-from hocket.noise import Draw, Paired
-from hocket.problem import Problem
+from hocket.networks.network import Network
+from hocket.noise.draws import Draw, Paired
+from hocket.problems.problem import Problem
 
 
 class RssNb(Algorithm):

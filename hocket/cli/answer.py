@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hocket.links.json_line import json_line
-from hocket.links.shown import shown
+from hocket.links.text import json_line, shown
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,9 +12,9 @@ from hocket.cli.answer import Answer, aside
 from hocket.errors import BadAlgorithm, BadConfig
 
 if TYPE_CHECKING:
-    from hocket.network import Network
+    from hocket.networks.network import Network
     from hocket.privacy import Audit, NoisePlan
-    from hocket.run import Run
+    from hocket.runs.run import Run
 
 
 STEP = "1,20,0.75"
@@ -106,12 +106,12 @@ def _network(
             f"an audit needs one of --topology, --edges and --run, and has {' and '.join(given) or 'none'}"
         )
     if topology is not None:
-        from hocket.topologies import parse
+        from hocket.networks.topologies import parse
 
         return parse(topology, weights=weights), None
     if edges is not None:
         from hocket.config.networks import read_links
-        from hocket.network import Network
+        from hocket.networks.network import Network
 
         if not edges.is_file():
             raise BadConfig(f"{edges} does not exist; name a file with two agent numbers a line")
@@ -127,7 +127,7 @@ def recorded_in(folder: Path) -> Run:
 
     from hocket.config import reopen_folder
     from hocket.config.folder import CONFIG
-    from hocket.run import Run
+    from hocket.runs.run import Run
 
     if not (folder / CONFIG).is_file():
         raise BadConfig(
@@ -171,7 +171,7 @@ def _step(text: str) -> Any:
 def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str:
     """For the coalition that the audit found worst for RSS-NB, or the one named; in words where no noise will do."""
     from hocket.privacy import plan_noise
-    from hocket.privacy.audit import ROUNDS
+    from hocket.privacy.verdict.audit import ROUNDS
 
     worst = next((one for one in found.findings if one.label.startswith("RSS-NB")), found.findings[0])
     plan = plan | {"rounds": ROUNDS if plan["rounds"] is None else plan["rounds"]}

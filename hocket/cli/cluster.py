@@ -37,7 +37,7 @@ def run(
     on from the checkpoint, with as many processes as you like. On many machines let Slurm or MPI start hocket solve
     --engine cluster. A script calls hocket.solve with engine="cluster" in every process.
     """
-    from hocket.engines.cluster.local import run_together
+    from hocket.engines.cluster.local_processes import run_together
 
     if processes < 1:
         raise BadConfig(f"--processes {processes}; start at least one")
@@ -55,7 +55,7 @@ def run(
 
 
 def _script(script: Path, processes: int) -> Answer:
-    from hocket.engines.cluster.local import run_together
+    from hocket.engines.cluster.local_processes import run_together
 
     ended = run_together(["hocket.engines.cluster", str(script)], processes)
     if not ended.well:
@@ -66,7 +66,7 @@ def _script(script: Path, processes: int) -> Answer:
 
 def _answer(data: dict[str, Any], processes: int) -> Answer:
     from hocket.cli.solve import words_for
-    from hocket.storage import load_run
+    from hocket.runs.storage import load_run
 
     folder = Path(data["folder"])
     return Answer(data | {"processes": processes}, words_for(load_run(folder), folder, data["same_bits"]))

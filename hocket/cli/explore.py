@@ -12,7 +12,7 @@ from hocket.cli.answer import Answer
 from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
-    from hocket.explore.serving import Served
+    from hocket.explore.server import Served
 
 
 def explore(
@@ -34,7 +34,7 @@ def explore(
             "pip install 'hocket[explore]'"
         )
     from hocket.explore.questions import asked_network
-    from hocket.explore.serving import take_port
+    from hocket.explore.server import take_port
 
     served = take_port(asked_network({"topology": topology}), port)
     return Answer(

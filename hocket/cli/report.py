@@ -89,7 +89,7 @@ def _of_a_saved_run(folder: Path, asked: dict[str, Any]) -> Path:
     """A run that was saved from Python: its code is not there to be audited or run again."""
     from hocket.report.exposure import audit_of
     from hocket.report.folder import write_report
-    from hocket.run import Run
+    from hocket.runs.run import Run
 
     run = Run.load(folder)
     found = audit_of(run, **asked)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from hocket.config import Config
-    from hocket.run import Run
+    from hocket.runs.run import Run
 
 
 def solve(
@@ -87,7 +87,7 @@ class _Here:
         """The folder that one process opens for all."""
         if self.engine != "cluster":
             return opened()
-        from hocket.engines.cluster.agreeing import told_by_first
+        from hocket.engines.cluster.processes import told_by_first
 
         folder, refused = None, None
         if self.writes:
@@ -110,7 +110,7 @@ def _run_in(folder: Path, config: Config, asked: dict[str, Any], here: _Here) ->
     """Play the run and write everything about it into its folder; the checkpoint goes once all is written."""
     from hocket.config import command
     from hocket.engines.checkpoint import Checkpoint
-    from hocket.solving import solve as play
+    from hocket.engines.solver import solve as play
 
     kept = asked["keep"] == "metrics"
     again = (
@@ -154,7 +154,7 @@ def _write(run: Run, folder: Path, config: Config) -> None:
 
 def _stored_states(folder: Path) -> np.ndarray | None:
     """The result of an earlier run in this folder."""
-    from hocket.storage import read_arrays
+    from hocket.runs.storage import read_arrays
 
     path = folder / "run.npz"
     return read_arrays(path)["x"] if path.is_file() else None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hocket.config.files import found, sha256
 from hocket.config.problems import FromData, FromPython
-from hocket.config.reading import Config, read_config
+from hocket.config.reader import Config, read_config
 from hocket.errors import BadConfig
 
 CONFIG = "config.toml"

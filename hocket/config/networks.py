@@ -10,8 +10,8 @@ from pydantic import Field
 from hocket.config.files import found
 from hocket.config.section import Section
 from hocket.errors import BadConfig
-from hocket.network import Network
-from hocket.topologies import parse
+from hocket.networks.network import Network
+from hocket.networks.topologies import parse
 
 
 class NetworkSection(Section):

@@ -1,4 +1,4 @@
-"""The section [problem]: a problem by name, from data in a file, or from the user's own Python."""
+"""The sections [problem] and [problem.feasible]: by name, from data in a file, or from the user's own Python."""
 
 from __future__ import annotations
 
@@ -12,16 +12,80 @@ from pydantic import Field, SerializeAsAny
 
 from hocket.config.files import blaming, check_unchanged, found, load_name
 from hocket.config.section import Section, check, choose
-from hocket.config.sets import SETS, FeasibleSection
 from hocket.errors import BadConfig
-from hocket.problem import Problem
-from hocket.standard_problems import (
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
+from hocket.problems.standard import (
     heterogeneous_polynomials,
     least_squares,
     logistic,
     paper_polynomials,
     polynomials,
 )
+
+# The section [problem.feasible]: where the states of the agents must lie.
+
+NumberOrVector = float | list[float]
+
+
+class FeasibleSection(Section):
+    """One kind of feasible set."""
+
+    @abstractmethod
+    def build(self) -> FeasibleSet:
+        """The set itself."""
+
+
+class BoxSection(FeasibleSection):
+    """Every coordinate between its own low and high."""
+
+    kind: Literal["box"] = Field(description="'box'")
+    low: NumberOrVector = Field(description="a number, or a list with one per coordinate")
+    high: NumberOrVector = Field(description="a number, or a list with one per coordinate")
+
+    def build(self) -> FeasibleSet:
+        return Box(self.low, self.high)
+
+
+class BallSection(FeasibleSection):
+    """Every point within a radius of a centre."""
+
+    kind: Literal["ball"] = Field(description="'ball'")
+    radius: float = Field(description="a positive number")
+    center: NumberOrVector = Field(0.0, description="a number, or a list with one per coordinate")
+
+    def build(self) -> FeasibleSet:
+        return Ball(self.radius, self.center)
+
+
+class SimplexSection(FeasibleSection):
+    """Coordinates that are not negative and share a total."""
+
+    kind: Literal["simplex"] = Field(description="'simplex'")
+    total: float = Field(1.0, description="a positive number")
+
+    def build(self) -> FeasibleSet:
+        return Simplex(self.total)
+
+
+class EverywhereSection(FeasibleSection):
+    """No constraint."""
+
+    kind: Literal["everywhere"] = Field(description="'everywhere'")
+
+    def build(self) -> FeasibleSet:
+        return Everywhere()
+
+
+SETS: dict[str, type[FeasibleSection]] = {
+    "box": BoxSection,
+    "ball": BallSection,
+    "simplex": SimplexSection,
+    "everywhere": EverywhereSection,
+}
+
+
+# The section [problem]: a problem by name, from data in a file, or from the user's own Python.
 
 Row = list[float] | list[list[float]]
 Feasible = SerializeAsAny[FeasibleSection]

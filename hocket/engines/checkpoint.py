@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from hocket.engines.measuring import measures_kind
+from hocket.engines.measures import measures_kind
 from hocket.engines.prepare import fingerprint
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
-from hocket.job import Job
-from hocket.storage import read_arrays, write_arrays
+from hocket.runs.job import Job
+from hocket.runs.storage import read_arrays, write_arrays
 
 if TYPE_CHECKING:
     from hocket.engines.simulator import Simulation

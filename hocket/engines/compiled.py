@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines.measuring import Measures, measure, no_measures
+from hocket.engines.measures import Measures, measure, no_measures
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin, run_until
 from hocket.engines.schedule import STOPS, Looks

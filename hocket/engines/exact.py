@@ -14,16 +14,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from hocket import threefry
 from hocket.agent import Agent
 from hocket.algorithm import Say, Tell, x_of
-from hocket.job import Job
-from hocket.noise import Balanced, Draw, Pair, When
+from hocket.networks.slots import Wiring, wire
+from hocket.noise import threefry
+from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
-from hocket.run import Ending, Noise, Outcome, Run, Transcript
-from hocket.settings import describe
-from hocket.theorems import claim
-from hocket.wiring import Wiring, wire
+from hocket.runs.description import describe
+from hocket.runs.job import Job
+from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
+from hocket.runs.theorems import claim
 
 SHARPEST = 10**9
 """Weights are read as the simplest fractions with denominators up to this."""

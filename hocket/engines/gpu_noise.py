@@ -16,9 +16,9 @@ import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from hocket import threefry
-from hocket.noise import Balanced, When, balanced, share_along
-from hocket.wiring import Wiring
+from hocket.networks.slots import Wiring
+from hocket.noise import threefry
+from hocket.noise.draws import Balanced, When, balanced, share_along
 
 TILE = 512
 """Coordinates that one kernel instance draws: with 8 slots, 32 registers a thread hold them."""

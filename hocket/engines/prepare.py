@@ -13,17 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from hocket import threefry
 from hocket.algorithm import Algorithm
-from hocket.engines.measuring import Gauge
+from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
-from hocket.job import Job
-from hocket.network import Network
-from hocket.noise import Balanced, Draw
-from hocket.problem import Problem
-from hocket.sets import FeasibleSet
-from hocket.wiring import wire
+from hocket.networks.network import Network
+from hocket.networks.slots import wire
+from hocket.noise import threefry
+from hocket.noise.draws import Balanced, Draw
+from hocket.problems.problem import Problem
+from hocket.problems.sets import FeasibleSet
+from hocket.runs.job import Job
 
 COUNTERS = 1 << 32
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
-from hocket.engines.crew import Crew, Whole
-from hocket.noise import Draw, When
-from hocket.problem import Problem
-from hocket.wiring import Wiring
+from hocket.engines.population import Crew, Whole
+from hocket.networks.slots import Wiring
+from hocket.noise.draws import Draw, When
+from hocket.problems.problem import Problem
 
 BLOCK_NUMBERS = 1 << 15
 """Noise is drawn for as many rounds at once as fit into this many numbers: enough to keep vector units busy, little
@@ -48,7 +48,7 @@ class Program(eqx.Module):
     lanes: int = eqx.field(static=True, default=1)
     """Runs played side by side; their noise shares the cache."""
     gauge: Any = None
-    """What is measured at recorded rounds (`hocket.engines.measuring.Gauge`); None for the gap and its company."""
+    """What is measured at recorded rounds (`hocket.engines.measures.Gauge`); None for the gap and its company."""
     crew: Crew = Whole()
     """How agents are reached that other devices play."""
     order: Int[Any, " agents"] | None = None

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from hocket.agent import Agent
 from hocket.algorithm import converse, x_of
-from hocket.engines.carriage import AGENTS, exchange, places, together
-from hocket.engines.drawing import fresh_noise, kept_noise, noise_of_round
+from hocket.engines.exchange import AGENTS, exchange, places, together
 from hocket.engines.program import Carry, Moving, Program, Steps, entry
+from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
 
 
 def begin(program: Program, start: Any, steps: Steps) -> Carry:

@@ -16,17 +16,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines import budget
+from hocket.engines import measuring_cost
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled, Player
-from hocket.engines.measuring import Measures, measures_kind
+from hocket.engines.measures import Measures, measures_kind
 from hocket.engines.program import Carry, Program, Steps
-from hocket.engines.progress import Bar
-from hocket.engines.recording import Recorder
+from hocket.engines.progress import Bar, asked_to_stop
+from hocket.engines.recorder import Recorder
 from hocket.engines.schedule import Leg, Marks, Pace
-from hocket.engines.stopping import asked_to_stop
 from hocket.errors import Interrupted
-from hocket.job import Job
+from hocket.runs.job import Job
 
 SHORT, LONG = 1 << 12, 1 << 18
 """Rounds that one call of the program can play: two sizes of step table, so that at most two programs are compiled."""
@@ -139,7 +138,7 @@ def _pace(sim: Simulation, marks: np.ndarray | None, *, exact: bool, singly: boo
     if marks is None:
         # By the whole program, wherever its parts are played, so that all engines measure alike.
         whole = player if isinstance(player, Compiled) else Compiled(player.program)
-        wanted = budget.marks(whole, sim.rounds, exact=exact)
+        wanted = measuring_cost.marks(whole, sim.rounds, exact=exact)
     else:
         wanted = Marks.everybody(marks, player.program.wiring.n)
     # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.

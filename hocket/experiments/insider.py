@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hocket.algorithm import Algorithm
-from hocket.network import Network
+from hocket.networks.network import Network
 from hocket.privacy import audit
 from hocket.report.exposure import compared
 from hocket.report.page import Card, Exposure

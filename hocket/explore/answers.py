@@ -1,4 +1,4 @@
-"""What can be answered within a moment: the graph, its guarantees, and what a listener could estimate."""
+"""The explorer's page, and what can be answered within a moment: guarantees, and what a listener could estimate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from hocket.explore.questions import Question
-from hocket.network import Network
+from hocket.engines.solver import DEFAULT_STEP
+from hocket.explore.questions import LARGEST_DELTA, MOST_AGENTS, MOST_ROUNDS, Question
+from hocket.networks.network import Network
+from hocket.networks.topologies import FORMS
 from hocket.privacy import guarantees, leakage
-from hocket.report.audit_page import facts, graph_parts, guarantee_row
-from hocket.report.templates import render
-from hocket.solving import DEFAULT_STEP
+from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row
+from hocket.report.page import render, together
+
+# What can be answered within a moment: the graph, its guarantees, and what a listener could estimate.
 
 ESTIMATED = 1000
 """Rounds over which leakage is foretold, at most: a second or two for the largest network."""
@@ -65,3 +68,25 @@ def foretold(question: Question) -> dict[str, Any]:
         "prior": found.prior,
         "planned": question.rounds,
     }
+
+
+# The explorer's page: the audit page, with controls for what a static page cannot change.
+
+HERE = "hocket.explore"
+SCRIPTS = ("ask.js", "chart.js", "drawing.js", "live.js", "explorer.js")
+
+
+def explorer_page(network: Network) -> str:
+    """The page as it is first shown."""
+    page = AuditPage(
+        title="Explore a topology", network=network, verdict=(), guarantees=[guarantees(network, 1)]
+    )
+    parts = filled(
+        page,
+        more_style=together("explorer.css", package=HERE),
+        more_script="\n" + together(*SCRIPTS, package=HERE),
+    )
+    parts |= {"guarantees": guaranteed(network), "presets": [], "data": about_network(network)["data"]}
+    limits = {"agents": MOST_AGENTS, "rounds": MOST_ROUNDS, "delta": LARGEST_DELTA}
+    forms = {name: example for name, (example, _) in FORMS.items()}
+    return render("explorer.html", package=HERE, **parts, limits=limits, forms=forms)

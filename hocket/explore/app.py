@@ -16,12 +16,11 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from hocket.errors import BadInput, HocketError
-from hocket.explore.answers import about_network, foretold
-from hocket.explore.door import Door
-from hocket.explore.page import explorer_page
+from hocket.explore.access import Door
+from hocket.explore.answers import about_network, explorer_page, foretold
+from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, asked, asked_network
-from hocket.explore.runs import Runs
-from hocket.network import Network
+from hocket.networks.network import Network
 
 
 class Superseded(Exception):

@@ -12,9 +12,9 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.config.section import Section, check
 from hocket.errors import BadInput
-from hocket.network import Network
-from hocket.topologies import parse
-from hocket.view import Threat
+from hocket.networks.network import Network
+from hocket.networks.topologies import parse
+from hocket.runs.view import Threat
 
 MOST_AGENTS, MOST_LINKS, MOST_ROUNDS, LARGEST_DELTA = 40, 400, 200_000, 1000.0
 DEGREE = 4

@@ -1,18 +1,27 @@
-"""What a member has agreed to, looked at once more when its run begins.
-
-A plan is signed for so many runs on the same data. Between the signature and the run others may have begun, and then
-the audit that was signed is of another plan than the one that would be run.
-"""
+"""What a member asks of every plan, its floor, and what it has agreed to, looked at once more when its run begins."""
 
 from __future__ import annotations
 
-from hocket.errors import UnsafePlan
-from hocket.federation.auditing import PlanAudit, audit_plan
-from hocket.federation.floor import check_floor, read_floor
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from hocket.config.algorithms import ALGORITHMS
+from hocket.config.files import read_text
+from hocket.config.section import Section, check, nearest
+from hocket.config.toml import loads
+from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import PlanAudit, audit_plan
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted
+
+# What a member has agreed to, looked at once more when its run begins.
+#
+# A plan is signed for so many runs on the same data. Between the signature and the run others may have begun, and then
+# the audit that was signed is of another plan than the one that would be run.
 
 
 def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> None:
@@ -42,3 +51,134 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int
         )
     if home.floor.exists():
         check_floor(read_floor(home), plan, audit_plan(plan, runs=runs), file=home.floor)
+
+
+# A member's own floor: what it asks of every plan, whatever the others find good enough.
+#
+# It lies in the member's home, so that neither the plan nor whoever drew it up can lower it. Signing looks at it, and
+# so does every run that begins, and whoever judges what remains when members leave.
+
+LONGEST = 100_000
+"""Bytes of a floor's file."""
+
+
+class Floor(Section):
+    """The section [floor]; what is left out is not asked for, save that unsafe plans are refused."""
+
+    colluders: int | None = Field(
+        None, ge=1, description="a whole number: the least that a plan must be audited against"
+    )
+    min_sd: float | None = Field(
+        None, gt=0, description="a positive number: the least ± of any gradient, per coordinate"
+    )
+    gradient: float | None = Field(
+        None, gt=0, description="a positive number: the size of your own typical gradient, per coordinate"
+    )
+    min_relative: float | None = Field(
+        None, gt=0, description="a positive number: the least ± of any gradient as a share of `gradient`"
+    )
+    algorithms: list[str] | None = Field(
+        None, min_length=1, description='a list of algorithms that you allow, such as ["rss-nb"]'
+    )
+    allow_unsafe: bool = Field(False, description="true if you sign plans that say unsafe = true")
+
+    def refuses(self, sd: float) -> str | None:
+        """Why a gradient that is known to ±sd is known too well, to go on a sentence with; None if it is not."""
+        if self.min_sd is not None and sd < self.min_sd:
+            return f" where you ask for min_sd = {self.min_sd:g}"
+        if (
+            self.gradient is not None
+            and self.min_relative is not None
+            and sd / self.gradient < self.min_relative
+        ):
+            share = f"{sd / self.gradient:.3g} of a gradient of {self.gradient:g}"
+            return f", which is {share}, where you ask for min_relative = {self.min_relative:g}"
+        return None
+
+    @property
+    def words(self) -> str:
+        """All that is asked for, on one line."""
+        asked = [
+            None if self.colluders is None else f"audited against {self.colluders} colluders or more",
+            None if self.min_sd is None else f"every gradient hidden to ±{self.min_sd:g} or more",
+            None
+            if self.min_relative is None
+            else f"to {self.min_relative:g} of a gradient of {self.gradient:g} or more",
+            None if self.algorithms is None else f"one of {', '.join(self.algorithms)}",
+            None if self.allow_unsafe else "no unsafe plan",
+        ]
+        return ", ".join(part for part in asked if part is not None) or "nothing is asked for"
+
+
+NONE = check(Floor, "floor", {"allow_unsafe": True})
+"""Of a member that has written no file: its operator is asked about an unsafe plan, and nothing else is checked."""
+
+
+def read_floor(home: Home) -> Floor:
+    """The floor in a member's home; where there is no file, nothing is asked for."""
+    path = home.floor
+    try:
+        tables = loads(read_text(path, LONGEST))
+    except FileNotFoundError:
+        return NONE
+    except OSError as error:
+        raise BadConfig(
+            f"{path} cannot be read: {error.strerror}; change that, it guards this member"
+        ) from error
+    except BadConfig as error:
+        raise BadConfig(f"{path}: {error}; mend it, it guards this member") from None
+    if set(tables) != {"floor"}:
+        raise BadConfig(f"{path} is no floor: it needs the section [floor] and nothing else")
+    try:
+        floor = check(Floor, "floor", tables["floor"])
+        _check_whole(floor)
+    except BadConfig as error:
+        raise BadConfig(f"{path}: {error}") from None
+    return floor
+
+
+def _check_whole(floor: Floor) -> None:
+    if (floor.gradient is None) != (floor.min_relative is None):
+        raise BadConfig("[floor] gradient and min_relative go together; give both or neither")
+    for name in floor.algorithms or ():
+        if name not in ALGORITHMS:
+            raise BadConfig(
+                f"[floor] algorithms has {name!r}{nearest(name, ALGORITHMS)}; choose from {', '.join(ALGORITHMS)}"
+            )
+
+
+def check_floor(
+    floor: Floor, plan: FederationPlan, found: PlanAudit, *, file: Path = Path("floor.toml")
+) -> None:
+    """Refuse a plan that falls below this member's floor; `file` is where the floor was read from."""
+    below = [*_below(floor, plan, found)]
+    if below:
+        raise UnsafePlan(
+            "\n".join(
+                [f"below your floor: {line}" for line in below]
+                + [f"{file} sets this floor; have the plan mended, or change the floor there"]
+            )
+        )
+
+
+def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str]:
+    name, f = plan.algorithm_section.name, plan.audit.colluders
+    if floor.colluders is not None and f < floor.colluders:
+        yield f"the plan is audited against {f} where you ask for colluders = {floor.colluders}; have it audited so"
+    if floor.algorithms is not None and name not in floor.algorithms:
+        yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of them run"
+    if plan.audit.unsafe and not floor.allow_unsafe:
+        yield "the plan says unsafe = true where you have allow_unsafe = false; have it drawn up without --unsafe"
+    too_little = floor.refuses(found.least)
+    if too_little is not None:
+        yield f"{_known(found)}{too_little}; {MORE_NOISE}"
+
+
+MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
+
+
+def _known(found: PlanAudit) -> str:
+    runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
+    return (
+        f"colluders would know a gradient {'exactly' if found.least == 0 else f'to ±{found.least:.3g}'}{runs}"
+    )

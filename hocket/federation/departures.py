@@ -13,14 +13,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from hocket.errors import BadPlan, UnsafeRemainder
-from hocket.federation.floor import Floor
-from hocket.federation.leaving import Vote, agreed_leavers, check_survivors, read_vote, vote
+from hocket.federation.attendance import Roll
+from hocket.federation.consent import Floor
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
-from hocket.federation.roll import Roll
+from hocket.federation.remainder import Verdict, judge_survivors
 from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.surviving import Verdict, judge_survivors
-from hocket.links.ballots import Ballots
+from hocket.federation.votes import Vote, agreed_leavers, check_survivors, read_vote, vote
+from hocket.links.journal_tables import Ballots
 from hocket.links.wire import Frame, Limits, pack, unpack
 
 

@@ -18,10 +18,10 @@ from pydantic import Field
 
 from hocket.agent import Local
 from hocket.config.section import Section, check
-from hocket.engines.streams import ChainStreams
 from hocket.errors import BadConfig, BadInput
+from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.run_folder import read_json, write_json
-from hocket.sets import FeasibleSet
+from hocket.problems.sets import FeasibleSet
 
 FOLDER, KEYS, STEPS, START = "disclosure", "keys.json", "steps.bin", "start.bin"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket.errors import BadConfig
-from hocket.links.naming import normal_name
+from hocket.links.text import normal_name
 
 VARIABLE = "HOCKET_HOME"
 KEEPSAKES, LEDGER = ".sqlite", ".runs.jsonl"

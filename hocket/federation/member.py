@@ -1,31 +1,62 @@
-"""One member of a federation: its plan, its identity, its task, and where it keeps its things."""
+"""One member of a federation: its plan, its identity, its task, where it keeps its things, and how its run ended."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from hocket.engines.seat import Seat
-from hocket.errors import BadInput, BadPlan
+from hocket.errors import BadInput, BadPlan, RunStopped
 from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.disclosure import Disclosure
-from hocket.federation.ending import ended
+from hocket.federation.engine.role import Seat
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
+from hocket.federation.plan_sections import PUBLIC
+from hocket.federation.roles import seat_of
 from hocket.federation.run_folder import RunFolder
-from hocket.federation.seats import seat_of
-from hocket.federation.sections import PUBLIC
 from hocket.federation.task import Task
 from hocket.links.channel import Neighbour, open_channels
-from hocket.links.escrow import FromSystem, Secrets
 from hocket.links.events import Channels
+from hocket.links.handshake import FromSystem, Secrets
 from hocket.links.identity import Identity
-from hocket.links.limits import LinkLimits
-from hocket.links.wire import Limits
+from hocket.links.journal import Journal
+from hocket.links.server import LinkLimits
+from hocket.links.wire import Limits, unpack
+
+# The last states of a run that a member has finished, from its journal.
+
+
+class Ended(NamedTuple):
+    """Both are this member's own; only one may leave it."""
+
+    x: np.ndarray
+    """Its state after the last step, which holds its last gradient."""
+    published: np.ndarray
+    """What one more exchange under noise made of it."""
+
+
+def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Ended:
+    """How a member's run of this plan ended; refused if it has not."""
+    # Nothing is said from here, so a copy will do.
+    with Journal.open(folder.journal, plan.run_hash, create=False, vouched=True) as journal:
+        position = journal.position
+    if position is None or position.round != plan.run.rounds + 2:
+        at = 0 if position is None else position.round
+        raise RunStopped(
+            f"{name} has not finished the run in {folder.path}: it is in round {at} of {plan.run.rounds}; finish it "
+            "with hocket peer run",
+            round=at,
+        )
+    x, published, *_ = unpack(position.state, Limits(len(position.state)), plan=plan.run_hash).parts
+    return Ended(np.array(x), np.array(published))
+
+
+# One member of a federation: its plan, its identity, its task, and where it keeps its things.
 
 MOST_ARRAYS = 4
 """Arrays of the size of a state that one word may hold."""

@@ -22,8 +22,7 @@ from hocket.privacy import Audit, audit
 from hocket.privacy.wording import counted
 from hocket.report.exposure import exposed
 from hocket.report.folder import PAGE
-from hocket.report.names import spoken
-from hocket.report.numbers import plain
+from hocket.report.numbers import plain, spoken
 from hocket.report.page import Card, Figure, Page
 from hocket.report.panels import Line, Panel, sheet
 from hocket.report.tables import Table, settings_table

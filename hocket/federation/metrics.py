@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from hocket.links.descriptors import Reserve
-from hocket.links.json_line import json_line
-from hocket.links.shown import shown
+from hocket.links.text import json_line, shown
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

@@ -21,18 +21,18 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.algorithm import Plan as NoisePlan
 from hocket.config.algorithms import AlgorithmSection
-from hocket.config.playing import StepSection
-from hocket.config.sets import FeasibleSection
+from hocket.config.problems import FeasibleSection
+from hocket.config.runs import StepSection
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
-from hocket.federation.masking import masked_start
-from hocket.federation.sections import PUBLIC, AuditSection, RunSection, TaskSection
-from hocket.links.fingerprint import spoken
+from hocket.federation.masked_start import masked_start
+from hocket.federation.plan_sections import PUBLIC, AuditSection, RunSection, TaskSection
 from hocket.links.identity import Identity, check_certificate, verify
 from hocket.links.noise_keys import NOISE
+from hocket.links.text import spoken
 from hocket.links.wire import PROTOCOL
-from hocket.network import Network
-from hocket.sets import FeasibleSet
+from hocket.networks.network import Network
+from hocket.problems.sets import FeasibleSet
 from hocket.steps import Step
 
 LABEL = b"hocket/plan/1\n"

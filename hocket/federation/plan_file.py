@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hocket.atomic_file import replace_text
 from hocket.config.algorithms import read_algorithm
 from hocket.config.files import read_text
-from hocket.config.playing import read_step
+from hocket.config.problems import SETS
+from hocket.config.runs import read_step
 from hocket.config.section import check, choose, nearest
-from hocket.config.sets import SETS
 from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan
-from hocket.federation.sections import (
+from hocket.federation.plan_sections import (
     AuditSection,
     FederationSection,
     NetworkSection,
     RunSection,
     TaskSection,
 )
-from hocket.links.shown import shown
+from hocket.links.text import shown
+from hocket.machine import replace_text
 
 SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
 SIGNATURES = "signatures"

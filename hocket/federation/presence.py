@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hocket import __version__
-from hocket.engines.peers import Peer
 from hocket.errors import BadHandshake
+from hocket.federation.attendance import Roll
+from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
-from hocket.federation.floor import NONE, Floor
+from hocket.federation.engine.peer import Peer
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
-from hocket.federation.roll import Roll
 from hocket.federation.rollback import Memories, Memory
 from hocket.federation.run_folder import RunFolder, words_in
-from hocket.links.agreeing import Agreeing
 from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
+from hocket.links.noise_agreement import Agreeing
 from hocket.links.wire import Frame, Kind, pack
 
 PATIENCE = 5.0

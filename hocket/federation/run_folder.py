@@ -25,10 +25,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hocket.atomic_file import replace_text
 from hocket.errors import BadConfig
-from hocket.links.json_line import json_line
-from hocket.links.lock import held
+from hocket.links.database import held
+from hocket.links.text import json_line
+from hocket.machine import replace_text
 
 SHOWN_ONLY = "move it away: the run goes by its journal, and nothing but what is shown is lost"
 

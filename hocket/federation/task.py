@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.errors import BadInput
-from hocket.sets import FeasibleSet
+from hocket.problems.sets import FeasibleSet
 
 Vector = Float[np.ndarray, " dim"]
 

@@ -7,13 +7,12 @@ run = hk.train(learning.mlp(), learning.equal_shards(data.train, 5), hk.Network.
                test=data.test, epochs=20)
 """
 
-from hocket.learning.alone import Alone
+from hocket.learning.accuracy import evaluate
+from hocket.learning.baselines import Alone, DpSgd
 from hocket.learning.data import Dataset, Split, digits, load, mnist, reuters
-from hocket.learning.judging import evaluate
+from hocket.learning.minibatches import gradient_rms
 from hocket.learning.models import Model, as_model, cnn, logistic_regression, mlp
-from hocket.learning.private import DpSgd
 from hocket.learning.shards import Shards, dirichlet_shards, equal_shards, label_shards, own_shards
-from hocket.learning.signal import gradient_rms
 from hocket.learning.training import train
 
 __all__ = [

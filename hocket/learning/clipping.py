@@ -12,7 +12,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Float, PyTree
 
-from hocket import threefry
+from hocket.noise import threefry
 
 NOISE = 18
 """Names the random stream."""

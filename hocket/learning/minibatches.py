@@ -23,12 +23,14 @@ from jaxtyping import Float, PyTree
 
 from hocket.agent import Local
 from hocket.errors import BadProblem
-from hocket.learning.batches import Key, Shard, epochs, subsets
+from hocket.learning.batches import Key, Shard, epochs, stacked_shards, subsets
 from hocket.learning.clipping import Clipping
-from hocket.learning.models import Model
-from hocket.objectives import Objective
-from hocket.objectives.objective import Name
-from hocket.sets import Everywhere, FeasibleSet
+from hocket.learning.models import Model, as_model
+from hocket.learning.shards import Shards
+from hocket.noise import threefry
+from hocket.problems import Objective
+from hocket.problems.objective import Name
+from hocket.problems.sets import Everywhere, FeasibleSet
 
 
 class Minibatches(Objective):
@@ -156,3 +158,25 @@ class Minibatches(Objective):
 
 def _add(first: PyTree, second: PyTree) -> PyTree:
     return jax.tree.map(jnp.add, first, second)
+
+
+# How large gradients are: what a noise level is compared with.
+
+
+def gradient_rms(
+    model: Any, shards: Shards, *, local_steps: int = 40, batch: int = 32, seed: int = 0
+) -> float:
+    """Root mean square of one coordinate of a batch's gradient, at the start, over the first exchange's batches.
+
+    Compare `run.noise.rms` with it: both are per coordinate and local step.
+    """
+    model = as_model(model)
+    objective = Minibatches(model, threefry.seed_key(seed), local_steps, batch)
+    shard = jax.tree.map(jnp.asarray, stacked_shards(shards.parts))
+    return float(np.sqrt(np.mean(_mean_squares(objective, jnp.asarray(model.start), shard))))
+
+
+@eqx.filter_jit
+def _mean_squares(objective: Minibatches, x: Any, shard: Shard) -> Any:
+    """For every agent and batch: the mean square of the gradient's coordinates."""
+    return jax.vmap(lambda one: jnp.mean(objective.gradients(x, one, 1) ** 2, axis=1))(shard)

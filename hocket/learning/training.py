@@ -4,35 +4,106 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Int
 
-from hocket import threefry
 from hocket.algorithm import Algorithm
 from hocket.algorithms import PrivateDgd
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.prepare import Measured
+from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
-from hocket.job import Job, check_seed
+from hocket.learning.accuracy import Accuracy, judge
+from hocket.learning.baselines import DpSgd
 from hocket.learning.batches import stacked_shards
 from hocket.learning.clipping import Clipping
 from hocket.learning.data.dataset import Dataset
-from hocket.learning.exchanges import PerExchange, Timetable
-from hocket.learning.judging import Accuracy, judge
 from hocket.learning.minibatches import Minibatches
 from hocket.learning.models import Model, as_model
-from hocket.learning.private import DpSgd
 from hocket.learning.shards import Shards, own_shards
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.run import Ending, Run
-from hocket.sets import Everywhere, FeasibleSet
-from hocket.solving import check_keep, play
-from hocket.steps import Step, as_step
-from hocket.theorems import Claim
+from hocket.networks.network import Network
+from hocket.noise import threefry
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Everywhere, FeasibleSet
+from hocket.runs.job import Job, check_seed
+from hocket.runs.run import Ending, Run
+from hocket.runs.theorems import Claim
+from hocket.steps import Conditions, Step, as_step
+
+# Epochs, exchanges and local steps: how the three count each other.
+
+COUNTERS = 1 << 32
+
+
+@dataclass(frozen=True)
+class PerExchange(Step):
+    """H times the step of one local step: how far one exchange's gradients carry together."""
+
+    local: Step
+    local_steps: int
+
+    def _values(self, rounds: np.ndarray) -> np.ndarray:
+        return self.local_steps * self.local._values(rounds)
+
+    def exact(self, k: int) -> Fraction:
+        return self.local_steps * self.local.exact(k)
+
+    def conditions(self) -> Conditions:
+        return self.local.conditions()
+
+
+@dataclass(frozen=True)
+class Timetable:
+    """How long a training is, in every unit."""
+
+    samples: int
+    """Of all agents together."""
+    agents: int
+    batch: int
+    local_steps: int
+    epochs: float
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "local_steps"):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < 1:
+                raise BadInput(f"{name} = {value}; it must be a whole number of at least 1")
+        if not self.epochs > 0 or not np.isfinite(self.epochs):
+            raise BadInput(f"epochs = {self.epochs}; train for more than none, and for finitely many")
+        if self.rounds * self.local_steps * self.batch >= COUNTERS:
+            raise BadInput(
+                f"epochs = {self.epochs}; each agent can draw at most 2^32 samples: train for fewer"
+            )
+
+    @property
+    def passes(self) -> float:
+        """Epochs in one exchange; an epoch is as many draws of all agents together as there are samples."""
+        return self.agents * self.batch * self.local_steps / self.samples
+
+    @property
+    def rounds(self) -> int:
+        """Exchanges in all epochs."""
+        return self._exchanges(self.epochs)
+
+    def marks(self, every: int) -> Int[np.ndarray, " marks"]:
+        """Exchanges after which every so many epochs are over: the first, the last and those in between."""
+        if not isinstance(every, int | np.integer) or every < 1:
+            raise BadInput(f"every = {every}; models are judged every 1, 2, … epochs")
+        ends = [self._exchanges(epoch) for epoch in range(every, int(np.ceil(self.epochs)), every)]
+        return np.unique([0, *ends, self.rounds])
+
+    def epoch_of(self, k: int) -> int:
+        """The epoch in which exchange k begins, counted from 1."""
+        return int((k - 1) * self.passes) + 1
+
+    def _exchanges(self, epochs: float) -> int:
+        return max(1, int(np.ceil(epochs / self.passes - 1e-9)))  # rounding must not add an exchange
+
 
 UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
 

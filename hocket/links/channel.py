@@ -22,11 +22,9 @@ from urllib.parse import unquote
 from hocket.errors import LinkError
 from hocket.links.descriptors import least_connections, most_connections, raise_soft_limit
 from hocket.links.events import NOBODY, Displaced, Event, Heard, Joined, Lost
-from hocket.links.introduction import Introduction, Stamp
-from hocket.links.limits import FIRST_PAUSE, Allowance, LinkLimits
-from hocket.links.line import ANOTHER_SPEAKS, Line, Neighbour, Stream, make_way
-from hocket.links.listening import limits_in_grpc, start_listening
-from hocket.links.shown import shown
+from hocket.links.line import ANOTHER_SPEAKS, Introduction, Line, Neighbour, Stamp, Stream, make_way
+from hocket.links.server import FIRST_PAUSE, Allowance, LinkLimits, limits_in_grpc, start_listening
+from hocket.links.text import shown
 from hocket.links.tls import dialling_credentials, grpc, listening_credentials
 
 METHOD = "/hocket.Link/Talk"

@@ -1,7 +1,7 @@
 """What an engine hears from its links: who joined, who was lost, and what was said.
 
-Any `Channels` will do for an engine: `hocket.links.channel` speaks gRPC over mutual TLS, `hocket.links.memory` stays
-inside one process, for tests.
+Any `Channels` will do for an engine: `hocket.links.channel` speaks gRPC over mutual TLS; tests have some that stay in
+one process.
 """
 
 from __future__ import annotations

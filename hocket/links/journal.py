@@ -22,13 +22,10 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from hocket.errors import JournalError
-from hocket.links.agreements import Agreements
-from hocket.links.ballots import Ballots
 from hocket.links.database import PAGE, Database
-from hocket.links.fingerprint import spoken
-from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, write_large
-from hocket.links.marks import Marks
-from hocket.links.records import Record, digest_of, packed, unpacked
+from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, write_large
+from hocket.links.records import Marks, Record, digest_of, packed, unpacked
+from hocket.links.text import spoken
 from hocket.links.wire import pack_parts, unpack_parts
 
 FORMAT = 3

@@ -1,16 +1,148 @@
-"""A line to one neighbour: the stream that carries it now, what waits on it, and which of two streams it shall be."""
+"""A line to one neighbour: how its ends introduce themselves, the stream that carries it now, and what waits on it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from hocket.links.introduction import Stamp
-from hocket.links.room import Room
+from hocket import __version__
+from hocket.links.text import shown
 from hocket.links.tls import grpc
+
+# What the two ends of a link tell each other when a stream opens, beside their certificates, and whether it fits.
+
+INSTANCE = re.compile("[0-9a-f]{16}")
+EPOCH = re.compile("[0-9]{1,18}")
+
+
+class Stamp(NamedTuple):
+    """Which process speaks for a member: one with a later epoch has the later journal."""
+
+    epoch: int
+    """Raised by the journal at every start."""
+    instance: str
+    """Sixteen random hex digits; no two processes have the same."""
+
+    @classmethod
+    def read(cls, theirs: Mapping[str, str]) -> Stamp | None:
+        """The stamp in an introduction, if there is one."""
+        epoch, instance = theirs.get("hocket-epoch", ""), theirs.get("hocket-instance", "")
+        if not EPOCH.fullmatch(epoch) or not INSTANCE.fullmatch(instance):
+            return None
+        return cls(int(epoch), instance)
+
+    def goes_before(self, other: Stamp) -> bool:
+        """Whether a stream of this process takes the place of the other's: its own earlier one, or an older copy's."""
+        return self.instance == other.instance or self.epoch > other.epoch
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What one member says about itself."""
+
+    name: str
+    plan: str
+    """The hash of the plan; both ends of a link must have the same."""
+    stamp: Stamp
+    version: str = __version__
+
+    def to(self, neighbour: str) -> tuple[tuple[str, str], ...]:
+        """The words with which it turns to a neighbour."""
+        return (
+            ("hocket-from", self.name),
+            ("hocket-to", neighbour),
+            ("hocket-plan", self.plan),
+            ("hocket-version", self.version),
+            ("hocket-epoch", str(self.stamp.epoch)),
+            ("hocket-instance", self.stamp.instance),
+        )
+
+    def complaint(self, neighbour: str, theirs: Mapping[str, str]) -> str | None:
+        """Why a neighbour whose certificate is right is still not talked to."""
+        claimed, meant = (shown(theirs.get(key, "none"), 64) for key in ("hocket-from", "hocket-to"))
+        if claimed != neighbour:
+            return f"the certificate of {neighbour} came with the name {claimed}; one of them is not its own"
+        if meant != self.name:
+            return f"{neighbour} wanted to speak with {meant}, and this is {self.name}; check its addresses"
+        if theirs.get("hocket-plan") != self.plan:
+            return (
+                f"{neighbour} has another plan ({shown(theirs.get('hocket-plan', 'none')[:16])}…, here "
+                f"{self.plan[:16]}…); compare the files, and run the one that everybody signed"
+            )
+        version = theirs.get("hocket-version", "none")
+        if _minor(version) != _minor(self.version):
+            return (
+                f"{neighbour} has hocket {shown(version, 32)}, and {self.name} has {self.version}; install the same "
+                "version on both"
+            )
+        if Stamp.read(theirs) is None:
+            return (
+                f"{neighbour} does not say which of its processes it is; install the same version of hocket"
+            )
+        return None
+
+
+def _minor(version: str) -> list[str]:
+    """What must be the same at both ends; releases that differ only in the third number understand each other."""
+    return version.split(".")[:2]
+
+
+# Room for messages that wait: so many, and so many bytes; who brings more waits as well.
+#
+# An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
+# connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
+# the roll and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
+
+WORDS = 4
+"""Messages of the largest size that ever came that may wait."""
+SMALL_BYTES = 4 << 20
+"""Bytes of other messages that may wait beside these."""
+MOST_MESSAGES = 4096
+"""However small: a thousand members' entries on the roll, several times over."""
+
+
+class Room:
+    """What waits in one place on one link."""
+
+    def __init__(self) -> None:
+        self.messages = self.bytes = 0
+        """What waits now."""
+        self._largest = 0
+        self._closed = False
+        self._changed = asyncio.Event()
+
+    async def enter(self, size: int) -> None:
+        """Wait until there is room for a message of so many bytes, and take it."""
+        self._largest = max(self._largest, size)
+        while not self._closed and not self._has_room(size):
+            self._changed.clear()
+            await self._changed.wait()
+        self.messages += 1
+        self.bytes += size
+
+    def leave(self, size: int) -> None:
+        """A message of so many bytes waits no longer."""
+        self.messages -= 1
+        self.bytes -= size
+        self._changed.set()
+
+    def close(self) -> None:
+        """Nobody waits here any more: what they bring is lost with the stream."""
+        self._closed = True
+        self._changed.set()
+
+    def __str__(self) -> str:
+        return f"{self.messages:,} messages of {self.bytes:,} bytes"
+
+    def _has_room(self, size: int) -> bool:
+        return self.messages < MOST_MESSAGES and self.bytes + size <= WORDS * self._largest + SMALL_BYTES
+
+
+# A line to one neighbour: the stream that carries it now, what waits on it, and which of two streams it shall be.
 
 ANOTHER_SPEAKS = grpc.StatusCode.ALREADY_EXISTS
 """Ends the stream of a process beside which another one speaks for the same member: it must not come back."""

@@ -1,21 +1,24 @@
-"""What both ends of a link remember of what was said over it: the last word heard, and a running digest of all words.
-
-    digest(word)  = BLAKE3(message)
-    running digest, one for each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest(word)), from zeros
-
-Both ends of a link come to the same two running digests if they heard what the other said. A record goes to the disk
-with the round that follows, so a crash and what is said again after it leave no trace in them.
-"""
+"""What is remembered of words said and heard: by both ends of a link, and beside a journal, lest it go back in time."""
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from blake3 import blake3
 
 from hocket.links.wire import pack_parts, unpack_parts
+
+# What both ends of a link remember of what was said over it: the last word heard, and a running digest of all words.
+#
+#     digest(word)  = BLAKE3(message)
+#     running digest of each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest(word)), from zeros
+#
+# Both ends of a link come to the same two running digests if they heard what the other said. A record goes to the disk
+# with the round that follows, so a crash and what is said again after it leave no trace in them.
 
 LABEL = b"hocket/record/1"
 DIGEST_BYTES = 32
@@ -64,3 +67,135 @@ def unpacked(data: bytes) -> dict[str, Record]:
 
 def _run_on(running: bytes, moment: bytes, digest: bytes) -> bytes:
     return blake3(LABEL + running + moment + digest).digest()
+
+
+# Two small files beside a journal that find out whether it went back in time, and the last words heard.
+#
+# A journal that goes back would have its member say other words under noise that was already used. What it holds cannot
+# tell: all of it went back. But a file that was copied, restored or overwritten has another inode or another time of
+# change, which no program can set. So whenever a round has begun, its number is written into one file, the stamp, and
+# the inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that was deleted
+# leaves a journal behind its stamp.
+#
+# Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
+# killed or not. After a power cut one may be older than the other, which cannot be told from files that were restored:
+# the operator is asked then. What no file can tell, neighbours may remember: federation/rollback.py.
+
+SLOT = 128
+"""Bytes to a mark: never across two sectors, so that it is the old one or the new one."""
+CHECK = 16
+STAMP = struct.Struct("<QQ")
+SEAL = struct.Struct("<QQQ")
+HEARD = struct.Struct("<8sII32sII32s")
+
+
+class Mark(NamedTuple):
+    """The last word that a neighbour said here."""
+
+    round: int = 0
+    exchange: int = 0
+    digest: bytes = bytes(32)
+
+
+class Marks:
+    """All marks of one journal."""
+
+    def __init__(self, journal: Path):
+        self._stamp = _Slots(journal.with_name(journal.name + ".stamp"))
+        try:
+            self._marks = _Slots(journal.with_name(journal.name + ".marks"))
+        except BaseException:
+            self._stamp.close()
+            raise
+        self._count = self._read_stamp()[0]
+        self._is_mine = False
+
+    def close(self) -> None:
+        """Let go of the files; what this process has stamped then also outlives a power cut. What it has not, be it a
+        copy that was refused or only read, it does not vouch for."""
+        if self._is_mine:
+            self._stamp.force()
+            self._marks.force()
+        self._stamp.close()
+        self._marks.close()
+
+    @property
+    def round(self) -> int:
+        """The round that began last, as far as is known here."""
+        return self._read_stamp()[1]
+
+    def stamp(self, round: int) -> None:
+        """A round has begun: do this before its first word is sent."""
+        self._count, self._is_mine = self._count + 1, True
+        self._stamp.write(0, STAMP.pack(self._count, round))
+        self._seal()
+        if self._count == 1:  # later ones are written over these, so that there is always something whole
+            self._stamp.force()
+            self._marks.force()
+
+    @property
+    def are_moved(self) -> bool:
+        """Whether these files are not where this member wrote them, or were written by somebody else."""
+        count, _ = self._read_stamp()
+        seal = self._marks.read(0, SEAL.size)
+        if seal is None:
+            return (
+                count > 1
+            )  # the first stamp may have no seal yet, if the process was killed between the two
+        sealed, *where = SEAL.unpack(seal)
+        if sealed == count:
+            return tuple(where) != self._stamp.stat
+        # Killed between a stamp and its seal: the same file, which has changed once more.
+        return sealed != count - 1 or where[0] != self._stamp.stat[0]
+
+    def _seal(self) -> None:
+        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
+
+    def heard(self, slot: int, name: str) -> tuple[Mark, Mark] | None:
+        """The last two words heard from this neighbour, the later one first."""
+        data = self._marks.read(1 + slot, HEARD.size)
+        if data is None:
+            return None
+        who, *marks = HEARD.unpack(data)
+        return (Mark(*marks[:3]), Mark(*marks[3:])) if who == _short(name) else None
+
+    def hear(self, slot: int, name: str, last: Mark, before: Mark) -> None:
+        """Put down the last two words heard: nobody can be more than one exchange ahead of the one that is awaited."""
+        self._marks.write(1 + slot, HEARD.pack(_short(name), *last, *before))
+
+    def _read_stamp(self) -> tuple[int, int]:
+        data = self._stamp.read(0, STAMP.size)
+        return (0, 0) if data is None else STAMP.unpack(data)
+
+
+class _Slots:
+    """A file of short records, each with a checksum."""
+
+    def __init__(self, path: Path):
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def force(self) -> None:
+        """Have all of it on the disk."""
+        os.fsync(self._file)
+
+    @property
+    def stat(self) -> tuple[int, int]:
+        """What tells this file from a copy of it."""
+        found = os.fstat(self._file)
+        return found.st_ino, found.st_ctime_ns
+
+    def read(self, slot: int, length: int) -> bytes | None:
+        """None if there is nothing, or if it is damaged."""
+        data = os.pread(self._file, length + CHECK, slot * SLOT)
+        whole = len(data) == length + CHECK and blake3(data[:length]).digest(CHECK) == data[length:]
+        return data[:length] if whole else None
+
+    def write(self, slot: int, data: bytes) -> None:
+        os.pwrite(self._file, data + blake3(data).digest(CHECK), slot * SLOT)
+
+
+def _short(name: str) -> bytes:
+    return blake3(name.encode()).digest(8)

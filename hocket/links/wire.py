@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hocket.errors import BadFrame
-from hocket.links.fingerprint import spoken
+from hocket.links.text import spoken
 
 PROTOCOL = 2
 """Raised when members of two versions could no longer understand each other; part of every plan."""
@@ -60,7 +60,7 @@ class Kind(IntEnum):
     DONE = 6
     """This member has all it needs and will not ask again."""
     ROLL = 7
-    """A member's signed number for this run, see federation/roll.py."""
+    """A member's signed number for this run, see federation/attendance.py."""
     MARK = 8
     """What this end has said and heard so far, see marks.py."""
 

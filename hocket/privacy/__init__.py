@@ -1,15 +1,15 @@
 """What insiders can learn: guarantees by theorem, witnesses, widths, estimates, attacks, and topologies that help."""
 
-from hocket.privacy.ambiguity import Ambiguity, Interval, ambiguity
-from hocket.privacy.audit import Audit, audit
-from hocket.privacy.coalitions import CoalitionSearch, search_coalitions
-from hocket.privacy.leakage import Leakage, leakage
-from hocket.privacy.noise_plan import NoisePlan, plan_noise
-from hocket.privacy.planner import Repair, TopologyPlan, plan_topology, repair
-from hocket.privacy.programme import Knowledge
-from hocket.privacy.topology import Exposure, Guarantees, exposure, guarantees
-from hocket.privacy.witness import Witness, witness
-from hocket.privacy.worst_case import WorstLeakage, worst_leakage
+from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
+from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
+from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
+from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
+from hocket.privacy.topology.planner import Repair, TopologyPlan, plan_topology, repair
+from hocket.privacy.verdict.audit import Audit, audit
+from hocket.privacy.witness.ambiguity import Ambiguity, Interval, ambiguity
+from hocket.privacy.witness.linear_programme import Knowledge
+from hocket.privacy.witness.witness import Witness, witness
 
 __all__ = [
     "Ambiguity",

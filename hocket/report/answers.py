@@ -7,8 +7,8 @@ import math
 from hocket.report.numbers import plain
 from hocket.report.page import Card
 from hocket.report.tables import over
-from hocket.run import Ending, Run
-from hocket.theorems import Claim
+from hocket.runs.run import Ending, Run
+from hocket.runs.theorems import Claim
 
 MUCH = 100
 """A gap that shrank by this factor is called small."""

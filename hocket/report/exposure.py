@@ -3,18 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from hocket.errors import HocketError
-from hocket.privacy import Audit, audit
-from hocket.privacy.findings import Finding
-from hocket.privacy.wording import braced, counted
-from hocket.report.leakage_figure import leakage_figure
-from hocket.report.marked_graph import marked_graph
+from hocket.networks.network import Network
+from hocket.privacy import Audit, Leakage, audit, exposure
+from hocket.privacy.verdict.findings import Finding
+from hocket.privacy.wording import braced, counted, named
+from hocket.report.audit_page import graph_parts
+from hocket.report.figures import Drawing
 from hocket.report.numbers import plain
-from hocket.report.page import Card, Exposure, Figure
+from hocket.report.page import Card, Exposure, Figure, render
+from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table
-from hocket.run import Ending, Run
+from hocket.runs.run import Ending, Run
+
+# A figure of what stays unknown as rounds go by: the uncertainty about whoever is known best.
+
+LITTLE = 1e-12
+"""Of the prior: an uncertainty below this is drawn as none."""
+
+
+def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
+    """How closely the best known gradient is known, a line for each estimate; None where all are known at once."""
+    lines, known = [], []
+    for style, (label, found) in enumerate(estimates.items()):
+        rounds, least = _best_known(found)
+        hidden = least > LITTLE * found.prior
+        if hidden.any():
+            last = int(np.flatnonzero(hidden)[-1]) + 1
+            lines.append(Line(label, rounds[:last], least[:last], style=style))
+        if not hidden[-1]:
+            known.append(f"{label}: known exactly from round {rounds[np.argmin(hidden)]} on")
+    if not lines:
+        return None
+    low, high = _decades(np.concatenate([line.y for line in lines]))
+    prior = max(found.prior for found in estimates.values())
+    panel = Panel(
+        title="What stays unknown of the best known gradient",
+        across=r"round $k$",
+        up="standard deviation\n(units of a gradient)",
+        lines=lines,
+        notes=[Note("\n".join(known), 0.02, 0.04)],
+        lowest=low,
+        highest=high,
+    )
+    ends = [f"{line.label} from {plain(float(line.y[0]))} to {plain(float(line.y[-1]))}" for line in lines]
+    alt = (
+        "What a listener does not know of the gradient it knows best, as a standard deviation, against rounds, both "
+        f"axes logarithmic; before anything is heard it is {plain(prior)}. It goes, for {'; for '.join(ends)}."
+        + (f" {'; '.join(known)}." if known else "")
+    )
+    return sheet([[panel]], size=(9.6, 3.6), alt=alt)
+
+
+def _decades(values: np.ndarray) -> tuple[float, float]:
+    """Powers of ten with some air around all values."""
+    return 10.0 ** np.floor(np.log10(values.min() / 2)), 10.0 ** np.ceil(np.log10(values.max() * 2))
+
+
+def _best_known(found: Leakage) -> tuple[np.ndarray, np.ndarray]:
+    rounds, sd = found.history["round"], found.history["sd"]
+    return rounds, sd[:, list(found.honest)].min(axis=1)
+
+
+# A graph with one coalition marked on it, and whom it knows: a picture, where the audit page has a tool.
+
+LARGEST = 60
+"""Agents up to which a graph can be read on a page that does not scroll."""
+
+
+class Mark(NamedTuple):
+    """How an agent is drawn: a class of the style sheet, and a sign beside it."""
+
+    kind: str
+    sign: str = ""
+
+
+def marked_graph(network: Network, found: Finding) -> Figure | None:
+    """The graph, with a finding's coalition and whom it knows; None where there are too many agents to be seen."""
+    if network.n > LARGEST:
+        return None
+    parts = graph_parts(network)
+    for agent in parts["agents"]:
+        agent["mark"] = mark(network, found, agent["number"])
+    svg = render("picture.html", **parts, coalition=found.coalition)
+    words = f"Under {found.label}: {_described(found)}"
+    return Figure(svg, f"Graph of {network.name}. {words}", words)
+
+
+def mark(network: Network, found: Finding, agent: int) -> Mark:
+    """As the audit page marks an agent."""
+    if agent in found.coalition:
+        return Mark("colluder")
+    if agent in found.exact:
+        return Mark("exact", "!")
+    if found.basis == "estimate":
+        return Mark("open")
+    judged = exposure(network, found.coalition)
+    if judged.p2:
+        return Mark("hidden")
+    groups = [part for part in judged.components if len(part) > 1]
+    place = next(place for place, part in enumerate(groups) if agent in part)
+    return Mark(f"group tint-{place % 6}", chr(ord("A") + place % 26))
+
+
+def _described(found: Finding) -> str:
+    parts = [f"squares collude: {named(found.coalition)}"]
+    if found.exact:
+        parts.append(f"“!”, known exactly: {named(found.exact)}")
+    if found.averaged:
+        parts.append(f"dashed, known ever better as noise averages out: {named(found.averaged)}")
+    if found.hidden and found.basis == "estimate":
+        parts.append(f"dashed, not identifiable but without a theorem: {named(found.hidden)}")
+    elif found.hidden:
+        parts.append(f"hidden but for sums: {named(found.hidden)}")
+    return f"{'; '.join(parts)}. Red links are heard by the coalition."
+
 
 QUESTION = "What is exposed, and to whom?"
 LISTENERS = {"coalition": "the coalition alone", "states": "with a tap on all words"}

@@ -12,11 +12,10 @@ from hocket.privacy.wording import counted
 from hocket.report.answers import convergence_card, theorem_card
 from hocket.report.exposure import exposed
 from hocket.report.figures import Curve, convergence
-from hocket.report.names import spoken
-from hocket.report.numbers import plain
+from hocket.report.numbers import plain, spoken
 from hocket.report.page import Page
 from hocket.report.tables import assumption_table, over, result_table, settings_table
-from hocket.run import Ending, Run
+from hocket.runs.run import Ending, Run
 
 PAGE = "report.html"
 

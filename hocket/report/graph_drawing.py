@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist, pdist
 
-from hocket.network import Network
+from hocket.networks.network import Network
 
 RADIUS = 16
 """Of an agent, in units of the drawing; a unit is a pixel where the page has room for them all."""

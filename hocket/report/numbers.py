@@ -1,8 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers and algorithms as people read them."""
 
 from __future__ import annotations
 
 import math
+
+from hocket.algorithms import BY_CLASS
+
+# Numbers as people read them.
 
 
 def plain(value: float) -> str:
@@ -17,3 +21,11 @@ def plain(value: float) -> str:
         return f"{value:.0f}" if abs(value) >= 1000 and math.isfinite(value) else f"{value:.3g}"
     mantissa, exponent = f"{value:.2e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+# What algorithms are called in reports.
+
+
+def spoken(name: str) -> str:
+    """The paper's name of an algorithm; a user's own class keeps its name."""
+    return BY_CLASS[name].label if name in BY_CLASS else name

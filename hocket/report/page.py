@@ -6,15 +6,57 @@ Beside it lies what it says, as JSON, from which `hocket report` writes the page
 from __future__ import annotations
 
 import dataclasses
+import re
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hocket.errors import BadInput
 from hocket.report.figures import Drawing
 from hocket.report.tables import Table
-from hocket.report.templates import digest, render, together
+
+# Pages from templates: what people wrote is escaped, what is missing is an error.
+
+HERE = "hocket.report"
+
+
+def render(name: str, package: str = HERE, **values: Any) -> str:
+    """A template, filled; one of another package may build upon those of this one."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=ChoiceLoader([PackageLoader(one, "") for one in dict.fromkeys((package, HERE))]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["whole"] = whole_numbers
+    return environment.get_template(name).render(**values)
+
+
+def whole_numbers(text: str) -> str:
+    """Prose in which no line ends within a number.
+
+    >>> whole_numbers("a gap of 4.7e-8") == "a gap of 4.7e\N{NON-BREAKING HYPHEN}8"
+    True
+    """
+    return re.sub(r"(?<=\de)-(?=\d)", "\N{NON-BREAKING HYPHEN}", text)
+
+
+def together(*names: str, package: str = HERE) -> str:
+    """Style sheets or scripts of a package, one after the other, as they are."""
+    return "\n".join(files(package).joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+def digest(text: str) -> str:
+    """Named in a page's policy, so that nothing but our own style and script is obeyed, whatever a label says."""
+    return b64encode(sha256(text.encode()).digest()).decode()
+
 
 Tone = Literal["holds", "open", "exposed"]
 """Good news, no answer, bad news."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.report.numbers import plain
-from hocket.run import Run
-from hocket.theorems import Claim
+from hocket.runs.run import Run
+from hocket.runs.theorems import Claim
 
 
 @dataclass(frozen=True)

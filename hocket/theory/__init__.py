@@ -1,12 +1,10 @@
 """The theory, in numbers: what the paper's lemmas and theorems promise, and how a run compares."""
 
-from hocket.theory.assumptions import theorem1
-from hocket.theory.bound import Bound
+from hocket.theory.bound import Bound, theorem1
 from hocket.theory.finite_time import finite_time
 from hocket.theory.inverse import Answer, delta_for, rounds_for
 from hocket.theory.lemmas import lemma1, lemma2
-from hocket.theory.margins import Margin, Monitor
-from hocket.theory.monitor import monitor
+from hocket.theory.monitor import Margin, Monitor, monitor
 
 __all__ = [
     "Answer",

@@ -13,13 +13,21 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.algorithms import ALL
 from hocket.errors import BadAlgorithm, BadInput
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.theory.assumptions import INVERSE_SQRT
-from hocket.theory.bound import Bound
-from hocket.theory.finite_time import Kind, bound_after, check_kind, numbers_for, paper_constants, paper_value
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.theory.bound import INVERSE_SQRT, Bound
+from hocket.theory.finite_time import (
+    Kind,
+    bound_after,
+    check_kind,
+    numbers_for,
+    paper_constants,
+    paper_value,
+    spectral_terms,
+    sums_after,
+    sums_by_round,
+)
 from hocket.theory.quantities import Known, Quantities, gather
-from hocket.theory.spectral import spectral_terms, sums_after, sums_by_round
 
 FARTHEST = {"literal": 10**18, "corrected": 10**18, "spectral": 10**7}
 """Rounds searched unless told otherwise: the paper's constants are closed forms, spectral sums are not."""

@@ -11,8 +11,8 @@ from scipy.signal import lfilter
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
-from hocket.network import Network
-from hocket.problem import Problem
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
 from hocket.theory.bound import Bound
 from hocket.theory.quantities import Known, Quantities, gather
 

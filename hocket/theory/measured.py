@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.errors import BadInput, NotRecorded
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.run import Run
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.runs.run import Run
 from hocket.steps import Step
 
 Series = Float[np.ndarray, " rounds"]

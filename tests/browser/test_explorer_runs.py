@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from hocket.explore.live_run import Tell, play
+from hocket.explore.live_runs import Tell, play
 from hocket.explore.questions import Question
 from tests.browser.audit_cases import choose
 
@@ -31,7 +31,7 @@ def gate(monkeypatch) -> threading.Event:
 
         play(question, told, stop)
 
-    monkeypatch.setattr("hocket.explore.runs.play", halting)
+    monkeypatch.setattr("hocket.explore.live_runs.play", halting)
     return opened
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.engines.cluster.local import run_together
+from hocket.engines.cluster.local_processes import run_together
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -17,7 +17,7 @@ import numpy as np
 import hocket as hk
 from hocket.engines import checkpoint as checkpoints
 from hocket.engines.cluster.sharded import Sharded
-from hocket.storage import read_arrays
+from hocket.runs.storage import read_arrays
 from tests.laws.table import quadratics
 
 ROUNDS = 3000

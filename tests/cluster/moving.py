@@ -13,7 +13,7 @@ from hocket.engines.cluster.sharded import Sharded, _advance
 from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.job import Job
+from hocket.runs.job import Job
 from tests.laws.table import quadratics
 from tests.units.engine_cases import STEP
 

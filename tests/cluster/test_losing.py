@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.engines.cluster import joining, watching
-from hocket.engines.cluster.joining import ADDRESS, COUNT, NUMBER
-from hocket.engines.cluster.local import run_together
-from hocket.engines.cluster.watching import ALARM, ALARMED, ALIVE, LEFT, PATIENCE, Watch
+from hocket.engines.cluster import liveness, processes
+from hocket.engines.cluster.liveness import ALARM, ALARMED, ALIVE, LEFT, PATIENCE, Watch
+from hocket.engines.cluster.local_processes import run_together
+from hocket.engines.cluster.processes import ADDRESS, COUNT, NUMBER
 from hocket.errors import BadInput, ClusterError
-from hocket.ports import LOOPBACK, held_ports
-from hocket.storage import read_arrays
+from hocket.machine import LOOPBACK, held_ports
+from hocket.runs.storage import read_arrays
 from tests.cluster import long_run
 from tests.cluster.groups import HERE, ROOT
 
@@ -133,31 +133,31 @@ def test_a_failed_collective_raises_the_alarm(watch):
 
 def test_a_coordinator_that_still_takes_calls_while_it_dies_is_named(watch, clock):
     guard, *_ = watch
-    assert guard._why_aborted() == watching.ABORTED
+    assert guard._why_aborted() == liveness.ABORTED
     answers = iter([True, True, False])
     guard._listening = lambda: next(answers)
-    assert guard._why_aborted() == watching.GONE
+    assert guard._why_aborted() == liveness.GONE
 
 
 def test_a_coordinator_out_of_reach_is_named_by_its_address(monkeypatch):
     with held_ports(1) as [port]:
         address = f"{LOOPBACK}:{port}"
         with pytest.raises(ClusterError, match=rf"process 0 at {address}, cannot be reached after 0.5 s"):
-            joining._reach(address, 0.5)
+            processes._reach(address, 0.5)
     with pytest.raises(BadInput, match="write HOST:PORT"):
-        joining._reach("nowhere", 0.5)
+        processes._reach("nowhere", 0.5)
 
 
 def test_how_a_process_was_started_is_read_from_its_environment():
     started = {ADDRESS: "host:1", COUNT: "3", NUMBER: "2"}
-    assert joining._called(started) == joining.Call("host:1", 3, 2)
-    assert joining._called({}) is None
-    assert joining._called({"SLURM_STEP_NUM_TASKS": "1"}) is None
-    assert joining._called({"SLURM_STEP_NUM_TASKS": "8"}) == joining.Call()
+    assert processes._called(started) == processes.Call("host:1", 3, 2)
+    assert processes._called({}) is None
+    assert processes._called({"SLURM_STEP_NUM_TASKS": "1"}) is None
+    assert processes._called({"SLURM_STEP_NUM_TASKS": "8"}) == processes.Call()
     with pytest.raises(BadInput, match="JAX_PROCESS_ID is not a whole number"):
-        joining._called({ADDRESS: "host:1", COUNT: "3"})
+        processes._called({ADDRESS: "host:1", COUNT: "3"})
     with pytest.raises(BadInput, match="processes are numbered from 0"):
-        joining._called(started | {NUMBER: "3"})
+        processes._called(started | {NUMBER: "3"})
 
 
 def kill_when_kept(folder: Path, number: int, how: int = signal.SIGKILL) -> None:

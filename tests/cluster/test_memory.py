@@ -28,7 +28,7 @@ def test_a_full_device_says_what_the_run_needs_and_what_to_lower(monkeypatch):
 
 
 def test_before_anything_is_compiled_data_and_states_are_counted(monkeypatch):
-    monkeypatch.setattr("hocket.solving.prepare", exhausted)
+    monkeypatch.setattr("hocket.engines.solver.prepare", exhausted)
     with pytest.raises(OutOfMemory, match="needs about 360 bytes; leave the time average out"):
         play(hk.Dgd(), dtype=np.float32)  # 36 coefficients, 6 agents, 4 times 12 coordinates
 

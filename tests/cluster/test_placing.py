@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.engines.cluster.layout import lay_out
-from hocket.engines.cluster.partition import crossing, partition
+from hocket.engines.cluster.layout import crossing, lay_out, partition
 from hocket.engines.cluster.routes import plan_trips
-from hocket.wiring import wire
+from hocket.networks.slots import wire
 
 
 @pytest.fixture(params=["metis", "without metis"])

@@ -18,9 +18,8 @@ from hocket import algorithms
 from hocket.cli import main
 from hocket.config.algorithms import SECTIONS
 from hocket.config.networks import NetworkSection
-from hocket.config.playing import ConstantSection, PowerSection, RunSection
-from hocket.config.problems import PROBLEMS, FromPython
-from hocket.config.sets import SETS
+from hocket.config.problems import PROBLEMS, SETS, FromPython
+from hocket.config.runs import ConstantSection, PowerSection, RunSection
 
 from .reader import NOT_RUN, Reader, blocks
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.privacy.levels import NAMES
+from hocket.privacy.estimate.levels import NAMES
 
 THREATS = ("coalition", "states", "states+noise")
 

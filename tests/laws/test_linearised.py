@@ -16,10 +16,10 @@ import hocket as hk
 from hocket.agent import Agent
 from hocket.algorithm import Plan, Tell
 from hocket.errors import NoTheorem
-from hocket.noise import Balanced, Pair, Paired, When
+from hocket.networks.slots import wire
+from hocket.noise.draws import Balanced, Pair, Paired, When
 from hocket.privacy.attacks import averaging_attacks
-from hocket.sets import Everywhere
-from hocket.wiring import wire
+from hocket.problems.sets import Everywhere
 from tests.laws.documented import DOCUMENTED
 from tests.laws.table import ROWS, Row
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket import threefry
 from hocket.errors import BadInput
-from hocket.learning.batches import Shard, epochs, subsets
-from hocket.learning.exchanges import PerExchange, Timetable
-from hocket.learning.shuffle import shuffled
+from hocket.learning.batches import Shard, epochs, shuffled, subsets
+from hocket.learning.training import PerExchange, Timetable
+from hocket.noise import threefry
 from hocket.steps import Constant, Power
 
 

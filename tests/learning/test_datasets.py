@@ -20,8 +20,7 @@ from hocket.learning import (
     own_shards,
     reuters,
 )
-from hocket.learning.data.bags import binary, counted, rarity, tf_idf
-from hocket.learning.data.reuters import cleaned, keras_split
+from hocket.learning.data.reuters import binary, cleaned, counted, keras_split, rarity, tf_idf
 from hocket.learning.data.word_lists import WordLists
 
 real_data = pytest.mark.skipif(not os.environ.get("HOCKET_DATA"), reason="HOCKET_DATA names no folder")

@@ -18,7 +18,7 @@ import pytest
 from hocket.errors import BadProblem, NoData
 from hocket.learning import load
 from hocket.learning.data.files import Source, read
-from hocket.learning.data.idx import read_idx
+from hocket.learning.data.mnist import read_idx
 from hocket.learning.data.word_lists import read_word_lists
 
 CONTENT = bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 8, 9])

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket import threefry
 from hocket.errors import BadAlgorithm
 from hocket.learning import DpSgd, digits, equal_shards, logistic_regression, mlp, train
+from hocket.learning.baselines import noise_multiplier
 from hocket.learning.clipping import Clipping, normal
-from hocket.learning.private import noise_multiplier
+from hocket.noise import threefry
 
 DATA = digits()
 ROOT = jnp.asarray(threefry.seed_key(0))

@@ -10,18 +10,19 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithm import Algorithm, Plan
-from hocket.engines.peers import Finished, Peer
-from hocket.engines.replaying import replayed
-from hocket.engines.seat import Seat
-from hocket.engines.streams import ChainStreams
+from hocket.federation.engine.peer import Finished, Peer
+from hocket.federation.engine.replay import replayed
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.task import GradientTask, LocalSteps
-from hocket.links.agreeing import Agreeing, Partner
 from hocket.links.conversation import Conversation
-from hocket.links.escrow import SeedEscrow
+from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
 from hocket.links.journal import Journal
-from hocket.links.memory import Switchboard
+from hocket.links.noise_agreement import Agreeing, Partner
 from hocket.links.wire import Frame, Limits
+
+from .switchboard import Switchboard
 
 PLAN = bytes(range(32))
 

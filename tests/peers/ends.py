@@ -8,7 +8,7 @@ from typing import Any
 
 from hocket.links.channel import GrpcChannels, Neighbour, open_channels
 from hocket.links.identity import Identity
-from hocket.links.limits import LinkLimits
+from hocket.links.server import LinkLimits
 
 SHORT = 20.0
 ASH, BIRCH, CEDAR = (Identity.create(name) for name in ("ash", "birch", "cedar"))

@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hocket.engines.peers import Finished
 from hocket.federation.cards import Card
-from hocket.federation.drawing_up import draw_up
-from hocket.federation.ending import Ended, ended
+from hocket.federation.engine.peer import Finished
 from hocket.federation.home import Home
-from hocket.federation.member import Member
+from hocket.federation.member import Ended, Member, ended
+from hocket.federation.participation import take_part
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.running import take_part
-from hocket.links.escrow import SeedEscrow
+from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
-from hocket.ports import held_ports
+from hocket.machine import held_ports
 
 from .quadratic import DIMENSION, task_of
 

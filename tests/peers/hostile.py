@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
-from hocket.engines.peers import Finished, Played
+from hocket.federation.engine.peer import Finished, Played
 from hocket.federation.member import Member
 from hocket.federation.presence import Presence
 from hocket.links.events import Event

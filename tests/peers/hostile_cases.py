@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from hocket.links.escrow import SeedEscrow
+from hocket.links.handshake import SeedEscrow
 
 from .hostile import ALGORITHMS, Deviation
 from .hostile_stage import TOPOLOGIES, Stage, federation_of, play

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hocket.federation import leaving, roll
-from hocket.federation.leaving import Vote
+from hocket.federation import attendance, votes
+from hocket.federation.attendance import NUMBER_BYTES, Entry, Roll
 from hocket.federation.presence import Presence
-from hocket.federation.roll import NUMBER_BYTES, Entry, Roll
+from hocket.federation.votes import Vote
 from hocket.links.events import Event, Heard
 from hocket.links.wire import Kind, pack
 
@@ -75,7 +75,7 @@ def roll_of(hand: Hand) -> Roll:
 def ballot(hand: Hand, leaver: str, *, voter: str = "", numbers: bytes | None = None) -> bytes:
     """A vote in this member's hand; made out to another voter if asked for."""
     found = roll_of(hand).numbers() if numbers is None else numbers
-    signature = hand.member.identity.sign(leaving._message(hand.plan, leaver, found), leaving.PURPOSE)
+    signature = hand.member.identity.sign(votes._message(hand.plan, leaver, found), votes.PURPOSE)
     return pack(Vote(voter or hand.name, leaver, found, signature).frame(hand.plan))
 
 
@@ -127,7 +127,7 @@ def malformed(kind: Kind) -> Act:
 
 
 def entry(hand: Hand, name: str, number: bytes) -> bytes:
-    signature = hand.member.identity.sign(roll._message(hand.plan, name, number), roll.PURPOSE)
+    signature = hand.member.identity.sign(attendance._message(hand.plan, name, number), attendance.PURPOSE)
     return pack(roll_of(hand).frame(Entry(name, number, signature)))
 
 

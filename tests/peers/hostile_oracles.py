@@ -14,14 +14,13 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithms import RssLb
-from hocket.engines.peers import Played
-from hocket.engines.seat import Seat
-from hocket.engines.secret_shares import shares
-from hocket.engines.streams import ChainStreams
-from hocket.engines.words import Words, arrays_for
 from hocket.errors import BadPlan, HocketError
-from hocket.federation.leaving import check_survivors
+from hocket.federation.engine.peer import Played
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.shares import ChainStreams, shares
+from hocket.federation.engine.words import Words, arrays_for
 from hocket.federation.task import LocalSteps
+from hocket.federation.votes import check_survivors
 from hocket.links.noise_keys import LinkKeys, next_chain
 from hocket.links.wire import Limits, unpack
 

@@ -15,20 +15,20 @@ from unittest import mock
 
 import numpy as np
 
-from hocket.engines.peers import Finished, Played
+from hocket.federation import participation
 from hocket.federation import presence as presence_module
-from hocket.federation import running
+from hocket.federation.engine.peer import Finished, Played
 from hocket.federation.home import Home
 from hocket.federation.member import Member
+from hocket.federation.plan_sections import AuditSection
 from hocket.federation.presence import Presence
-from hocket.federation.sections import AuditSection
 from hocket.federation.task import GradientTask
-from hocket.links.escrow import Secrets
-from hocket.links.memory import Switchboard
+from hocket.links.handshake import Secrets
 
 from .federation_case import ESCROW, Federation
 from .hostile import ALGORITHMS, Deviation, Ear, Hand, Honest
 from .quadratic import DIMENSION, target
+from .switchboard import Switchboard
 
 STALL = 1.0
 """Seconds without any progress of any honest member after which a scene is over."""
@@ -129,9 +129,9 @@ class Stage:
         """A member's run over the stage's links, with its channels wrapped."""
         if self.board is not None:
             channels = wrap(self.board.plug_in(member.name))
-            return await running.take_part(member, channels=channels, watch=watch)
+            return await participation.take_part(member, channels=channels, watch=watch)
         given = {one.name: getattr(member, one.name) for one in dataclasses.fields(member)}
-        return await running.take_part(Wired(**given, wrap=wrap), watch=watch)
+        return await participation.take_part(Wired(**given, wrap=wrap), watch=watch)
 
     async def _part(self, one: Honest) -> None:
         """One honest member's run; where it is to be started again, the second one too."""
@@ -206,7 +206,7 @@ def impatient() -> Iterator[None]:
 
     with contextlib.ExitStack() as patched:
         patched.enter_context(mock.patch.object(presence_module, "PATIENCE", PATIENCE))
-        patched.enter_context(mock.patch.object(running, "Presence", noticed))
+        patched.enter_context(mock.patch.object(participation, "Presence", noticed))
         yield
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hocket.federation.home import Home
 from hocket.federation.member import Member
+from hocket.federation.participation import take_part
 from hocket.federation.plan_file import read_plan
-from hocket.federation.running import take_part
 from hocket.links.identity import Identity
 
 from .federation_case import ESCROW

@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from hocket.links import marks
+from hocket.links import records
 from hocket.links.events import Event, Heard, Joined
 from hocket.links.wire import Frame, Kind, pack
 
@@ -34,7 +34,7 @@ VICTIM, RESTARTED = "ash", "birch"
 def whole_disk() -> Iterator[None]:
     """What a machine's disk going back looks like: files have the inodes and times that they had, so nothing on the
     disk tells. Copies of files are then taken for the files themselves."""
-    with mock.patch.object(marks._Slots, "stat", (0, 0)):
+    with mock.patch.object(records._Slots, "stat", (0, 0)):
         yield
 
 

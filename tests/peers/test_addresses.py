@@ -10,7 +10,7 @@ from hocket.federation.cards import Card
 from hocket.federation.member import _bindable
 from hocket.federation.plan_file import write_plan
 from hocket.links.events import Heard, Joined
-from hocket.links.listening import _reachable
+from hocket.links.server import _reachable
 
 from .ends import BIRCH, end, first_of, listener, play, to_ash
 from .federation_case import Federation, free_ports

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.engines.peers import Finished, Played
 from hocket.errors import BadIdentity, JournalError
 from hocket.federation.cards import Card
-from hocket.federation.running import take_part
+from hocket.federation.engine.peer import Finished, Played
+from hocket.federation.participation import take_part
 from hocket.links.events import Event, Joined
 from hocket.links.identity import Identity
 

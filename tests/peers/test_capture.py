@@ -6,7 +6,7 @@ import asyncio
 
 import numpy as np
 
-from hocket.federation.running import take_part
+from hocket.federation.participation import take_part
 from hocket.federation.task import GradientTask
 
 from .federation_case import Federation, free_ports

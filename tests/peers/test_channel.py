@@ -10,7 +10,7 @@ import pytest
 from hocket.errors import LinkError
 from hocket.links.channel import PENDING, Neighbour
 from hocket.links.events import Heard, Joined, Lost
-from hocket.links.limits import Allowance, LinkLimits
+from hocket.links.server import Allowance, LinkLimits
 from hocket.links.tls import answers
 
 from .ends import ASH, BIRCH, end, first_of, listener, play, to_ash

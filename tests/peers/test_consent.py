@@ -15,13 +15,13 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
-from hocket.federation.auditing import audit_plan
-from hocket.federation.floor import check_floor, read_floor
+from hocket.federation.consent import check_floor, read_floor
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_file import plan_text, read_plan
 from hocket.federation.run_folder import RunFolder
-from hocket.links.keepsakes import Keepsakes
+from hocket.links.lasting_noise import Keepsakes
 from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
 
 SAFE, UNSAFE = drawn(algorithm=SHARING), drawn(algorithm={"name": "dgd"}, unsafe=True)

@@ -10,12 +10,12 @@ from functools import partial
 import pytest
 
 from hocket.errors import JournalError, UnsafePlan
-from hocket.federation.auditing import audit_plan
 from hocket.federation.consent import check_consent, keep_consent
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
+from hocket.federation.participation import take_part
+from hocket.federation.plan_audit import audit_plan
 from hocket.federation.run_folder import RunFolder, write_json
-from hocket.federation.running import take_part
 
 from .federation_case import Federation, play
 from .plans import drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hocket.federation.demo.playing import ALGORITHMS, demonstrate
+from hocket.federation.demo.demonstration import ALGORITHMS, demonstrate
 
 
 @pytest.mark.slow

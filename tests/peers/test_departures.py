@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from hocket.cli.app import EXPOSED, main
-from hocket.engines.peers import Finished
 from hocket.errors import UnsafeRemainder
+from hocket.federation.attendance import NUMBER_BYTES, Roll
+from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
-from hocket.federation.floor import NONE, Floor
-from hocket.federation.leaving import vote
+from hocket.federation.engine.peer import Finished
 from hocket.federation.metrics import Log
-from hocket.federation.roll import NUMBER_BYTES, Roll
+from hocket.federation.participation import take_part
+from hocket.federation.remainder import judge_survivors
 from hocket.federation.run_folder import read_json
-from hocket.federation.running import take_part
-from hocket.federation.surviving import judge_survivors
+from hocket.federation.votes import vote
 from hocket.links.journal import Journal
 from hocket.links.wire import Frame, pack
 
@@ -113,7 +113,7 @@ def test_the_exit_code_says_so(tmp_path, monkeypatch, capsys):
     def stop(*_: object, **__: object) -> None:
         raise UnsafeRemainder("what remains is not safe", round=3)
 
-    monkeypatch.setattr("hocket.cli.peer.joining.member_of", stop)
+    monkeypatch.setattr("hocket.cli.peer.common.member_of", stop)
     assert main(["peer", "run", "plan.toml", "--task", "mine.py:task"]) == EXPOSED == 3
     assert "what remains is not safe" in capsys.readouterr().err
 

@@ -7,9 +7,8 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Plan
-from hocket.engines.seat import Seat
-from hocket.engines.secret_shares import shares
-from hocket.engines.streams import ChainStreams
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.shares import ChainStreams, shares
 
 from .company import Company
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hocket.engines.replaying import replayed
-from hocket.engines.streams import ChainStreams
+from hocket.engines.solver import solve
 from hocket.errors import BadConfig, BadInput, BadPlan, JournalError, RunStopped
+from hocket.federation.engine.replay import replayed
+from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.participation import take_part
 from hocket.federation.plan_file import parse_plan, plan_text
-from hocket.federation.running import take_part
 from hocket.federation.task import GradientTask
 from hocket.links.wire import Kind, Limits, unpack
-from hocket.problem import Problem
-from hocket.solving import solve
+from hocket.problems.problem import Problem
 
 from .federation_case import ESCROW, Federation, play
 from .quadratic import DIMENSION, target

@@ -11,13 +11,14 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Plan
-from hocket.engines.seat import Seat
-from hocket.engines.words import check_own, check_word
 from hocket.errors import BadFrame, Diverged, LinkError
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.words import check_own, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Heard
-from hocket.links.memory import Switchboard
 from hocket.links.wire import Frame, Kind, Limits, pack
+
+from .switchboard import Switchboard
 
 PLAN = bytes(32)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from hocket.engines.words import arrays_for
+from hocket.federation.engine.words import arrays_for
 from hocket.links.wire import Kind, Limits, unpack
 
 from .hostile import Deviation, Hand, Honest, Script, in_turn

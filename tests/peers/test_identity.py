@@ -18,9 +18,10 @@ from hocket.links.identity import (
     fingerprint,
     is_under_passphrase,
     name_in,
+    seal,
+    unseal,
     verify,
 )
-from hocket.links.sealing import seal, unseal
 
 
 @pytest.fixture(scope="module")

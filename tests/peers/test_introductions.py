@@ -8,7 +8,7 @@ import pytest
 
 from hocket import __version__
 from hocket.links.events import Joined, Lost
-from hocket.links.introduction import Introduction, Stamp
+from hocket.links.line import Introduction, Stamp
 
 from .ends import BIRCH, end, first_of, listener, play, to_ash
 from .federation_case import free_ports

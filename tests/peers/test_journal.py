@@ -10,9 +10,9 @@ import pytest
 
 from hocket.errors import JournalError
 from hocket.links.database import FORGET, PAGE
-from hocket.links.escrow import SeedEscrow
+from hocket.links.handshake import SeedEscrow
 from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
-from hocket.links.keepsakes import Keepsake, Keepsakes
+from hocket.links.lasting_noise import Keepsake, Keepsakes
 
 from .journal_case import OPEN, OTHER_PLAN, PLAN, begin, chains, in_another_process
 

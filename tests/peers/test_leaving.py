@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.engines.peers import Finished
+from hocket.federation.attendance import NUMBER_BYTES, UNKNOWN, Entry, Roll
 from hocket.federation.cards import Card
-from hocket.federation.leaving import agreed_leavers, read_vote, vote
+from hocket.federation.engine.peer import Finished
 from hocket.federation.ledger import Ledger
+from hocket.federation.participation import take_part
 from hocket.federation.plan import Dial
-from hocket.federation.roll import NUMBER_BYTES, UNKNOWN, Entry, Roll
+from hocket.federation.plan_sections import AuditSection
+from hocket.federation.remainder import judge_survivors
 from hocket.federation.run_folder import read_json
-from hocket.federation.running import take_part
-from hocket.federation.sections import AuditSection
-from hocket.federation.surviving import judge_survivors
+from hocket.federation.votes import agreed_leavers, read_vote, vote
 from hocket.links.identity import Identity
 from hocket.links.wire import Frame, Kind
-from hocket.network import Network
+from hocket.networks.network import Network
 
 from .federation_case import Federation, play
 from .plans import CARDS, IDENTITIES, SHARING, drawn

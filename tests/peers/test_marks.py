@@ -14,7 +14,7 @@ from hocket.errors import JournalError, LinkError
 from hocket.federation.rollback import Memories
 from hocket.links.conversation import Moment
 from hocket.links.journal import Journal
-from hocket.links.marks import Mark, Marks
+from hocket.links.records import Mark, Marks
 
 from .journal_case import PLAN, begin
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.errors import BadHandshake, BadInput
-from hocket.links.escrow import FromSystem, SeedEscrow
-from hocket.links.handshake import Handshake, Offer
+from hocket.links.handshake import FromSystem, Handshake, Offer, SeedEscrow
 from hocket.links.identity import Identity
 from hocket.links.noise_keys import derive, ratchet, round_key, stream
 from tests.peers import reference

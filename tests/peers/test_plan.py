@@ -11,11 +11,11 @@ import pytest
 from hocket.algorithms import RssNb
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadNetwork, BadPlan
 from hocket.federation.cards import Card, read_card
-from hocket.federation.drawing_up import sized
 from hocket.federation.plan import difference
+from hocket.federation.plan_draft import sized
 from hocket.federation.plan_file import parse_plan, plan_text, read_plan, write_plan
 from hocket.links.identity import Identity
-from hocket.network import Network
+from hocket.networks.network import Network
 from tests.peers.plans import CARDS, IDENTITIES, drawn
 
 

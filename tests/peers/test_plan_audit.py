@@ -8,9 +8,9 @@ import time
 import pytest
 
 from hocket.errors import BadPlan, UnsafePlan
-from hocket.federation.auditing import audit_plan, audit_seconds
 from hocket.federation.plan import Dial
-from hocket.network import Network
+from hocket.federation.plan_audit import audit_plan, audit_seconds
+from hocket.networks.network import Network
 from tests.peers.plans import RSS_NB, SHARING, drawn
 
 

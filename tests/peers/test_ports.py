@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from hocket.ports import LOOPBACK, held_ports
+from hocket.machine import LOOPBACK, held_ports
 
 from .federation_case import free_ports
 

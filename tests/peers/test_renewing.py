@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from hocket.cli.peer import peer
-from hocket.engines.peers import Finished, Played
 from hocket.errors import BadConfig, BadPlan
 from hocket.federation.cards import Card
+from hocket.federation.engine.peer import Finished, Played
 from hocket.federation.home import Home
+from hocket.federation.participation import take_part
 from hocket.federation.plan_file import read_plan
 from hocket.federation.presence import Presence
-from hocket.federation.running import take_part
 from hocket.links.identity import Identity
 
 from .federation_case import Federation, play

@@ -11,7 +11,7 @@ import pytest
 
 from hocket.algorithms import RssLb
 from hocket.errors import HocketError
-from hocket.links.escrow import FromSystem
+from hocket.links.handshake import FromSystem
 from hocket.links.wire import Kind
 
 from .hostile import ALGORITHMS, Deviation, Script, in_turn

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from hocket.federation.rollback import FORM
-from hocket.links.escrow import FromSystem
 from hocket.links.events import Event, Heard
+from hocket.links.handshake import FromSystem
 from hocket.links.records import digest_of
 from hocket.links.wire import Kind, pack
 

@@ -13,8 +13,8 @@ import pytest
 from hocket.errors import LinkError
 from hocket.links.channel import METHOD
 from hocket.links.events import Heard, Joined
-from hocket.links.limits import LinkLimits
-from hocket.links.room import MOST_MESSAGES, SMALL_BYTES, WORDS, Room
+from hocket.links.line import MOST_MESSAGES, SMALL_BYTES, WORDS, Room
+from hocket.links.server import LinkLimits
 from hocket.links.tls import grpc
 
 from .ends import ASH, BIRCH, SHORT, end, first_of, listener, play, to_ash

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from hocket.engines.peers import Finished
 from hocket.errors import BadInput, BadPlan, JournalError, LinkError
-from hocket.federation.leaving import check_leaver
+from hocket.federation.engine.peer import Finished
 from hocket.federation.member import Member
 from hocket.federation.metrics import Metrics
+from hocket.federation.participation import take_part
 from hocket.federation.plan_file import write_plan
-from hocket.federation.running import take_part
 from hocket.federation.task import GradientTask
-from hocket.sets import Box
+from hocket.federation.votes import check_leaver
+from hocket.problems.sets import Box
 
 from .federation_case import Federation, free_ports, play
 from .quadratic import DIMENSION, target

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines.secret_shares import directed, shares
+from hocket.federation.engine.shares import directed, shares
 from hocket.links.noise_keys import PIECE, Source
-from hocket.noise import Pair, When
-from hocket.wiring import wire
+from hocket.networks.slots import wire
+from hocket.noise.draws import Pair, When
 
 from .company import Company
 

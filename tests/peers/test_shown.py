@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.links.shown import shown
+from hocket.links.text import shown
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=400)
 BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

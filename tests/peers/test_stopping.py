@@ -14,9 +14,9 @@ import pytest
 
 from hocket.cli.peer import peer
 from hocket.errors import BadConfig
+from hocket.federation.participation import take_part
 from hocket.federation.run_folder import RunFolder, words_in, write_json
-from hocket.federation.running import take_part
-from hocket.links.lock import Lock, held
+from hocket.links.database import Lock, held
 
 from .federation_case import Federation
 

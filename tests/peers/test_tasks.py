@@ -9,7 +9,7 @@ import pytest
 from hocket.federation.adapters.jax_loss import JaxTask
 from hocket.federation.adapters.partial_fit import PartialFitTask
 from hocket.federation.task import GradientTask, LocalSteps, Task, is_repeatable
-from hocket.sets import Box, Everywhere
+from hocket.problems.sets import Box, Everywhere
 
 RNG = np.random.default_rng(0)
 FEATURES, TARGETS = RNG.normal(size=(40, 3)), RNG.normal(size=40)

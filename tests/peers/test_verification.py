@@ -15,9 +15,8 @@ from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.disclosure import FOLDER, KEYS, START, STEPS
 from hocket.federation.plan_file import write_plan
-from hocket.federation.transcript import FILE, PURPOSE, LinkDigests, read_transcript
-from hocket.federation.verification import verify_run
-from hocket.links.escrow import FromSystem
+from hocket.federation.verification import FILE, PURPOSE, LinkDigests, read_transcript, verify_run
+from hocket.links.handshake import FromSystem
 
 from .federation_case import Federation, play
 from .quadratic import task_of

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from hocket.engines.peers import Finished
-from hocket.federation.running import take_part
+from hocket.federation.engine.peer import Finished
+from hocket.federation.participation import take_part
 
 from .federation_case import Federation, free_ports
 from .relay import Relay, watching

@@ -9,7 +9,7 @@ import numpy as np
 
 import hocket as hk
 from hocket.privacy.attacks import Attack
-from hocket.view import Threat, View
+from hocket.runs.view import Threat, View
 from tests.laws.table import quadratics
 
 RING = hk.Network.cycle(5)

@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from hocket.atomic_file import replace_text, replaced
 from hocket.federation.run_folder import write_json
-from hocket.storage import write_arrays
+from hocket.machine import replace_text, replaced
+from hocket.runs.storage import write_arrays
 
 WRITERS = {
     "numbers": lambda path: write_arrays(path, {"x": np.ones(3)}),

@@ -20,7 +20,7 @@ from hocket.privacy.attacks import (
     states_behind,
     strongest_average,
 )
-from hocket.view import View
+from hocket.runs.view import View
 from tests.units.attack_cases import (
     ASIDE,
     CURVED,

@@ -10,7 +10,7 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput, BadNetwork, BadProblem, Diverged
-from hocket.run import Ending
+from hocket.runs.run import Ending
 from tests.units.engine_cases import SIX, play
 
 

@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from hocket.errors import BadNetwork
-from hocket.network import Network
+from hocket.networks.network import Network
 
 TWO_WORLDS = [(i, i + 1) for i in range(19)] + [(20, 21)]
 

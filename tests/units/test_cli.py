@@ -20,7 +20,7 @@ import hocket
 from hocket.cli import main
 from hocket.cli.app import app
 from hocket.config import reopen_folder
-from hocket.solving import solve
+from hocket.engines.solver import solve
 
 PROBLEM = """
 [problem]

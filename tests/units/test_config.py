@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.config import parse_config, read_config
 from hocket.config.algorithms import ALGORITHMS
-from hocket.config.problems import PROBLEMS
-from hocket.config.sets import SETS
+from hocket.config.problems import PROBLEMS, SETS
 from hocket.config.toml import dumps
 from hocket.errors import BadConfig
 

@@ -20,14 +20,12 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadConfig, BadInput
-from hocket.explore.answers import about_network, foretold
+from hocket.explore.answers import about_network, explorer_page, foretold
 from hocket.explore.app import Explorer, Superseded
-from hocket.explore.live_run import CalledOff, play, shared_problem
-from hocket.explore.page import explorer_page
+from hocket.explore.live_runs import CalledOff, LiveRun, Runs, play, shared_problem
 from hocket.explore.questions import MOST_AGENTS, asked, asked_network
-from hocket.explore.runs import LiveRun, Runs
-from hocket.explore.serving import Served, take_port
-from hocket.report.templates import together
+from hocket.explore.server import Served, take_port
+from hocket.report.page import together
 from tests.explorer import serving
 
 RING = {"n": 5, "links": [[0, 1], [0, 4], [1, 2], [2, 3], [3, 4]], "algorithm": "rss-nb"}

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.algorithms.normal_draws import LONGEST_RUN, sd_within_bound, sd_within_norm
+from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
-from hocket.privacy.levels import NAMES
+from hocket.privacy.estimate.levels import NAMES
 from tests.laws.test_leakage_laws import THREATS, coalitions, networks
 
 RING = hk.Network.cycle(5)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.privacy.levels import NAMES
+from hocket.privacy.estimate.levels import NAMES
 from tests.laws.test_leakage_laws import THREATS
 
 STEPS = [hk.Constant(0.3), hk.Power(1, 1, 0.75)]

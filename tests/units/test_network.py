@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket.errors import BadNetwork
-from hocket.network import Network
+from hocket.networks.network import Network
 
 NAMED = [
     (Network.cycle(7), nx.cycle_graph(7)),
@@ -183,7 +183,7 @@ def test_a_hundred_thousand_agents_never_make_a_square_table():
 def test_lam_of_a_large_network_is_that_of_the_dense_matrix(monkeypatch):
     one_way = np.roll(np.eye(300), 1, axis=0)
     network = Network.harary(4, 300, weights=0.7 * Network.harary(4, 300).B + 0.3 * one_way)
-    monkeypatch.setattr("hocket.weights.DENSE_LIMIT", 100)
+    monkeypatch.setattr("hocket.networks.weights.DENSE_LIMIT", 100)
     # Lanczos stops at a residual of 1e-10 in λ².
     assert network.lam == pytest.approx(np.linalg.norm(network.B - 1 / 300, 2), rel=1e-9)
 

@@ -10,7 +10,7 @@ import pytest
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy import plan_noise
-from hocket.privacy.noise_plan import ANCHORS, price_in_rounds
+from hocket.privacy.estimate.noise_plan import ANCHORS, price_in_rounds
 
 RING = hk.Network.cycle(5)
 PLAN = {"rounds": 60, "step": hk.Power(1, 20, 0.75), "coalition": {1}}

@@ -11,13 +11,13 @@ import pytest
 import scipy
 
 import hocket as hk
-from hocket import threefry
 from hocket.algorithm import Plan
-from hocket.algorithms.normal_draws import sd_within_bound, sd_within_norm
+from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
 from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.prepare import on_device
-from hocket.noise import Draw, Gaussian, Own, Pair, Paired, When
-from hocket.wiring import Wiring, wire
+from hocket.networks.slots import Wiring, wire
+from hocket.noise import threefry
+from hocket.noise.draws import Draw, Gaussian, Own, Pair, Paired, When
 
 VARYING = hk.Network.varying([hk.Network.cycle(6), [(0, 2), (1, 3), (2, 4), (3, 5), (0, 4), (1, 5)]])
 NETWORKS = {

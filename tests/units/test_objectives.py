@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hocket.standard_problems as standard
+import hocket.problems.standard as standard
 from hocket.errors import BadProblem
-from hocket.objectives import Loss
-from hocket.objectives.extrema import evaluate, extrema
-from hocket.problem import Problem
-from hocket.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
+from hocket.problems import Loss
+from hocket.problems.polynomial import evaluate, extrema
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
 
 DIM = 3
 SETS = [Box(-1.0, 2.0), Ball(1.5, 0.5), Simplex(2.0)]

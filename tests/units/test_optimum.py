@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket import optimum
 from hocket.errors import BadProblem
-from hocket.problem import Problem
-from hocket.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
-from hocket.standard_problems import (
+from hocket.problems import optimum
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
+from hocket.problems.standard import (
     heterogeneous_polynomials,
     least_squares,
     logistic,

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import hocket as hk
-from hocket.noise import Gaussian, When
-from hocket.wiring import wire
+from hocket.networks.slots import wire
+from hocket.noise.draws import Gaussian, When
 
 RING = hk.Network.cycle(5)
 
@@ -48,7 +48,7 @@ def test_draws_are_normal():
 
 
 def test_a_draw_of_zero_stays_finite(monkeypatch):
-    import hocket.noise
+    import hocket.noise.draws
 
     monkeypatch.setattr(hocket.noise, "uniform_pairs", lambda *_: (np.zeros((1, 5, 2)), np.zeros((1, 5, 2))))
     assert np.isfinite(drawn(rounds=1)).all()

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadProblem
-from hocket.objectives import LeastSquares, Loss
-from hocket.problem import Problem
-from hocket.sets import Ball, Box, Everywhere
-from hocket.standard_problems import (
+from hocket.problems import LeastSquares, Loss
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball, Box, Everywhere
+from hocket.problems.standard import (
     heterogeneous_polynomials,
     least_squares,
     logistic,

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket import algorithms, sets, standard_problems, steps
+from hocket import algorithms, steps
+from hocket.problems import sets, standard
 from hocket.steps import Step
 
 
@@ -40,8 +41,8 @@ def test_everything_meant_for_users_is_promised():
         *concrete(steps, Step),
         *(
             name
-            for name, function in inspect.getmembers(standard_problems, inspect.isfunction)
-            if function.__module__ == standard_problems.__name__ and not name.startswith("_")
+            for name, function in inspect.getmembers(standard, inspect.isfunction)
+            if function.__module__ == standard.__name__ and not name.startswith("_")
         ),
     }
     assert meant <= set(hk.__all__)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.engines.solver import solve
 from hocket.report.figures import STYLES, Curve, convergence
 from hocket.report.folder import in_words, write_report
-from hocket.report.names import spoken
+from hocket.report.numbers import spoken
 from hocket.report.page import Page
 from hocket.report.tables import Table, assumption_table, result_table
-from hocket.run import Ending, Outcome
-from hocket.solving import solve
+from hocket.runs.run import Ending, Outcome
 
 ROUNDS = np.array([0, 1, 2, 4, 8])
 

@@ -9,17 +9,22 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.engines.solver import solve
 from hocket.errors import BadInput
 from hocket.report.answers import convergence_card, theorem_card
-from hocket.report.exposure import FEW_ROUNDS, audit_of, compared, exposed
+from hocket.report.exposure import (
+    FEW_ROUNDS,
+    LARGEST,
+    audit_of,
+    compared,
+    exposed,
+    leakage_figure,
+    marked_graph,
+)
 from hocket.report.folder import write_report
-from hocket.report.leakage_figure import leakage_figure
-from hocket.report.marked_graph import LARGEST, marked_graph
-from hocket.report.page import Card, Page
+from hocket.report.page import Card, Page, whole_numbers
 from hocket.report.tables import Table
-from hocket.report.templates import whole_numbers
-from hocket.run import Ending, Outcome
-from hocket.solving import solve
+from hocket.runs.run import Ending, Outcome
 
 
 def played(algorithm=None, network=None, **choices):

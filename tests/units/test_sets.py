@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hocket.errors import BadProblem
-from hocket.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
+from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
 
 DIM = 4
 SETS = [

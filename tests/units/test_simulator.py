@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket import wiring as wirings
-from hocket.engines import measuring, progress, recording, simulator
+from hocket.engines import measures, progress, recorder, simulator
 from hocket.engines.compiled import compilations
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
-from hocket.run import Ending
-from hocket.wiring import wire
+from hocket.networks import slots as wirings
+from hocket.networks.slots import wire
+from hocket.runs.run import Ending
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import SIX, STEP, play
 
@@ -110,13 +110,13 @@ def test_keeping_more_is_announced_and_refused_beforehand(keep, capfd, monkeypat
     size = {"path": "96 kB", "transcript": "448 kB"}[keep]
     said = " ".join(capfd.readouterr().err.split())
     assert f"keeping the {keep} of 999 rounds takes {size} of memory" in said
-    monkeypatch.setattr(recording, "_free_memory", lambda: 1e5)
+    monkeypatch.setattr(recorder, "_free_memory", lambda: 1e5)
     with pytest.raises(BadInput, match=rf"{size} of memory twice over .* 100 kB are free; keep less"):
         play(hk.RssNb(1.0), keep=keep, rounds=999)
 
 
 def test_free_memory_is_known():
-    assert 1e6 < recording._free_memory() < 1e15
+    assert 1e6 < recorder._free_memory() < 1e15
 
 
 def test_a_bar_shows_how_a_long_run_is_going(capfd, monkeypatch):
@@ -159,7 +159,7 @@ def test_a_gap_over_large_states_is_read_agent_by_agent(monkeypatch):
     """All rows at once or one after the other, the numbers are the same."""
     how = {"problem": quadratics(7, 3, 1), "network": hk.Network.cycle(7), "rounds": 20}
     at_once = play(hk.Dgd(), start=4.0, **how)
-    monkeypatch.setattr(measuring, "AT_ONCE", 0)
+    monkeypatch.setattr(measures, "AT_ONCE", 0)
     one_by_one = play(
         hk.Dgd(), start=4.0, time_average=False, **how
     )  # another program: AT_ONCE is compiled in

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadProblem
-from hocket.problem import Problem
-from hocket.sets import Ball, Simplex
-from hocket.standard_problems import paper_polynomials, polynomials
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball, Simplex
+from hocket.problems.standard import paper_polynomials, polynomials
 
 BALL = Ball(10.0)
 

@@ -14,8 +14,8 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.run import Ending
-from hocket.storage import read_arrays, write_arrays
+from hocket.runs.run import Ending
+from hocket.runs.storage import read_arrays, write_arrays
 from tests.laws.table import quadratics
 from tests.units.engine_cases import RING, SIX, STEP, play
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.job import Job
-from hocket.objectives import Polynomial
-from hocket.standard_problems import PAPER_POLYNOMIALS
-from hocket.theorems import Claim, claim
+from hocket.problems import Polynomial
+from hocket.problems.standard import PAPER_POLYNOMIALS
+from hocket.runs.job import Job
+from hocket.runs.theorems import Claim, claim
 
 C5 = hk.Network.cycle(5)
 SQRT = hk.Power(1, 0, 0.5)

@@ -9,9 +9,8 @@ import pytest
 import hocket as hk
 from hocket import theory
 from hocket.algorithm import Plan
-from hocket.theory.finite_time import discounted_steps
-from hocket.theory.noise_functions import added_constants
-from hocket.theory.spectral import BLOCK, sums_after
+from hocket.theory.finite_time import BLOCK, discounted_steps, sums_after
+from hocket.theory.quantities import added_constants
 from tests.units.theory_cases import C5, NUMBERS, PAPER, SPECTRAL, SQRT, START, small_polynomials, without
 
 

@@ -10,7 +10,7 @@ import pytest
 import hocket as hk
 from hocket import theory
 from hocket.errors import BadAlgorithm, BadInput, NoTheorem, NotRecorded
-from hocket.standard_problems import PAPER_POLYNOMIALS
+from hocket.problems.standard import PAPER_POLYNOMIALS
 from tests.units.theory_cases import (
     C5,
     PAPER,

@@ -12,7 +12,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket import threefry
+from hocket.noise import threefry
 
 word = st.integers(0, 2**32 - 1)
 

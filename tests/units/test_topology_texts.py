@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hocket import topologies
 from hocket.errors import BadConfig, BadNetwork
-from hocket.network import Network
+from hocket.networks import topologies
+from hocket.networks.network import Network
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import hocket as hk
-from hocket.standard_problems import PAPER_POLYNOMIALS
+from hocket.problems.standard import PAPER_POLYNOMIALS
 
 SQRT = hk.Power(1, 0, 0.5)
 C5 = hk.Network.cycle(5)

@@ -2,12 +2,11 @@
 
 from cyclopts import App
 
+from hocket.cli.peer.cards import init, renew, replace
 from hocket.cli.peer.check import check
 from hocket.cli.peer.demo import demo
 from hocket.cli.peer.drop import drop
-from hocket.cli.peer.init import init
 from hocket.cli.peer.plan import plan
-from hocket.cli.peer.renew import renew, replace
 from hocket.cli.peer.run import run
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import status, stop

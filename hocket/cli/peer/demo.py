@@ -32,7 +32,7 @@ def demo(
 
     from hocket.config import new_folder
     from hocket.errors import BadConfig
-    from hocket.federation.demo.playing import ALGORITHMS, demonstrate
+    from hocket.federation.demo.demonstration import ALGORITHMS, demonstrate
 
     if algorithm not in ALGORITHMS:
         raise BadConfig(f"--algorithm {algorithm}; choose one of {', '.join(ALGORITHMS)}")

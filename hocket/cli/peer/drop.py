@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.opening import HomeOption, open_identity
+from hocket.cli.peer.common import HomeOption, open_identity
 from hocket.errors import UnsafePlan
 
 
@@ -26,12 +26,12 @@ def drop(
     What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
-    from hocket.cli.peer.joining import folder_of
-    from hocket.federation.floor import read_floor
+    from hocket.cli.peer.common import folder_of
+    from hocket.federation.consent import read_floor
     from hocket.federation.home import Home
-    from hocket.federation.leaving import check_leaver
     from hocket.federation.ledger import Ledger
-    from hocket.federation.surviving import judge_survivors
+    from hocket.federation.remainder import judge_survivors
+    from hocket.federation.votes import check_leaver
 
     if not names:
         raise UnsafePlan("nobody was named; write hocket peer drop PLAN NAME")

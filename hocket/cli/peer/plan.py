@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.members import members_in_words
+from hocket.cli.peer.common import members_in_words
 from hocket.errors import BadConfig
 
 
@@ -71,11 +71,11 @@ def plan(
 
     Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
     """
-    from hocket.cli.peer.auditing import audited
+    from hocket.cli.peer.common import audited
     from hocket.federation.cards import read_card
-    from hocket.federation.drawing_up import draw_up
+    from hocket.federation.plan_draft import draw_up
     from hocket.federation.plan_file import read_plan, write_plan
-    from hocket.links.naming import normal_name
+    from hocket.links.text import normal_name
 
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
@@ -132,7 +132,7 @@ def _task(task: str, dimension: int | None) -> tuple[str, int]:
         raise BadConfig(
             f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
         )
-    from hocket.cli.peer.joining import load_task
+    from hocket.cli.peer.common import load_task
 
     return name, int(load_task(task).dimension)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.opening import HomeOption
+from hocket.cli.peer.common import HomeOption
 from hocket.errors import Interrupted
 
 if TYPE_CHECKING:
-    from hocket.engines.peers import Finished
+    from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
 
 TaskOption = Annotated[
@@ -50,7 +50,7 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
-    from hocket.cli.peer.joining import member_of
+    from hocket.cli.peer.common import member_of
 
     member = member_of(
         plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
@@ -67,7 +67,7 @@ def run(
 async def _until_stopped(member: Member) -> Finished:
     """The run, which a signal ends as cleanly as its last round does."""
     from hocket.engines.progress import Bar
-    from hocket.federation.running import take_part
+    from hocket.federation.participation import take_part
 
     running, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert running is not None

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.peer.common import HomeOption, members_in_words, open_identity
 from hocket.cli.peer.consent import obtain
-from hocket.cli.peer.members import members_in_words
-from hocket.cli.peer.opening import HomeOption, open_identity
 
 if TYPE_CHECKING:
-    from hocket.federation.auditing import PlanAudit
     from hocket.federation.home import Home
     from hocket.federation.ledger import Served
     from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan_audit import PlanAudit
 
 
 def sign(
@@ -36,9 +35,8 @@ def sign(
     Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
     floor.toml in this member's folder, refuses plans that fall below it.
     """
-    from hocket.cli.peer.auditing import audited
-    from hocket.federation.consent import keep_consent
-    from hocket.federation.floor import check_floor, read_floor
+    from hocket.cli.peer.common import audited
+    from hocket.federation.consent import check_floor, keep_consent, read_floor
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.federation.run_folder import RunFolder

@@ -9,8 +9,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.peer.common import HomeOption
 from hocket.cli.peer.consent import agree
-from hocket.cli.peer.opening import HomeOption
 from hocket.errors import BadConfig, BadInput
 
 
@@ -35,7 +35,7 @@ def verify(
 
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
     """
-    from hocket.cli.peer.joining import load_task
+    from hocket.cli.peer.common import load_task
     from hocket.federation.plan_file import read_plan
     from hocket.federation.verification import verify_run
 
@@ -75,9 +75,9 @@ def disclose(
 
     Whoever heard this member's words learns its gradients from them: give them only to somebody whom all trust.
     """
-    from hocket.cli.peer.joining import folder_of
+    from hocket.cli.peer.common import folder_of
     from hocket.federation.disclosure import FOLDER
-    from hocket.federation.transcript import FILE
+    from hocket.federation.verification import FILE
 
     agreed, folder = folder_of(plan, home)
     if not (folder.path / FILE).is_file():

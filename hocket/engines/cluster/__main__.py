@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from hocket.engines.cluster.joining import join
+from hocket.engines.cluster.processes import join
 
 
 def main() -> None:

@@ -15,11 +15,11 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as Spec
 
 from hocket.algorithm import x_of
-from hocket.engines.cluster.cutting import cut, differing
 from hocket.engines.cluster.layout import Layout, lay_out
 from hocket.engines.cluster.routes import SHARDS
+from hocket.engines.cluster.shard import cut, differing
 from hocket.engines.compiled import Blueprint, legs
-from hocket.engines.measuring import Measures
+from hocket.engines.measures import Measures
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin
 from hocket.engines.schedule import Looks

@@ -6,14 +6,14 @@ import numpy as np
 
 from hocket.algorithm import Plan
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
+from hocket.engines.solver import solve
 from hocket.errors import BadAlgorithm
 from hocket.experiments.claims.cases import RING, ROUNDS, START, STEP, added, kept, kept_fs, mixed
 from hocket.experiments.claims.ledger import Claim, Finding, Group
 from hocket.experiments.tradeoff.level import INVERSE_SQRT, small_polynomials
-from hocket.network import Network
-from hocket.solving import solve
-from hocket.standard_problems import PAPER_POLYNOMIALS
-from hocket.theory.noise_functions import added_constants
+from hocket.networks.network import Network
+from hocket.problems.standard import PAPER_POLYNOMIALS
+from hocket.theory.quantities import added_constants
 
 ROUNDING = 1e-11
 """float64: noise is read off words as w − x and divided by α, which is as small as .07 here."""

@@ -11,14 +11,14 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
+from hocket.engines.solver import solve
+from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.tradeoff.level import INVERSE_SQRT, START, small_polynomials
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.run import Run
-from hocket.solving import solve
-from hocket.standard_problems import heterogeneous_polynomials, paper_polynomials
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.problems.standard import heterogeneous_polynomials, paper_polynomials
+from hocket.runs.run import Run
 from hocket.steps import Power, Step
-from hocket.sweeping import Sweep, sweep
 from hocket.theory import Monitor, monitor
 
 RING = Network.cycle(5)

@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from hocket.algorithms import Dgd, RssLb, RssNb
+from hocket.engines.solver import solve
+from hocket.engines.sweep import sweep
 from hocket.experiments.claims import learning
 from hocket.experiments.claims.cases import RING, START, STEP
 from hocket.experiments.claims.ledger import Claim, Finding, Group
-from hocket.solving import solve
-from hocket.standard_problems import PAPER_POLYNOMIALS, paper_polynomials
-from hocket.sweeping import sweep
+from hocket.problems.standard import PAPER_POLYNOMIALS, paper_polynomials
 
 DELTAS = (1.0, 10.0)
 AWAITED = learning.awaited()

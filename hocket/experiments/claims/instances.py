@@ -9,11 +9,11 @@ import networkx
 import numpy as np
 
 from hocket.algorithms import FunctionSharing
-from hocket.network import Network
-from hocket.privacy.topology import guarantees
-from hocket.privacy.witness import Witness, witness
-from hocket.solving import solve
-from hocket.standard_problems import polynomials
+from hocket.engines.solver import solve
+from hocket.networks.network import Network
+from hocket.privacy.topology.guarantees import guarantees
+from hocket.privacy.witness.witness import Witness, witness
+from hocket.problems.standard import polynomials
 from hocket.steps import Power
 
 ROUNDS = 3

@@ -7,7 +7,7 @@ import numpy as np
 from hocket.experiments.claims.cases import STEP, kept, many, monitors, tightest
 from hocket.experiments.claims.ledger import Claim, Finding, Group
 from hocket.experiments.tradeoff.level import INVERSE_SQRT
-from hocket.standard_problems import heterogeneous_polynomials
+from hocket.problems.standard import heterogeneous_polynomials
 from hocket.theory.lemmas import Mixing
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hocket.algorithms import Dgd, FunctionSharing, RssNb
+from hocket.engines.solver import solve
 from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import RING, START, STEP, kept_fs
 from hocket.experiments.claims.instances import Tried, disguised
@@ -14,16 +15,15 @@ from hocket.experiments.claims.ledger import Claim, Finding, Group
 from hocket.experiments.fits import signed
 from hocket.experiments.privacy.anchors import over_rounds
 from hocket.experiments.privacy.witnesses import witnesses
-from hocket.network import Network
+from hocket.networks.network import Network
 from hocket.privacy.attacks import component_attack, difference_attack
-from hocket.privacy.leakage import leakage
-from hocket.privacy.topology import exposure
-from hocket.privacy.witness import Witness, witness
+from hocket.privacy.estimate.leakage import leakage
+from hocket.privacy.topology.guarantees import exposure
+from hocket.privacy.witness.witness import Witness, witness
 from hocket.privacy.wording import braced
-from hocket.problem import Problem
-from hocket.run import Run
-from hocket.solving import solve
-from hocket.standard_problems import heterogeneous_polynomials, polynomials
+from hocket.problems.problem import Problem
+from hocket.problems.standard import heterogeneous_polynomials, polynomials
+from hocket.runs.run import Run
 from hocket.steps import Constant
 
 EXACT = 1e-6

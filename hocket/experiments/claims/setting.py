@@ -9,8 +9,8 @@ from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import DELTAS, RING, STEP, kept, mixed, monitors
 from hocket.experiments.claims.ledger import Claim, Finding, Group
 from hocket.experiments.tradeoff.level import INVERSE_SQRT
-from hocket.network import Network
-from hocket.standard_problems import paper_polynomials
+from hocket.networks.network import Network
+from hocket.problems.standard import paper_polynomials
 from hocket.steps import Power
 from hocket.theory import theorem1
 

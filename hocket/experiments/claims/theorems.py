@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.algorithms import Dgd, RssNb
+from hocket.engines.solver import solve
 from hocket.experiments.claims.cases import RING, START, STEP, many, monitors, tightest
 from hocket.experiments.claims.ledger import Claim, Finding, Group
 from hocket.experiments.fits import signed
 from hocket.experiments.tradeoff.level import by_noise, by_rounds, small_polynomials
 from hocket.experiments.tradeoff.price import falling, private
-from hocket.solving import solve
-from hocket.standard_problems import heterogeneous_polynomials
+from hocket.problems.standard import heterogeneous_polynomials
 from hocket.theory import finite_time
 
 PLACES = (("paper", "C5"), ("paper", "K5"), ("heterogeneous", "C5"), ("heterogeneous", "K5"))

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.atomic_file import replace_text
 from hocket.config import new_folder
 from hocket.errors import BadConfig
 from hocket.experiments.learning.cases import Case
 from hocket.experiments.learning.outcomes import Outcome
 from hocket.experiments.outputs import write_json
+from hocket.machine import replace_text
 
 SETTING = "setting.json"
 RUNS = "runs"

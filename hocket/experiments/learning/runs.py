@@ -40,7 +40,7 @@ from hocket.learning import (
     label_shards,
     train,
 )
-from hocket.network import Network
+from hocket.networks.network import Network
 
 AGENTS = 5
 NETWORKS = {RING: Network.cycle(AGENTS), COMPLETE: Network.complete(AGENTS)}

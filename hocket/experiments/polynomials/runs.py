@@ -11,12 +11,12 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
+from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.work import Watch, side_by_side, unwatched
-from hocket.network import Network
-from hocket.report.names import spoken
-from hocket.standard_problems import heterogeneous_polynomials, paper_polynomials
+from hocket.networks.network import Network
+from hocket.problems.standard import heterogeneous_polynomials, paper_polynomials
+from hocket.report.numbers import spoken
 from hocket.steps import Power
-from hocket.sweeping import Sweep, sweep
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)
 STEP = Power(1.0, 20, 0.75)

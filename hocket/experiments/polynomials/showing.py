@@ -22,16 +22,16 @@ from hocket.experiments.polynomials.runs import (
     TOLERANCE,
     Polynomials,
 )
-from hocket.job import Job
-from hocket.network import Network
+from hocket.networks.network import Network
+from hocket.problems.standard import paper_polynomials
 from hocket.report.answers import theorem_card
 from hocket.report.figures import Drawing
 from hocket.report.numbers import plain
 from hocket.report.page import Card, Page
 from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table
-from hocket.standard_problems import paper_polynomials
-from hocket.theorems import claim
+from hocket.runs.job import Job
+from hocket.runs.theorems import claim
 
 
 def reference_table(found: Polynomials) -> Table:

@@ -17,16 +17,16 @@ from jaxtyping import Float
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
 from hocket.algorithms import RssNb
+from hocket.engines.solver import solve
 from hocket.experiments.privacy.setting import AGENTS, NETWORKS, SHARE
 from hocket.privacy.attacks import residuals
-from hocket.privacy.leakage import leakage
-from hocket.privacy.listener import Scaling
-from hocket.problem import Problem
-from hocket.run import Run
-from hocket.solving import solve
-from hocket.standard_problems import polynomials
+from hocket.privacy.estimate.leakage import leakage
+from hocket.privacy.estimate.listener import Scaling
+from hocket.problems.problem import Problem
+from hocket.problems.standard import polynomials
+from hocket.runs.run import Run
+from hocket.runs.view import View
 from hocket.steps import Constant, Power, Step
-from hocket.view import View
 
 RING = NETWORKS["C5"]
 COORDINATES = 200

@@ -9,12 +9,12 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, RssNb
+from hocket.engines.solver import solve
+from hocket.engines.sweep import sweep
 from hocket.experiments.privacy.setting import NETWORKS, SHARE, TARGET, algorithm, regressions
 from hocket.experiments.tradeoff.level import average_gap
 from hocket.privacy.attacks import residuals
-from hocket.solving import solve
 from hocket.steps import Constant, Power, Step
-from hocket.sweeping import sweep
 
 RING = NETWORKS["C5"]
 LENGTH = 300

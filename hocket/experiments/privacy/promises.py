@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hocket.network import Network
-from hocket.privacy.planner import plan_topology
-from hocket.privacy.topology import Guarantees, guarantees
+from hocket.networks.network import Network
+from hocket.privacy.topology.guarantees import Guarantees, guarantees
+from hocket.privacy.topology.planner import plan_topology
 
 AGENTS = 8
 COLLUDERS = (1, 2, 3)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithms import RssLb
+from hocket.engines.solver import solve
 from hocket.experiments.privacy.setting import (
     DIM,
     NETWORKS,
@@ -19,10 +20,9 @@ from hocket.experiments.privacy.setting import (
     regressions,
 )
 from hocket.privacy.attacks import Attack, averaging_attack, difference_attack, lb_collusion_attack
-from hocket.privacy.leakage import EXACT, leakage
-from hocket.run import Run
-from hocket.solving import solve
-from hocket.view import View
+from hocket.privacy.estimate.leakage import EXACT, leakage
+from hocket.runs.run import Run
+from hocket.runs.view import View
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, IndependentNoise, RssLb, RssNb
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.sets import Ball
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball
+from hocket.runs.view import Threat
 from hocket.steps import Power
-from hocket.view import Threat
 
 AGENTS, SAMPLES, DIM = 5, 30, 10
 L2 = 0.1

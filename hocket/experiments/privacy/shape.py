@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from hocket.experiments.privacy.setting import TARGET, regressions
 from hocket.privacy.attacks import mean_attack, pitman_attack
-from hocket.run import Run
+from hocket.runs.run import Run
 
 ATTACKS = {"mean": mean_attack, "Pitman": pitman_attack}
 

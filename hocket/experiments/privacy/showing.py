@@ -16,9 +16,9 @@ from hocket.experiments.privacy.promises import fewest_links
 from hocket.experiments.privacy.reconstruction import Reconstruction
 from hocket.experiments.privacy.runs import Privacy
 from hocket.experiments.privacy.setting import SHARE, STEP
+from hocket.problems.standard import PAPER_POLYNOMIALS
 from hocket.report.figures import Drawing
 from hocket.report.page import Page
-from hocket.standard_problems import PAPER_POLYNOMIALS
 
 
 def data(found: Privacy) -> dict[str, Any]:

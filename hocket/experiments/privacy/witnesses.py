@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from hocket.algorithms import FunctionSharing
-from hocket.network import Network
-from hocket.privacy.witness import Witness, witness
-from hocket.problem import Problem
-from hocket.solving import solve
-from hocket.standard_problems import polynomials
+from hocket.engines.solver import solve
+from hocket.networks.network import Network
+from hocket.privacy.witness.witness import Witness, witness
+from hocket.problems.problem import Problem
+from hocket.problems.standard import polynomials
 from hocket.steps import Power
 
 HALF = Fraction(1, 2)

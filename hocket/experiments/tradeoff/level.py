@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import RssLb, RssNb
+from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.fits import Exponent, exponent, late_half
-from hocket.network import Network
-from hocket.problem import Problem
-from hocket.report.names import spoken
-from hocket.standard_problems import PAPER_POLYNOMIALS, polynomials
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
+from hocket.report.numbers import spoken
 from hocket.steps import Power
-from hocket.sweeping import Sweep, sweep
 from hocket.theory.measured import totals
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)

@@ -11,11 +11,11 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, IndependentNoise, PrivateDgd, RssLb, RssNb
+from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.fits import Exponent, exponent, late_half
 from hocket.experiments.tradeoff.level import START, small_polynomials
-from hocket.network import Network
+from hocket.networks.network import Network
 from hocket.steps import Power
-from hocket.sweeping import Sweep, sweep
 
 STEP = Power(2.0, 20, 1)
 """α_k ∝ 1/k, so that noise whose variance must grow with T, as that of a fixed ε does, leaves a flat floor."""

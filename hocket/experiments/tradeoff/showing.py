@@ -20,9 +20,9 @@ from hocket.experiments.tradeoff.tables import (
     notes,
     price_table,
 )
+from hocket.problems.standard import PAPER_POLYNOMIALS
 from hocket.report.figures import Drawing
 from hocket.report.page import Page
-from hocket.standard_problems import PAPER_POLYNOMIALS
 
 
 def data(found: Tradeoff) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from hocket.experiments.tradeoff.level import (
 )
 from hocket.experiments.tradeoff.price import SIGMA
 from hocket.experiments.tradeoff.runs import Tradeoff
-from hocket.network import Network
+from hocket.networks.network import Network
 from hocket.report.numbers import plain
 from hocket.report.tables import Table
 from hocket.theory import Bound, finite_time

@@ -17,8 +17,8 @@ from hocket.federation.task import GradientTask
 from hocket.learning.data.dataset import Dataset, Split
 from hocket.learning.data.digits import digits
 from hocket.learning.shards import equal_shards
-from hocket.problem import Problem
-from hocket.sets import Ball
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Ball
 
 MEMBERS = ("avon", "brent", "clyde", "derwent", "exe")
 CLASSES, FEATURES = 10, 65

@@ -13,9 +13,9 @@ from hocket.errors import HocketError
 from hocket.federation.demo.digits import member_task
 from hocket.federation.home import Home
 from hocket.federation.member import Member
+from hocket.federation.participation import take_part
 from hocket.federation.plan_file import read_plan
-from hocket.federation.running import take_part
-from hocket.links.escrow import SeedEscrow
+from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
 
 ESCROW = SeedEscrow(20171)

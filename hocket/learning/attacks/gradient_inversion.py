@@ -16,16 +16,130 @@ an offset, drops out of the differences.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from hocket.learning.attacks.fitting import Fit, fitted, polished
+from hocket.learning.attacks.logistic_gradients import Series
 from hocket.learning.attacks.public import Public
 from hocket.learning.attacks.seen import Seen
-from hocket.learning.attacks.series import Series
 from hocket.learning.models import Model
+
+# Inputs fitted to gradients: in closed form where the errors are known, by Gauss and Newton's steps elsewhere.
+
+TURNS = 2
+"""How often errors and inputs are computed from each other where errors depend on inputs."""
+STEPS = 40
+SETTLED = 1e-9
+ENTRIES = 4_000_000
+"""Of the largest table of derivatives: rounds are left out beyond that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Inputs, one for each label in a batch, and how likely the gradients are with them."""
+
+    inputs: Float[np.ndarray, "rows features"]
+    labels: Int[np.ndarray, " rows"]
+    counts: Int[np.ndarray, " rows"]
+    evidence: float
+
+
+def fitted(series: Series, batch: Int[np.ndarray, " batch"], public: Public) -> Fit:
+    """The likeliest inputs if these were the labels of the batch: linear least squares, for errors as known so far.
+    Exact where errors do not depend on inputs (weights of zero) or are told (a batch of one, without noise).
+    """
+    labels, counts = np.unique(batch, return_counts=True)
+    inputs = prior = public.means[labels]
+    seen = series.whitened(series.by_weight)
+    # Features along the axes of the public samples vary independently, and so does the noise: one small system each.
+    turned = np.einsum("kfc,fa->akc", seen, public.axes).reshape(len(public.axes), -1)
+    precision = counts[None] / public.variance[:, None]
+    centre = (prior @ public.axes).T
+    for _ in range(TURNS):
+        design = _design(series, inputs, labels, counts)
+        system = design @ design.T + precision[:, :, None] * np.eye(len(labels))
+        solved = np.linalg.solve(system, (turned @ design.T + precision * centre)[:, :, None])[:, :, 0]
+        inputs = (public.axes @ solved).T
+    volume = np.linalg.slogdet(system)[1].sum() - np.log(precision).sum()
+    fit = Fit(inputs, labels, counts, 0.0)
+    return replace(fit, evidence=-(_misfit(series, fit, public) + float(volume)) / 2)
+
+
+def polished(series: Series, fit: Fit, public: Public) -> Fit:
+    """The same with errors that follow the inputs: damped Gauss-Newton steps on all of it."""
+    rows, features = fit.inputs.shape
+    most = ENTRIES // (rows * (features + 1) * series.classes * features)
+    series = series.thinned(max(2, min(most, len(series.sd))))
+    precision = np.kron(np.diag(fit.counts), (public.axes / public.variance) @ public.axes.T)
+    damping, now = 1e-3, _misfit(series, fit, public)
+    for _ in range(STEPS):
+        slope = _derivative(series, fit).reshape(-1, rows * features)
+        curvature = slope.T @ slope + precision
+        pull = slope.T @ _residual(series, fit).reshape(-1)
+        pull -= precision @ (fit.inputs - public.means[fit.labels]).reshape(-1)
+        while damping < 1e6:
+            step = np.linalg.solve(curvature + damping * np.diag(np.diag(curvature)), pull)
+            tried = replace(fit, inputs=fit.inputs + step.reshape(rows, features))
+            then = _misfit(series, tried, public)
+            if then <= now:
+                break
+            damping *= 10
+        else:
+            return fit
+        gained, fit, now, damping = now - then, tried, then, damping / 10
+        if gained <= SETTLED * max(now, 1.0):
+            return fit
+    return fit
+
+
+def _misfit(series: Series, fit: Fit, public: Public) -> float:
+    """−2 log of the density of gradients and inputs, up to a constant."""
+    apart = (fit.inputs - public.means[fit.labels]) @ public.axes
+    surprise = np.sum(fit.counts[:, None] * apart**2 / public.variance)
+    return float(np.sum(_residual(series, fit) ** 2) + surprise)
+
+
+def _residual(series: Series, fit: Fit) -> Float[np.ndarray, "rounds features+1 classes"]:
+    """What the gradients have that the fit does not explain, in units of their noise; offsets last."""
+    errors = fit.counts[:, None] * series.errors(fit.inputs, fit.labels)
+    gradients = np.concatenate([series.by_weight, series.by_offset[:, None]], axis=1)
+    return series.whitened(gradients - np.einsum("rf,krc->kfc", _extended(fit), errors))
+
+
+def _derivative(series: Series, fit: Fit) -> Float[np.ndarray, "rounds features+1 classes rows features"]:
+    """Of the fit's gradients by its inputs, in units of the gradients' noise."""
+    p = fit.counts[:, None] * series.probabilities(fit.inputs)
+    share = p / fit.counts[:, None]
+    # ∂p_c/∂z = p_c (W_c − Σ_b p_b W_b)
+    mean = np.einsum("kfb,krb->krf", series.weights, share)
+    moved = p[..., None] * (series.weights.swapaxes(1, 2)[:, None] - mean[:, :, None])
+    table = np.einsum("rf,krcg->kfcrg", _extended(fit), moved)
+    errors = fit.counts[:, None] * series.errors(fit.inputs, fit.labels)
+    places = np.arange(fit.inputs.shape[1])
+    table[:, places, :, :, places] += errors.swapaxes(1, 2)
+    return series.whitened(table)
+
+
+def _extended(fit: Fit) -> Float[np.ndarray, "rows features+1"]:
+    """Inputs with the one that offsets multiply."""
+    return np.concatenate([fit.inputs, np.ones((len(fit.inputs), 1))], axis=1)
+
+
+def _design(
+    series: Series,
+    inputs: Float[np.ndarray, "rows features"],
+    labels: Int[np.ndarray, " rows"],
+    counts: Int[np.ndarray, " rows"],
+) -> Float[np.ndarray, "rows columns"]:
+    """What one unit of each row's input adds to every entry of one feature's gradients, whitened."""
+    if counts.sum() == 1 and series.clear:
+        errors = series.by_offset[:, None]  # a batch of one tells its errors itself
+    else:
+        errors = counts[:, None] * series.errors(inputs, labels)
+    return series.whitened(errors).swapaxes(0, 1).reshape(len(labels), -1)
+
 
 SWEEPS = 3
 """How often each label of a batch is tried anew."""

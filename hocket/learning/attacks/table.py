@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hocket.errors import BadInput
-from hocket.learning.attacks.measuring import (
+from hocket.learning.attacks.trials import (
     ACCURACY,
     ADVANTAGE,
     FINAL,

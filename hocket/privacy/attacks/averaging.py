@@ -14,14 +14,14 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm, Plan
-from hocket.noise import Draw, Pair, Paired, When
+from hocket.noise.draws import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
-from hocket.privacy.attacks.plan import AnyStep, check_target, dimension, with_plan
-from hocket.privacy.leakage import EXACT, told_apart
-from hocket.privacy.levels import planned_levels
-from hocket.privacy.listener import Drive, Listener
-from hocket.privacy.watching import Course, Words, first_belief, watch
-from hocket.view import View
+from hocket.privacy.attacks.public_plan import AnyStep, check_target, dimension, with_plan
+from hocket.privacy.estimate.leakage import EXACT, told_apart
+from hocket.privacy.estimate.levels import planned_levels
+from hocket.privacy.estimate.listener import Drive, Listener
+from hocket.privacy.estimate.recursion import Course, Words, first_belief, watch
+from hocket.runs.view import View
 
 NAME = "averaging"
 

@@ -10,12 +10,12 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.attacks.hearing import mixed, unheard
-from hocket.privacy.attacks.hiding import Moments
-from hocket.privacy.attacks.plan import AnyStep, check_target, dimension, with_plan
+from hocket.privacy.attacks.noise import Moments
+from hocket.privacy.attacks.public_plan import AnyStep, check_target, dimension, with_plan
 from hocket.privacy.attacks.residuals import Residuals, cleaned
+from hocket.privacy.attacks.words import mixed, unheard
 from hocket.privacy.wording import counted, named
-from hocket.view import View
+from hocket.runs.view import View
 
 
 def last_gradient_attack(

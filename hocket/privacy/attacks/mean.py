@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 from hocket.algorithm import Algorithm
 from hocket.privacy.attacks.attack import SAME_GRADIENT, Attack
-from hocket.privacy.attacks.plan import AnyStep
+from hocket.privacy.attacks.public_plan import AnyStep
 from hocket.privacy.attacks.residuals import Residuals, residuals
 from hocket.privacy.wording import counted
-from hocket.view import View
+from hocket.runs.view import View
 
 
 def mean_attack(

@@ -17,8 +17,7 @@ from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
 from hocket.privacy.attacks.attack import NO_PROJECTION
-from hocket.privacy.attacks.hearing import mixed, own_word, unheard
-from hocket.privacy.attacks.hiding import (
+from hocket.privacy.attacks.noise import (
     Fresh,
     Moments,
     Points,
@@ -27,9 +26,10 @@ from hocket.privacy.attacks.hiding import (
     kept_noise,
     known_noise,
 )
-from hocket.privacy.attacks.plan import AnyStep, check_target, uses_own_noise, with_plan
+from hocket.privacy.attacks.public_plan import AnyStep, check_target, uses_own_noise, with_plan
+from hocket.privacy.attacks.words import mixed, own_word, unheard
 from hocket.privacy.wording import counted, linked
-from hocket.view import View
+from hocket.runs.view import View
 
 
 @dataclass(frozen=True, eq=False)

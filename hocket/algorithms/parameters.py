@@ -1,0 +1,136 @@
+"""Noise that a user brings along in place of random draws, and checks of the numbers an algorithm is given."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import scipy.special
+
+from hocket.algorithm import Plan
+from hocket.errors import BadAlgorithm
+
+# Noise that a user brings along in place of random draws, and the checks of an algorithm's numbers.
+
+Given = Callable[[int, int, int], Any] | np.ndarray | None
+"""(sender, receiver, k) -> vector, or a table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
+
+
+def tabulated(
+    noise: Given, plan: Plan, *, first: int, width: int | None = None, once: bool = False
+) -> np.ndarray | None:
+    """The user's noise as one table, a row per round; rounds before `first` are silent.
+
+    A callable is asked on the host, before the run, once per round and directed link that is active then.
+    """
+    if noise is None:
+        return None
+    links, width = plan.network.links, width or plan.dim
+    shape = (1 if once else plan.rounds, len(links), 2, width)
+    active = plan.network.active[np.arange(shape[0]) % plan.network.period] | once
+    if not callable(noise):
+        table = np.asarray(noise)
+        if table.shape != shape:
+            raise BadAlgorithm(
+                f"noise has shape {table.shape}; this plan needs {shape}: rounds, links, 2, width"
+            )
+        for row, link in np.argwhere(~active & (table != 0).any(axis=(2, 3)))[:1]:
+            low, high = links[link]
+            raise BadAlgorithm(
+                f"noise is given for the link of agents {low} and {high} in round {row + 1}, in which it is silent; "
+                "leave it zero there"
+            )
+        return _finite(table)
+    table = np.zeros(shape, dtype=object)
+    for row in range(first - 1, shape[0]) if not once else [0]:
+        for link, (low, high) in enumerate(links.tolist()):
+            if not active[row, link]:
+                continue
+            for direction, (sender, receiver) in enumerate([(low, high), (high, low)]):
+                table[row, link, direction] = _vector(
+                    noise(sender, receiver, 0 if once else row + 1), width, sender, receiver
+                )
+    return _finite(table)
+
+
+def _vector(value: Any, width: int, sender: int, receiver: int) -> np.ndarray:
+    vector = np.atleast_1d(np.asarray(value)).reshape(-1)
+    if len(vector) != width:
+        raise BadAlgorithm(
+            f"noise({sender}, {receiver}, k) has {len(vector)} entries; this plan needs {width}"
+        )
+    return vector
+
+
+def _finite(table: np.ndarray) -> np.ndarray:
+    numbers = table.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        row, link = np.argwhere(~np.isfinite(numbers))[0][:2]
+        raise BadAlgorithm(f"noise is not finite in round {row + 1} on link {link}; return finite numbers")
+    # Fractions stay as they are: the exact engine needs them.
+    return table if table.dtype == object and not _all_floats(table) else numbers
+
+
+def _all_floats(table: np.ndarray) -> bool:
+    return all(isinstance(value, float | np.floating) for value in table.flat)
+
+
+def check_company(plan: Plan) -> None:
+    """Noise that cancels needs somebody to cancel it with."""
+    if plan.network.n == 1:
+        raise BadAlgorithm("a single agent has nobody to share noise with; use Dgd or Centralised")
+
+
+def bounded_by(delta: float, noise: Given) -> tuple[bool | None, str]:
+    """Whether noise of at most Δ, or somebody's own in its place, stays within a bound, and why."""
+    if noise is not None:
+        return None, "your own noise takes the place of draws within Δ, and how far it goes is not known"
+    return True, f"its norm is at most Δ = {delta:g}"
+
+
+def check_size(name: str, value: Any) -> None:
+    """A noise bound is a finite number, not negative."""
+    if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):
+        raise BadAlgorithm(f"{name} = {value}; it bounds the size of the noise and must be zero or more")
+
+
+def check_share(name: str, value: Any) -> None:
+    """A share lies between nothing and everything."""
+    if isinstance(value, float | int) and not 0 <= value <= 1:
+        raise BadAlgorithm(f"{name} = {value}; it is a share of the noise and must lie between 0 and 1")
+
+
+# Normal draws in place of uniform ones: how wide they may be for a bound to hold with probability 1 − failure.
+#
+# Uniform draws keep their bound for certain, but have edges, which give a patient listener more than their variance
+# does. Normal draws have none. Their bound may be broken somewhere in a run with probability `failure` at most: each of
+# the events that would break it gets an equal share of that.
+
+Distribution = Literal["uniform", "gaussian"]
+LONGEST_RUN = 1 << 30
+"""Rounds that a promise about a whole run is made for: more than any run may have, so that a run that is taken up
+again for more rounds goes on with the same noise. Beside a million rounds that costs a tenth of the noise at most."""
+
+
+def check_distribution(distribution: str, failure: Any) -> None:
+    """Refuse an unknown distribution, or a probability that is none."""
+    if distribution not in ("uniform", "gaussian"):
+        raise BadAlgorithm(
+            f"distribution = {distribution!r}; choose 'uniform', bounded for certain, or 'gaussian', without edges"
+        )
+    if isinstance(failure, float | int) and not 0 < failure < 1:
+        raise BadAlgorithm(
+            f"failure = {failure}; it is the probability that noise exceeds its bound: choose it above 0, far below 1"
+        )
+
+
+def sd_within_norm(dim: int, *, events: int, failure: float) -> float:
+    """The deviation per coordinate with which none of `events` normal vectors is longer than 1, save with `failure`."""
+    return float(1 / np.sqrt(2 * scipy.special.gammainccinv(dim / 2, failure / events)))
+
+
+def sd_within_bound(*, events: int, failure: float) -> float:
+    """The deviation with which none of `events` normal numbers exceeds 1 in magnitude, save with `failure`."""
+    return float(-1 / scipy.special.ndtri(failure / events / 2))

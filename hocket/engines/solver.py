@@ -1,0 +1,213 @@
+"""`solve`: one problem, one network, one algorithm, one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import numpy as np
+
+from hocket.algorithm import Algorithm, x_of
+from hocket.engines.checkpoint import Checkpoint
+from hocket.engines.compiled import Compiled
+from hocket.engines.memory_estimate import explained
+from hocket.engines.prepare import Measured, prepare
+from hocket.engines.recorder import Recorder
+from hocket.engines.simulator import Simulation, simulate
+from hocket.errors import BadInput, Diverged
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.runs.description import describe
+from hocket.runs.job import Job
+from hocket.runs.run import Ending, Noise, Outcome, Run
+from hocket.runs.theorems import claim
+from hocket.steps import Power, Step
+
+DEFAULT_STEP = Power(1.0, 20, 0.75)
+
+
+def solve(
+    problem: Problem,
+    network: Network | list[Network],
+    algorithm: Algorithm,
+    *,
+    rounds: int,
+    step: Step | float | Callable[[int], float] = DEFAULT_STEP,
+    seed: int = 0,
+    start: Any = None,
+    keep: Literal["metrics", "path", "transcript"] = "metrics",
+    engine: Literal["simulator", "exact", "cluster"] = "simulator",
+    dtype: Any = np.float64,
+    grad_at: Literal["mixed", "projected"] = "mixed",
+    tolerance: float | None = None,
+    measure: Literal["sample", "exact"] = "sample",
+    time_average: bool = True,
+    checkpoint: str | Path | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
+
+    `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
+    run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
+    the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
+
+    The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
+    of the run, it is taken over the agents farthest from the mean, at fewer rounds: `history["looked_at"]` says over
+    how many, and a gap over some is at most that over all. `measure="exact"` looks at every agent at every recorded
+    round, whatever that costs.
+    """
+    job = Job.asked(
+        problem,
+        network,
+        algorithm,
+        step=step,
+        rounds=rounds,
+        seed=seed,
+        start=start,
+        dtype=dtype,
+        grad_at=grad_at,
+    )
+    _check_choices(job, keep, engine, tolerance, checkpoint)
+    check_measure(measure)
+    if engine == "exact":
+        from hocket.engines.exact import play_exactly
+
+        return play_exactly(job)
+    folder = Path(checkpoint) if checkpoint is not None else None
+    run = play(
+        job,
+        algorithm.effective(),
+        Measured(averaging=time_average),
+        engine=engine,
+        keep=keep,
+        tolerance=tolerance,
+        exact=measure == "exact",
+        checkpoint=Checkpoint(folder) if folder else None,
+        progress=progress,
+    )
+    if run.outcome.ending is Ending.DIVERGED:
+        raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
+    return run
+
+
+def play(
+    job: Job,
+    algorithm: Algorithm,
+    measured: Measured,
+    *,
+    engine: str,
+    keep: str = "metrics",
+    tolerance: float | None = None,
+    **how: Any,
+) -> Run:
+    """Play a job that was checked, on this device or on a cluster; `how` is as for `simulate`."""
+    # The user's own JAX configuration stays as it is: precision changes inside this block only.
+    with jax.enable_x64(job.dtype == np.float64):
+        if engine == "cluster":
+            from hocket.engines.cluster import play_on_cluster
+
+            sim, traffic = play_on_cluster(job, algorithm, measured, tolerance=tolerance, **how)
+            run = report(job, sim, None, tolerance)
+            settings = run.settings | {"cluster": traffic.settings}
+            return replace(run, settings=settings, remarks=(*run.remarks, str(traffic)))
+        with explained(job) as estimate:
+            program = prepare(job, algorithm, **vars(measured))
+            recorder = (
+                None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
+            )
+            player = estimate.compiled = Compiled(program)
+            sim = simulate(program, job, recorder=recorder, player=player, tolerance=tolerance, **how)
+        return report(job, sim, recorder, tolerance)
+
+
+def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, checkpoint: Any) -> None:
+    if engine not in ("simulator", "exact", "cluster"):
+        raise BadInput(f"engine = {engine!r}; choose 'simulator', 'exact' or 'cluster'")
+    if engine == "exact" and (tolerance is not None or checkpoint is not None):
+        raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
+    check_keep(keep, engine, checkpoint)
+    if tolerance is not None and not tolerance > 0:
+        raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
+    if tolerance is not None and job.problem.best is None:
+        raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
+
+
+def check_measure(measure: str) -> None:
+    """Refuse what is no way to measure."""
+    if measure not in ("sample", "exact"):
+        raise BadInput(f"measure = {measure!r}; choose 'sample' or 'exact'")
+
+
+def check_keep(keep: str, engine: str, checkpoint: Any) -> None:
+    """Refuse to keep what an engine or a checkpoint cannot hold."""
+    if keep not in ("metrics", "path", "transcript"):
+        raise BadInput(f"keep = {keep!r}; choose 'metrics', 'path' or 'transcript'")
+    if keep != "metrics" and checkpoint is not None:
+        raise BadInput(
+            "a checkpoint holds no path or transcript; use keep='metrics' with it, or leave it out"
+        )
+    if keep != "metrics" and engine == "cluster":
+        raise BadInput(
+            f"a cluster keeps measurements only; leave keep={keep!r} out, or play in the simulator"
+        )
+
+
+def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: float | None = None) -> Run:
+    """Everything a run is asked for afterwards, as NumPy."""
+    end = sim.whole
+    x = np.asarray(x_of(end.state))
+    inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
+    history = sim.table()
+    averaged, noisy = end.weighted, history["noise_rms"][history["round"] > 0]
+    weights = job.step.table(1, sim.done).sum()
+    return Run(
+        x=x,
+        gap=float(history["gap"][-1]),
+        disagreement=float(history["disagreement"][-1]),
+        time_average=None if averaged is None or not sim.done else np.asarray(averaged) / weights,
+        infeasibility=float(np.linalg.norm(x - inside, axis=1).max()),
+        noise=Noise(
+            float(np.sqrt(np.mean(noisy**2))) if len(noisy) else 0.0, float(history["noise_max"].max())
+        ),
+        outcome=_outcome(job, sim, tolerance),
+        claim=claim(job),
+        history=history,
+        network=job.own_network,
+        settings=describe(job),
+        remarks=(*job.algorithm.remarks(job.problem, job.network), *_about_the_gap(history, len(x))),
+        path=None if recorder is None else recorder.path(x, sim.done),
+        transcript=recorder.transcript(sim.done) if recorder and recorder.words else None,
+        problem=job.problem,
+        step=job.step,
+        algorithm=job.algorithm,
+    )
+
+
+def _about_the_gap(history: dict[str, np.ndarray], agents: int) -> list[str]:
+    """What a reader must know about a gap that is not over all agents."""
+    looked_at = int(history["looked_at"][-1]) if "looked_at" in history else agents
+    if looked_at == agents:
+        return []
+    return [
+        f"the gap is over {looked_at:,} of {agents:,} agents, those farthest from the mean, and that of all may be "
+        "larger; measure='exact' looks at all"
+    ]
+
+
+def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:
+    if sim.broken is not None:
+        agent, k, what = sim.broken
+        source = ", from its gradient" if what == "state" else ""
+        return Outcome(
+            Ending.DIVERGED,
+            k,
+            f"{job.own_problem.name(agent)}'s {what} is not finite{source}; take smaller steps, bound X, or look at "
+            "its data",
+        )
+    if tolerance is not None and sim.gap <= tolerance:
+        return Outcome(Ending.CONVERGED, sim.done, f"gap below {tolerance:g}")
+    return Outcome(Ending.OUT_OF_ROUNDS, sim.done)

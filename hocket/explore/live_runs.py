@@ -1,0 +1,189 @@
+"""Runs to look at while they play: one at a time, in a thread, with everything said kept for whoever listens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import cycle, islice
+from secrets import token_hex
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.polynomial import Polynomial as Series
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd
+from hocket.engines.prepare import prepare
+from hocket.engines.simulator import Simulation, simulate
+from hocket.engines.solver import DEFAULT_STEP
+from hocket.errors import BadInput, HocketError
+from hocket.explore.questions import Question
+from hocket.problems.problem import Problem
+from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
+from hocket.report.numbers import spoken
+from hocket.runs.job import Job
+from hocket.runs.theorems import claim
+
+# A run to look at while it plays: the algorithm of the plan beside DGD, on polynomials that any number can share.
+
+START = (1.0, -0.5, 0.25, -0.75, 0.5)
+CENTRES = (-1.0, 2.0, 0.5, -0.5, 1.0)
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class CalledOff(Exception):
+    """Somebody pressed cancel."""
+
+
+def play(question: Question, tell: Tell, stop: threading.Event) -> None:
+    """Play DGD and the algorithm of the plan; `tell` hears what was measured, `stop` ends it at the next look."""
+    others = [] if question.algorithm == "dgd" else [question.planned]
+    results = [_play(question, algorithm, tell, stop) for algorithm in (Dgd(), *others)]
+    tell({"kind": "done", "results": results})
+
+
+def _play(question: Question, algorithm: Algorithm, tell: Tell, stop: threading.Event) -> dict[str, Any]:
+    name, told = spoken(type(algorithm).__name__), 0
+    job = Job.asked(
+        shared_problem(question.n, question.minima),
+        question.network,
+        algorithm,
+        step=DEFAULT_STEP,
+        rounds=question.rounds,
+        seed=question.seed,
+        start=np.array(list(islice(cycle(START), question.n)))[:, None],
+    )
+    tell({"kind": "progress", "name": name, "done": 0, "rounds": question.rounds, "points": []})
+
+    def watch(sim: Simulation) -> None:
+        nonlocal told
+        if stop.is_set():
+            raise CalledOff
+        points = [[k + 1, _drawable(measured.gap)] for k, measured in sim.history[told:]]
+        told = len(sim.history)
+        tell({"kind": "progress", "name": name, "done": sim.done, "rounds": sim.rounds, "points": points})
+
+    with jax.enable_x64(True):
+        sim = simulate(prepare(job, algorithm.effective(), averaging=False), job, progress=False, watch=watch)
+    return {
+        "name": name,
+        "gap": _drawable(sim.gap),
+        "broken": sim.broken is not None,
+        "claim": claim(job).statement,
+    }
+
+
+def shared_problem(n: int, minima: str) -> Problem:
+    """The paper's five polynomials, dealt around; they all have their minimum at zero, or each elsewhere."""
+    rows = list(islice(cycle(PAPER_POLYNOMIALS), n))
+    if minima == "apart":
+        centres = islice(cycle(CENTRES), n)
+        rows = [Series(row)(Series([-c, 1])).coef for row, c in zip(rows, centres, strict=False)]
+    return polynomials(rows, box=(-30, 30))
+
+
+def _drawable(gap: Any) -> float | None:
+    """JSON has no infinities, and a logarithmic axis no zero."""
+    gap = float(gap)
+    return gap if math.isfinite(gap) and gap > 0 else None
+
+
+# Runs beside the requests: one at a time, in a thread, with everything it says kept for whoever listens.
+
+LAST = ("done", "failed", "cancelled")
+"""What a run says last."""
+
+
+@dataclass
+class LiveRun:
+    """One run and what it has said so far."""
+
+    loop: asyncio.AbstractEventLoop
+    name: str = field(default_factory=lambda: token_hex(8))
+    stop: threading.Event = field(default_factory=threading.Event)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.events) and self.events[-1]["kind"] in LAST
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Say something, from any thread."""
+        self.loop.call_soon_threadsafe(self._add, event)
+
+    def _add(self, event: dict[str, Any]) -> None:
+        if self.ended:  # called off, and the thread has not noticed yet
+            return
+        self.events.append(event)
+        self.news.set()
+        self.news = asyncio.Event()
+
+    def call_off(self) -> None:
+        """End it: at once for those who listen, at its next look for the thread."""
+        self.stop.set()
+        self._add({"kind": "cancelled"})
+
+    async def stream(self, heard: int = 0) -> AsyncIterator[str]:
+        """Server-sent events from the one after the last that was heard."""
+        while True:
+            for number, event in enumerate(self.events[heard:], start=heard + 1):
+                yield f"id: {number}\ndata: {json.dumps(event)}\n\n"
+                heard = number
+            if self.ended:
+                return
+            await self.news.wait()
+
+
+class Runs:
+    """The run of the moment; a new one calls the old one off."""
+
+    def __init__(self) -> None:
+        self.pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="live-run")
+        self.current: LiveRun | None = None
+
+    def start(self, question: Question) -> LiveRun:
+        """Begin a run as soon as the last one has stopped."""
+        if self.current is not None:
+            self.current.call_off()
+        self.current = LiveRun(asyncio.get_running_loop())
+        self.pool.submit(_work, question, self.current)
+        return self.current
+
+    def named(self, name: str) -> LiveRun:
+        """The run of that name."""
+        if self.current is None or self.current.name != name:
+            raise BadInput("that run is over and forgotten; start a new one")
+        return self.current
+
+    def stop(self) -> None:
+        """Call off what is running, from any thread."""
+        if self.current is not None:
+            self.current.stop.set()
+            self.current.tell({"kind": "cancelled"})
+
+    def close(self) -> None:
+        """Call off what is running, and begin nothing any more."""
+        self.stop()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _work(question: Question, run: LiveRun) -> None:
+    try:
+        if not run.stop.is_set():
+            play(question, run.tell, run.stop)
+    except CalledOff:
+        run.tell({"kind": "cancelled"})
+    except HocketError as error:
+        run.tell({"kind": "failed", "message": str(error)})
+    except Exception as error:
+        # The thread has nobody to raise to: whoever waits for the run must hear of it.
+        run.tell({"kind": "failed", "message": f"{type(error).__name__}: {error}"})
+        raise

@@ -1,0 +1,179 @@
+"""The demonstration from outside: make five members, let them run, and compare with the simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.engines.solver import solve
+from hocket.errors import HocketError, RunStopped
+from hocket.federation.cards import Card
+from hocket.federation.consent import keep_consent
+from hocket.federation.demo.digits import DIMENSION, MEMBERS, RADIUS, accuracy, everybody
+from hocket.federation.demo.member import ESCROW, member
+from hocket.federation.engine.replay import replayed
+from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.home import Home
+from hocket.federation.member import Member, ended
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import audit_plan
+from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan_file import write_plan
+from hocket.federation.run_folder import RunFolder
+from hocket.links.identity import Identity
+from hocket.machine import LOOPBACK, held_ports
+from hocket.runs.run import Run
+
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "dgd": {"name": "dgd"},
+    "rss-nb": {"name": "rss-nb", "delta": 1.0},
+    "rss-nb-anchored": {"name": "rss-nb", "delta": 1.0, "anchor": 0.5},
+    "rss-lb": {"name": "rss-lb", "delta": 1.0},
+    "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
+}
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """How it went."""
+
+    plan: FederationPlan
+    states: np.ndarray
+    """The members' own last states, read from their journals: only here, where all members are ours."""
+    published: np.ndarray
+    replay: Run
+    seconds: float
+    accuracies: tuple[float, ...]
+    """Of each member's published state, on held-out digits."""
+
+    @property
+    def deviation(self) -> float:
+        """The largest difference between a member's state and the simulator's."""
+        return float(np.abs(self.states - self.replay.x).max())
+
+
+def prepare(folder: Path, ports: Sequence[int], *, algorithm: str, rounds: int) -> FederationPlan:
+    """Five identities and a plan that all of them have signed, on these ports of this machine."""
+    identities = [Identity.create(name) for name in MEMBERS]
+    for identity in identities:
+        identity.save(Home(folder / identity.name).identity)
+    cards = [
+        Card.of(identity, f"{LOOPBACK}:{port}") for identity, port in zip(identities, ports, strict=True)
+    ]
+    plan = draw_up(
+        cards,
+        "cycle",
+        algorithm=ALGORITHMS[algorithm],
+        step={"a": 20.0, "b": 20.0, "p": 0.75},
+        task={"name": "digits", "dataset": "digits", "dimension": DIMENSION},
+        run={"rounds": rounds},
+        feasible={"kind": "ball", "radius": RADIUS},
+        audit={"colluders": 1, "unsafe": True},
+    )
+    for identity in identities:
+        plan = plan.signed_by(identity)
+    write_plan(plan, folder / "plan.toml")
+    found = audit_plan(plan)
+    for identity in identities:  # each has read it, here
+        keep_consent(plan, RunFolder(Home(folder / identity.name).run(plan.run_hash)), found)
+    return plan
+
+
+def start(folder: Path, name: str) -> subprocess.Popen[bytes]:
+    """One member's process. It may be killed at any moment and started again."""
+    command = [sys.executable, "-m", "hocket.federation.demo.member", str(folder), name]
+    # One thread for linear algebra each: five members share this machine.
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    with (folder / f"{name}.err").open("ab") as errors:
+        return subprocess.Popen(command, stderr=errors, env={**os.environ, **threads})
+
+
+def demonstrate(
+    folder: Path,
+    *,
+    algorithm: str = "rss-nb-anchored",
+    rounds: int = 200,
+    watch: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Demonstration:
+    """Everything: prepare, run five processes, and compare."""
+    everybody()  # where the digits are missing, that is said before anything is begun
+    with held_ports(len(MEMBERS)) as ports:
+        plan = prepare(folder, ports, algorithm=algorithm, rounds=rounds)
+        began = time.monotonic()
+        _run(folder, plan, watch)
+    return compare(folder, plan, time.monotonic() - began)
+
+
+def _run(folder: Path, plan: FederationPlan, watch: Callable[[Mapping[str, Any]], None] | None) -> None:
+    """Five processes, until all have finished or one has failed."""
+    running = {name: start(folder, name) for name in plan.names}
+    try:
+        while any(process.poll() is None for process in running.values()):
+            failed = [name for name, process in running.items() if process.poll()]
+            if failed:
+                said = (folder / f"{failed[0]}.err").read_text(encoding="utf-8", errors="replace").strip()
+                raise RunStopped(f"{failed[0]} stopped: {said}", round=0)
+            if watch is not None:
+                watch({name: _round(folder, plan, name) for name in plan.names})
+            time.sleep(0.2)
+    finally:
+        for process in running.values():
+            if process.poll() is None:
+                process.terminate()
+                process.wait()
+
+
+def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration:
+    """The members' states beside the simulator's, on the same noise."""
+    members = [member(folder, name) for name in plan.names]
+    ends = [ended(one.folder, plan, one.name) for one in members]
+    published = np.stack([end.published for end in ends])
+    return Demonstration(
+        plan,
+        np.stack([end.x for end in ends]),
+        published,
+        replay(members),
+        seconds,
+        tuple(accuracy(state) for state in published),
+    )
+
+
+def replay(members: list[Member]) -> Run:
+    """The same run in the simulator, on the noise that the escrow gives away."""
+    plan, seats = members[0].plan, [one.seat() for one in members]
+    streams = []
+    for seat in seats:
+        keys = {
+            other: ESCROW.keys(plan.run_hash, min(seat.index, other), max(seat.index, other))
+            for other in seat.neighbours
+        }
+        chains = {other: key.chain for other, key in keys.items()}
+        once = {other: key.once for other, key in keys.items()}
+        streams.append(ChainStreams(1, chains, once, ESCROW.own_chain(seat.index), seat.dtype))
+    return solve(
+        everybody(),
+        plan.network,
+        replayed(seats, streams),
+        rounds=plan.run.rounds,
+        step=plan.step,
+        start=members[0].start(),
+        time_average=False,
+        progress=False,
+    )
+
+
+def _round(folder: Path, plan: FederationPlan, name: str) -> int:
+    from hocket.federation.run_folder import RunFolder
+
+    try:
+        return RunFolder(Home(folder / name).run(plan.run_hash)).status()["round"]
+    except HocketError:
+        return 0

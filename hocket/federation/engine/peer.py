@@ -1,0 +1,323 @@
+"""The peers engine: one agent's generator on its own machine; the other agents are at the far ends of links.
+
+A round is in the journal before its first word is sent: the state it begins with, the keys of its noise, and who had
+left. After a crash the generator runs again from these, and its first words come out the same, byte for byte; the
+journal refuses any others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from hocket.agent import Local
+from hocket.algorithm import Say, Tell, x_of
+from hocket.errors import BadInput, LinkError
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
+from hocket.federation.engine.words import Words, arrays_for, check_own, check_word
+from hocket.links.conversation import Conversation, Moment
+from hocket.links.journal import EVERYBODY, Journal, Position
+from hocket.links.records import NOTHING, Record
+from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+
+ARRAYS_A_ROUND = 8
+"""Arrays of the size of a state that one round makes and drops."""
+
+
+class Finished(NamedTuple):
+    """What a member has at the end."""
+
+    x: np.ndarray
+    """Its own state; it holds the last gradient and stays at home."""
+    published: np.ndarray
+    """The mixed, masked state of one more exchange without a gradient step: what may be given away."""
+    waiting_for: tuple[str, ...] = ()
+    """Neighbours that had not said that they are done when this member stopped waiting."""
+
+
+class Played(NamedTuple):
+    """One round, for whoever watches."""
+
+    k: int
+    x: np.ndarray
+    """This member's next state."""
+    said: np.ndarray
+    heard: Sequence[np.ndarray]
+
+    @property
+    def disagreement(self) -> float:
+        """The largest distance between this member's word and a neighbour's, noise included."""
+        return max((float(np.linalg.norm(word - self.said)) for word in self.heard), default=0.0)
+
+
+class Ahead(NamedTuple):
+    """The next round's noise, drawn while this round's words are under way."""
+
+    seat: Seat
+    streams: ChainStreams
+    shares: Mapping[str, Any]
+
+
+@dataclass
+class Peer:
+    """One member playing its part."""
+
+    seat: Seat
+    names: list[str]
+    """All members, by number."""
+    conversation: Conversation
+    journal: Journal
+    streams: ChainStreams
+    descend: Local
+    start: np.ndarray
+    recall: Callable[[], bytes] = lambda: b""
+    """The task's own state, to be kept with each round."""
+    restore: Callable[[bytes], None] = lambda state: None
+    watch: Callable[[Played], None] | None = None
+    records: dict[str, Record] = field(default_factory=dict)
+    """What was said and heard so far, by neighbour, up to the round in the journal."""
+    _ahead: Ahead | None = None
+    _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
+    """Said and heard in the last exchange."""
+    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def rounds(self) -> int:
+        return self.seat.plan.rounds
+
+    async def play(self, *, linger: float | None = None) -> Finished:
+        """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
+        _keep_memory(ARRAYS_A_ROUND * self.start.nbytes)
+        position = self.journal.position
+        k = 1 if position is None else position.round
+        self.records = {} if position is None else dict(position.records)
+        if position is None or k <= self.rounds + 1:
+            state, seat = self._begun() if position is None else self._resumed(position)
+            await self._speak_up()
+            while k <= self.rounds:
+                state = await self._round(k, state, seat)
+                if self.watch is not None:
+                    self.watch(Played(k, x_of(state), *self._words))
+                self._advance()
+                seat, k = self.seat, k + 1
+            published = x_of(await self._round(k, state, seat))
+            k += 1
+            self._commit(k, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k, 0, [])}, {}, seat)
+            finished = Finished(x_of(state), published)
+        else:
+            x, published, *_ = self._stored(position.state)
+            self._say_again()
+            await self._speak_up()
+            finished = Finished(x, published)
+        return await self._part(k, finished, linger)
+
+    def drop(self, member: int) -> None:
+        """Go on without a neighbour, from whatever exchange this member is in."""
+        if member in self.seat.neighbours:
+            self.seat = replace(self.seat, dropped=self.seat.dropped | {member})
+            self.streams.drop(member)
+            self.conversation.forget(self.names[member])
+
+    async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
+        done = {name: self._frame(Kind.DONE, k, 0, []) for name in self.conversation.neighbours}
+        try:
+            await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
+        except TimeoutError:
+            return finished._replace(waiting_for=tuple(self.conversation.missing))
+        self.journal.forget_previous()
+        return finished
+
+    async def _round(self, k: int, state: Any, seat: Seat) -> Any:
+        """One round, or after the last one the exchange whose result may be published.
+
+        `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
+        """
+        talk = seat.round(seat.agent(k, self._noise(k, seat), self.descend), state, k)
+        if not isinstance(talk, Generator):
+            return talk
+        leaves, exchange, heard = jax.tree.leaves(state), 0, None
+        try:
+            while True:
+                with self._blaming():
+                    spoken = talk.send(heard)
+                heard = await self._exchange(k, exchange, spoken, leaves, seat)
+                exchange += 1
+        except StopIteration as end:
+            return end.value
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
+        try:
+            yield
+        except BadInput as error:
+            sizes = {name: float(np.abs(word).max(initial=0.0)) for name, word in self._heard_from.items()}
+            if not sizes:
+                raise
+            name = max(sizes, key=lambda one: sizes[one])
+            raise BadInput(
+                f"{error}. Of the words heard before, that of {name} was the farthest out, with a number of size "
+                f"{sizes[name]:.3g}: if that cannot be, ask {name} what it runs"
+            ) from error
+
+    async def _exchange(
+        self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], seat: Seat
+    ) -> Words:
+        arrays = arrays_for(seat, spoken)
+        check_own(seat, arrays.values(), k)
+        words = self._framed(k, exchange, arrays)
+        if exchange == 0:
+            said = self._commit(k, leaves, words, self._chains(), seat)
+        else:
+            said = self.journal.commit_words(k, exchange, words)
+        frames = await self.conversation.exchange(
+            Moment(k, exchange),
+            self._for_each(words),
+            meanwhile=partial(self._draw_ahead, k) if seat.kinds and exchange == 0 else None,
+        )
+        self._remember(Moment(k, exchange), said)
+        return self._opened(k, spoken, next(iter(arrays.values())), frames)
+
+    def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
+        """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
+        for name, heard in self.conversation.digests().items():
+            if name in self.conversation.neighbours:
+                before, mine = self.records.get(name, Record()), said.get(name, said.get(EVERYBODY, NOTHING))
+                self.records[name] = before.after(*moment, said=mine, heard=heard)
+
+    def _opened(
+        self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
+    ) -> Words:
+        own, weights = self.seat.weights(k)
+        structure = jax.tree.structure(spoken[0])
+        names = [self.names[other] for other in weights]
+        for name in names:
+            if frames[name].kind is not Kind.WORD:
+                raise LinkError(
+                    f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
+                )
+        heard = [check_word(self.seat, name, frames[name].parts, like, k) for name in names]
+        self._words = like[0], [arrays[0] for arrays in heard]
+        self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
+        return Words(own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard])
+
+    def _framed(
+        self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
+    ) -> dict[str, bytes]:
+        return {
+            EVERYBODY if other is None else self.names[other]: self._frame(Kind.WORD, k, exchange, parts)
+            for other, parts in arrays.items()
+        }
+
+    def _noise(self, k: int, seat: Seat) -> Mapping[str, Any]:
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.seat is seat and ahead.streams is self.streams:
+            return ahead.shares
+        return shares(seat, self.streams, k)
+
+    def _draw_ahead(self, k: int) -> None:
+        """The keys of round k + 1 stay in memory until that round is in the journal."""
+        if k <= self.rounds:
+            streams = self.streams.advanced()
+            self._ahead = Ahead(self.seat, streams, shares(self.seat, streams, k + 1))
+
+    def _advance(self) -> None:
+        if self._ahead is not None and self._ahead.seat is self.seat:
+            self.streams = self._ahead.streams
+            return
+        self.streams.advance()
+        for gone in self.seat.dropped:
+            self.streams.drop(gone)
+
+    def _begun(self) -> tuple[Any, Seat]:
+        agent = self.seat.agent(1, kept_shares(self.seat, self.streams), self.descend)
+        return self.seat.algorithm.setup(agent, self.start), self.seat
+
+    def _resumed(self, position: Position) -> tuple[Any, Seat]:
+        *leaves, left, task = self._stored(position.state)
+        self.restore(bytes(task))
+        self._say_again()
+        return jax.tree.unflatten(self._structure, leaves), self._seat_with(left)
+
+    def _say_again(self) -> None:
+        """Have the last words of the previous round ready, for a neighbour that missed them."""
+        previous = self.journal.previous
+        if previous is None:
+            return
+        last, exchange = self._first_words(previous), 1
+        while said := self._said(previous.round, exchange):
+            last, exchange = said, exchange + 1
+        self.conversation.remember(last)
+
+    async def _speak_up(self) -> None:
+        """Whoever connected before this member had its words ready hears them now."""
+        for name in sorted(self.conversation.connected):
+            await self.conversation.say_again(name)
+
+    def _first_words(self, previous: Position) -> dict[str, bytes]:
+        """What the previous round began with, made again from its state and keys."""
+        *leaves, left, _ = self._stored(previous.state)
+        k, seat = previous.round, self._seat_with(left)
+        streams = self.streams.at(
+            k, {self.names.index(name): key for name, key in previous.chains.items()}, seat.index
+        )
+        agent = seat.agent(k, shares(seat, streams, k), self.descend)
+        talk = seat.round(agent, jax.tree.unflatten(self._structure, leaves), k)
+        if not isinstance(talk, Generator):
+            return {}
+        words = self._framed(k, 0, arrays_for(seat, next(talk)))
+        talk.close()
+        self.journal.check_said(k, words)
+        return self._for_each(words)
+
+    @property
+    def _structure(self) -> Any:
+        """How the parts of a state hang together."""
+        return jax.tree.structure(self._begun()[0])
+
+    def _seat_with(self, left: Any) -> Seat:
+        gone = frozenset(int(number) for number in bytes(left).split())
+        return self.seat if gone == self.seat.dropped else replace(self.seat, dropped=gone)
+
+    def _said(self, k: int, exchange: int) -> dict[str, bytes]:
+        found = {name: self.journal.said(k, exchange, name) for name in self.conversation.neighbours}
+        return {name: word for name, word in found.items() if word is not None}
+
+    def _commit(
+        self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], seat: Seat
+    ) -> Mapping[str, bytes]:
+        gone = " ".join(map(str, sorted(seat.dropped))).encode()
+        parts = [*map(np.asarray, leaves), gone, self.recall()]
+        state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
+        return self.journal.commit_round(k, state, chains=chains, words=words, records=self.records)
+
+    def _stored(self, state: bytes) -> list[Any]:
+        return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)
+
+    def _chains(self) -> dict[str, bytes]:
+        chains = {self.names[other]: chain for other, chain in self.streams.chains.items()}
+        return chains | {self.names[self.seat.index]: self.streams.own_chain}
+
+    def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
+        return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}
+
+    def _frame(self, kind: Kind, k: int, exchange: int, parts: list[np.ndarray]) -> bytes:
+        return pack(Frame(kind, self.conversation.plan, k, exchange, parts))
+
+
+def _keep_memory(count: int) -> None:
+    """Have the C library keep so many bytes from round to round.
+
+    It gives large arrays back to the kernel at once, which clears every page when it is taken again: as slow as the
+    noise itself. After a block of this size came and went, glibc keeps that much; others may not, and lose nothing.
+    """
+    block = np.empty(count, np.uint8)
+    del block

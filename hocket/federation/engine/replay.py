@@ -1,0 +1,154 @@
+"""A finished run played again: by all members in one place, word by word, or by the simulator with their noise."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from hocket.agent import Agent, Local
+from hocket.algorithm import Algorithm, Plan, Round
+from hocket.federation.engine.role import Seat
+from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
+from hocket.federation.engine.words import Words, arrays_for
+from hocket.links.wire import Frame, Kind, pack
+from hocket.noise.draws import Balanced, Draw
+
+# All members of a run in one place, word by word, as each of them computed it: what a verification replays.
+#
+# The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
+# journal, hides nothing and hears everything; who wants speed takes the simulator.
+
+
+@dataclass
+class Player:
+    """One member, with all that it drew and did."""
+
+    seat: Seat
+    streams: ChainStreams
+    local: Local
+    start: np.ndarray
+    state: Any = None
+
+
+class Spoken(NamedTuple):
+    """One word of the replay."""
+
+    round: int
+    exchange: int
+    sender: int
+    receiver: int
+    message: bytes
+
+
+def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
+    """Every word of the run, in order. When it is over, players hold what they published."""
+    rounds = players[0].seat.plan.rounds
+    for one in players:
+        agent = one.seat.agent(1, kept_shares(one.seat, one.streams), one.local)
+        one.state = one.seat.algorithm.setup(agent, one.start)
+    for k in range(1, rounds + 2):
+        yield from _round(players, k, plan)
+        for one in players:
+            one.streams.advance()
+
+
+def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
+    agents = [one.seat.agent(k, shares(one.seat, one.streams, k), one.local) for one in players]
+    talks = [one.seat.round(agent, one.state, k) for one, agent in zip(players, agents, strict=True)]
+    if not all(isinstance(talk, Generator) for talk in talks):
+        for one, state in zip(players, talks, strict=True):
+            one.state = state
+        return
+    heard: list[Any] = [None for _ in players]
+    exchange = 0
+    while True:
+        said, ended = [], 0
+        for one, talk, words in zip(players, talks, heard, strict=True):
+            try:
+                said.append(talk.send(words))
+            except StopIteration as end:
+                one.state, ended = end.value, ended + 1
+        if ended:
+            return
+        arrays = [arrays_for(one.seat, spoken) for one, spoken in zip(players, said, strict=True)]
+        for one, mine in zip(players, arrays, strict=True):
+            for other in one.seat.neighbours:
+                message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
+                yield Spoken(k, exchange, one.seat.index, other, message)
+        heard = [
+            _heard(one, k, jax.tree.structure(spoken[0]), arrays)
+            for one, spoken in zip(players, said, strict=True)
+        ]
+        exchange += 1
+
+
+def _heard(one: Player, k: int, structure: Any, arrays: Sequence[Mapping[int | None, Any]]) -> Words:
+    own, weights = one.seat.weights(k)
+    words = [_for(arrays[other], one.seat.index) for other in weights]
+    return Words(own, list(weights.values()), [jax.tree.unflatten(structure, word) for word in words])
+
+
+def _for(arrays: Mapping[int | None, list[np.ndarray]], receiver: int) -> list[np.ndarray]:
+    return arrays.get(receiver, arrays.get(None, []))
+
+
+# A run over real links played again in the simulator, with the very noise that its members drew.
+#
+# For tests and demonstrations, where the secrets come from an escrow: a real run's keys are destroyed as it goes.
+
+
+class Replayed(Algorithm):
+    """Another algorithm with every draw given."""
+
+    algorithm: Algorithm
+    tables: dict[str, np.ndarray]
+    """By kind of noise: (rounds, links, 2, width), lower-numbered sender first; one row for noise drawn once."""
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        return self.algorithm.round(agent, state, k)
+
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return self.algorithm.setup(agent, x)
+
+    def check(self, plan: Plan) -> None:
+        self.algorithm.check(plan)
+
+    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+        drawn: Mapping[str, Any] = self.algorithm.draws(plan)
+        return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
+
+
+def replayed(seats: Sequence[Seat], streams: Sequence[ChainStreams]) -> Replayed:
+    """The algorithm of these members, in order and all of them, with the noise of their streams from round 1 on."""
+    seat, plan = seats[0], seats[0].plan
+    links = {tuple(link): number for number, link in enumerate(plan.network.links.tolist())}
+    drawn: Mapping[str, Any] = seat.draws
+    tables = {
+        name: np.zeros((1 if draw.once else plan.rounds, len(links), 2, draw.width))
+        for name, draw in drawn.items()
+    }
+    for k in range(1, plan.rounds + 1):
+        for member, stream in zip(seats, streams, strict=True):
+            for name, table in tables.items():
+                if k <= len(table):
+                    _fill(table[k - 1], member, stream, name, k, links)
+            stream.advance()
+    return Replayed(seat.algorithm, tables)
+
+
+def _fill(
+    row: np.ndarray, seat: Seat, stream: ChainStreams, name: str, k: int, links: dict[Any, int]
+) -> None:
+    """What one member knows of one kind's draws in one round."""
+    balanced = isinstance(seat.draws[name], Balanced)
+    rows = shares(seat, stream, k)[name] if balanced else directed(seat, stream, name, k)
+    for slot, other in zip(seat.slots, seat.neighbours, strict=True):
+        link = links[min(seat.index, other), max(seat.index, other)]
+        if balanced:
+            row[link, int(seat.index > other)] = rows[slot]
+        else:
+            row[link] = rows.forward[0, slot], rows.backward[0, slot]

@@ -1,0 +1,198 @@
+"""One agent's place in a run that is played on many machines: its number, its links, its weights.
+
+Everything here follows from the public plan, so every member works out the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hocket.agent import Agent, Local
+from hocket.algorithm import Algorithm, Plan
+from hocket.algorithms.rss_lb import amplitude
+from hocket.errors import BadAlgorithm
+from hocket.networks.slots import Wiring, wire
+from hocket.noise.draws import Balanced, Draw, Paired, When
+from hocket.problems.sets import FeasibleSet
+
+
+@dataclass(frozen=True, eq=False)
+class PlainSet:
+    """A feasible set without its module, whose bound methods take a tenth of a millisecond to look up and call."""
+
+    project: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLinks:
+    """One agent's rows of a `Wiring`. A plain class: a module's attributes take a microsecond each, in every round."""
+
+    period: int
+    slots: int
+    filled: np.ndarray
+    """Where there is a neighbour who has not left."""
+
+
+class Kind(NamedTuple):
+    """One kind of noise, as far as drawing it goes."""
+
+    label: int
+    width: int
+    once: bool
+    first: int
+    """The first round with noise."""
+    scale: np.ndarray | None
+    """By phase and slot; None where the agent draws for itself."""
+    active: np.ndarray | None
+    """By phase and slot: whether noise that was drawn once is dealt; None for always."""
+    balanced: bool
+    normal: bool
+    """Whether numbers are drawn from a normal distribution, with `scale` its deviation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Seat:
+    """Who I am in this run, and what all of us agreed on."""
+
+    index: int
+    plan: Plan
+    algorithm: Algorithm
+    feasible: FeasibleSet
+    dtype: np.dtype
+    dropped: frozenset[int] = frozenset()
+    """Neighbours who left for good; their weight is mine."""
+    reach: float = math.inf
+    """How far from zero a number of a word may be."""
+
+    @cached_property
+    def slots(self) -> list[int]:
+        """My slots, in the order in which neighbours are summed."""
+        return np.flatnonzero(self._wiring.filled[self.index]).tolist()
+
+    @cached_property
+    def neighbours(self) -> list[int]:
+        """Who sits in each of my slots; those who left included."""
+        return self._wiring.neighbour[self.index, self.slots].tolist()
+
+    @property
+    def present(self) -> list[int]:
+        """The neighbours whom I still talk with."""
+        return [other for other in self.neighbours if other not in self.dropped]
+
+    def agent(self, k: int, noise: Mapping[str, Any], local: Local) -> Agent:
+        """What the algorithm sees of this member in round k; after the last one it takes no more steps."""
+        return Agent(
+            index=self.index,
+            alpha=self.step,
+            objective=_no_objective,
+            feasible=self.plain_set,
+            shares=noise,
+            local=local if k <= self.plan.rounds else _stay,
+        )
+
+    def weights(self, k: int) -> tuple[float, dict[int, float]]:
+        """B_k[j, j], and B_k[j, i] by neighbour. A leaver's weight moves to the diagonal: rows still sum to one."""
+        return self._weights[(k - 1) % len(self._weights)]
+
+    @cached_property
+    def _weights(self) -> list[tuple[float, dict[int, float]]]:
+        own = self.plan.network.own[:, self.index].tolist()
+        rows = [
+            dict(zip(self.neighbours, row, strict=True))
+            for row in self._wiring.weight[:, self.index, self.slots].tolist()
+        ]
+        moved = [sum(row.pop(gone) for gone in self.dropped) for row in rows]
+        return [(mine + more, row) for mine, more, row in zip(own, moved, rows, strict=True)]
+
+    def step(self, k: int) -> float:
+        """α_k; a plain number, so that float32 states stay float32."""
+        return self._steps[k]
+
+    @cached_property
+    def _steps(self) -> list[float]:
+        """α_0 to the step of the exchange after the last round."""
+        return [0.0, *self.plan.step.table(1, self.plan.rounds + 1).tolist()]
+
+    @cached_property
+    def draws(self) -> dict[str, Draw]:
+        """The noise that the algorithm asks for, cut down to this agent and its links."""
+        drawn = dict(self.algorithm.draws(self.plan))
+        return {name: self._own_part(draw) for name, draw in drawn.items()}
+
+    @cached_property
+    def dealing(self) -> dict[str, Callable[[Any, When, Any], Any]]:
+        """By kind of noise: from what was drawn to the shares. Kept, as looking methods up takes time."""
+        return {name: draw.deal for name, draw in self.draws.items()}
+
+    @cached_property
+    def round(self) -> Callable[..., Any]:
+        """The algorithm's round."""
+        return partial(type(self.algorithm).round, self.algorithm)
+
+    @cached_property
+    def plain_set(self) -> Any:
+        """The feasible set, as far as an agent needs it."""
+        return PlainSet(partial(type(self.feasible).project, self.feasible))
+
+    @cached_property
+    def wiring(self) -> OwnLinks:
+        """What noise needs to know of a network of one agent, whose links are numbered by slot."""
+        whole, j = self._wiring, self.index
+        left = np.isin(whole.neighbour[[j]], list(self.dropped))
+        return OwnLinks(
+            period=whole.period,
+            slots=whole.slots,
+            filled=whole.filled[[j]] & ~left,
+        )
+
+    @cached_property
+    def kinds(self) -> dict[str, Kind]:
+        """The noise in plain values."""
+        return {
+            name: Kind(
+                draw.label,
+                draw.width,
+                draw.once,
+                getattr(draw, "first", 0),
+                getattr(draw, "scale", None),
+                getattr(draw, "active", None),
+                isinstance(draw, Balanced),
+                getattr(draw, "normal", False),
+            )
+            for name, draw in self.draws.items()
+        }
+
+    @cached_property
+    def _wiring(self) -> Wiring:
+        return wire(self.plan.network, slots_needed=True)
+
+    def _own_part(self, draw: Draw) -> Draw:
+        if isinstance(draw, Paired):
+            mine = self._wiring.link[self.index]
+            active = None if draw.active is None else draw.active[:, mine]
+            return replace(draw, scale=draw.scale[:, mine], active=active)
+        if isinstance(draw, Balanced):
+            gamma, towards = draw.gamma[:, [self.index]], draw.towards[:, [self.index]]
+            if self.dropped:  # balance over those who remain, within the same bound
+                before, towards = amplitude(towards), np.where(self.wiring.filled, towards, 0.0)
+                gamma = gamma * amplitude(towards) / np.where(before > 0, before, 1.0)
+            return replace(draw, gamma=gamma, towards=towards)
+        raise BadAlgorithm(
+            f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
+            "draws; use an algorithm whose noise is Paired or Balanced"
+        )
+
+
+def _no_objective(v: Any) -> Any:
+    raise AssertionError("a member descends by its task's local steps")
+
+
+def _stay(v: Any, k: Any, **_: Any) -> Any:
+    """Take no step: what is mixed here is what may be published."""
+    return v

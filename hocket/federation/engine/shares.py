@@ -1,0 +1,170 @@
+"""One agent's shares of the noise, drawn from chain keys that only it and its neighbours know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from hocket.federation.engine.role import Kind, Seat
+from hocket.links.noise_keys import Source, key_of, next_chain
+from hocket.noise.counted import normal_pairs
+from hocket.noise.draws import Pair, When
+
+# Random numbers from chain keys: each round's from its own key, which the next round's cannot reveal.
+
+
+class ChainStreams:
+    """One member's streams in one round; `advance` destroys the round's keys for the next one's.
+
+    `chains` and `once` are by neighbour's number; `own` is the chain of what this member draws for itself.
+    """
+
+    def __init__(
+        self, k: int, chains: Mapping[int, bytes], once: Mapping[int, bytes], own: bytes, dtype: np.dtype
+    ):
+        self.k = k
+        self.chains = dict(chains)
+        self.once = dict(once)
+        self.own_chain = own
+        self.dtype = dtype
+
+    def fresh(self, neighbour: int, label: int, k: int) -> Source:
+        self._check(k)
+        return Source(key_of(self.chains[neighbour]), label, self.dtype)
+
+    def kept(self, neighbour: int, label: int) -> Source:
+        return Source(self.once[neighbour], label, self.dtype)
+
+    def own(self, label: int, k: int) -> Source:
+        self._check(k)
+        return Source(key_of(self.own_chain), label, self.dtype)
+
+    def advance(self) -> None:
+        """Go on to the next round."""
+        self.k += 1
+        self.chains = {neighbour: next_chain(chain) for neighbour, chain in self.chains.items()}
+        self.own_chain = next_chain(self.own_chain)
+
+    def advanced(self) -> ChainStreams:
+        """The next round's streams, beside these."""
+        ahead = ChainStreams(self.k, self.chains, self.once, self.own_chain, self.dtype)
+        ahead.advance()
+        return ahead
+
+    def at(self, k: int, chains: Mapping[int, bytes], me: int) -> ChainStreams:
+        """The streams of another round, given its chains; under this member's own number that of its own noise."""
+        others = {other: chain for other, chain in chains.items() if other != me}
+        return ChainStreams(k, others, self.once, chains.get(me, b""), self.dtype)
+
+    def drop(self, neighbour: int) -> None:
+        """Destroy what was agreed with a neighbour who left for good."""
+        self.chains.pop(neighbour, None)
+        self.once.pop(neighbour, None)
+
+    def _check(self, k: int) -> None:
+        assert k == self.k, f"noise of round {k} was asked for in round {self.k}"
+
+
+# One agent's shares of the noise, from random streams that only it and its neighbours know.
+#
+# Balanced noise is dealt by the same code as in the simulator. Pairwise noise is summed here, link by link, since one
+# agent has too few links to lay out a table of them; a test compares the two.
+
+
+class Streams(Protocol):
+    """Where random numbers in [-1, 1] come from."""
+
+    def fresh(self, neighbour: int, label: int, k: int) -> Source:
+        """What this link's two ends draw for round k, and for no other; the lower-numbered end's draw first."""
+        ...
+
+    def kept(self, neighbour: int, label: int) -> Source:
+        """What this link's two ends drew once, for these data; the lower-numbered end's draw first."""
+        ...
+
+    def own(self, label: int, k: int) -> Source:
+        """What this agent alone draws for round k, slot by slot."""
+        ...
+
+
+def shares(seat: Seat, streams: Streams, k: int) -> dict[str, Any]:
+    """This agent's noise in round k, by kind."""
+    return {name: _share(seat, streams, name, k) for name in seat.kinds}
+
+
+def kept_shares(seat: Seat, streams: Streams) -> dict[str, Any]:
+    """This agent's share of the noise that was drawn once: an algorithm may set up its state with it."""
+    return {name: _share(seat, streams, name, 1) for name, kind in seat.kinds.items() if kind.once}
+
+
+def directed(seat: Seat, streams: Streams, name: str, k: int) -> Pair:
+    """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
+    kind = seat.kinds[name]
+    drawn = np.zeros((2, 1, seat.wiring.slots, kind.width), dtype=seat.dtype)
+    for link in _links(seat, streams, kind, k):
+        if kind.normal:
+            drawn[:, 0, link.slot] = link.normal_draws(kind.width)
+            continue
+        for said in drawn[:, 0, link.slot]:
+            for place, numbers in link.source.pieces(kind.width, link.scale):
+                said[place] = numbers
+    return Pair(drawn[0], drawn[1])
+
+
+class _Link(NamedTuple):
+    """Where one link's draws come from, and their scale."""
+
+    slot: int
+    scale: float
+    source: Source
+
+    def normal_draws(self, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Both ends' draws where noise is normal: made of two uniform ones each, so both are made at once."""
+        first, second = self.source.take(width), self.source.take(width)
+        return normal_pairs(self.scale, first, second, first.dtype)
+
+
+def _share(seat: Seat, streams: Streams, name: str, k: int) -> Any:
+    kind = seat.kinds[name]
+    return _balanced(seat, streams, name, k) if kind.balanced else _paired(seat, streams, kind, k)
+
+
+def _paired(seat: Seat, streams: Streams, kind: Kind, k: int) -> np.ndarray:
+    """d_j = Σ_i (s^{i,j} − s^{j,i}): the higher-numbered end gains what the lower one says, and the other way."""
+    total = np.zeros(kind.width, dtype=seat.dtype)
+    for link in _links(seat, streams, kind, k):
+        if kind.active is not None and not kind.active[(k - 1) % len(kind.active), link.slot]:
+            continue
+        sign = 1.0 if seat.index > seat.neighbours[link.slot] else -1.0
+        if kind.normal:
+            lower, higher = link.normal_draws(kind.width)
+            total += sign * (lower - higher)
+            continue
+        by_lower = sign * link.scale
+        for scale in (by_lower, -by_lower):
+            for place, numbers in link.source.pieces(kind.width, scale):
+                total[place] += numbers
+    return total
+
+
+def _links(seat: Seat, streams: Streams, kind: Kind, k: int) -> Iterator[_Link]:
+    """What is drawn in round k, link by link; neither with those who left nor before the first round with noise."""
+    if k < kind.first and not kind.once:
+        return
+    assert kind.scale is not None
+    scale = kind.scale[(k - 1) % len(kind.scale)].tolist()
+    for slot, neighbour in enumerate(seat.neighbours):
+        if neighbour in seat.dropped:
+            continue
+        source = streams.kept(neighbour, kind.label) if kind.once else streams.fresh(neighbour, kind.label, k)
+        yield _Link(slot, scale[slot], source)
+
+
+def _balanced(seat: Seat, streams: Streams, name: str, k: int) -> np.ndarray:
+    kind, links = seat.kinds[name], seat.wiring
+    drawn = streams.own(kind.label, k).take(links.slots * kind.width)
+    raw = drawn.reshape(1, 1, links.slots, kind.width) * links.filled[:, :, None]
+    when = When(np.array([k]), np.array([(k - 1) % links.period]))
+    return seat.dealing[name](raw, when, links)[0, 0].astype(seat.dtype, copy=False)

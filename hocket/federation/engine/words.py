@@ -1,0 +1,109 @@
+"""Words as they travel between members, and whether what arrives can be true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from hocket.algorithm import Say, Tell
+from hocket.errors import Diverged, LinkError
+from hocket.federation.engine.role import Seat
+
+SLACK = 1.001
+"""By how much a word may be farther out than its noise allows: rounding in single precision, and nothing else."""
+
+
+class Words(NamedTuple):
+    """What the neighbours said, each with the weight that it gets."""
+
+    own_weight: float
+    weights: Sequence[float]
+    words: Sequence[Any]
+
+    def mixed_with(self, own: Any) -> Any:
+        """B[j,j] · own + Σ_i B[j,i] · (what i said), leaf by leaf."""
+        return jax.tree.map(self._mix, own, *self.words)
+
+    def _mix(self, own: Any, *words: Any) -> Any:
+        mixed, scratch = self.own_weight * own, np.empty_like(own)
+        for weight, word in zip(self.weights, words, strict=True):
+            mixed += np.multiply(word, weight, out=scratch)
+        return mixed
+
+
+def arrays_for(seat: Seat, spoken: Say | Tell) -> Mapping[int | None, list[np.ndarray]]:
+    """What goes out: by neighbour where each is told its own, under None where all hear the same."""
+    if isinstance(spoken, Say):
+        return {None: _leaves(spoken.word)}
+    leaves = _leaves(spoken.words)
+    return {
+        other: [leaf[slot] for leaf in leaves]
+        for slot, other in zip(seat.slots, seat.neighbours, strict=True)
+        if other not in seat.dropped
+    }
+
+
+def check_word(
+    seat: Seat, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int
+) -> list[np.ndarray]:
+    """The arrays of a neighbour's word, if they have the plan's form, are finite and lie where they can lie."""
+    if len(parts) != len(like):
+        raise LinkError(f"{name} said {len(parts)} arrays in round {k}, and the algorithm says {len(like)}")
+    for part, mine in zip(parts, like, strict=True):
+        if not isinstance(part, np.ndarray) or part.shape != mine.shape or part.dtype != mine.dtype:
+            said = f"{part.dtype} of shape {part.shape}" if isinstance(part, np.ndarray) else "bytes"
+            raise LinkError(
+                f"{name} said {said} in round {k}, where the plan has {mine.dtype} of shape {mine.shape}; its task "
+                "has another dimension or type: compare the tasks"
+            )
+        if not np.isfinite(part).all():
+            raise LinkError(
+                f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
+                "mend it there, and start this member again"
+            )
+        farthest = float(np.abs(part).max(initial=0.0))
+        if farthest > seat.reach:
+            raise LinkError(
+                f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
+                f"{seat.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
+                "member, and start this one again"
+            )
+    _check_outside(seat, name, parts[0], k)
+    return list(parts)
+
+
+def check_own(seat: Seat, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:
+    """Refuse to say what no neighbour would believe."""
+    farthest = max((float(np.abs(part).max(initial=0.0)) for parts in arrays for part in parts), default=0.0)
+    if not farthest <= seat.reach:
+        raise Diverged(
+            f"this member's own word in round {k} holds a number of size {farthest:.3g}, where the plan has a reach of "
+            f"{seat.reach:g}; it was not said. Plan smaller steps, a bounded set, or a larger reach",
+            round=k,
+        )
+
+
+def _check_outside(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
+    """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true.
+
+    Within the plan's reach nothing here overflows in float64, so that the comparison is one of numbers.
+    """
+    if not seat.feasible.bounded or word.shape != (seat.plan.dim,):
+        return
+    said = word.astype(np.float64)
+    away = float(np.linalg.norm(said - seat.plain_set.project(word)))
+    allowed = seat.step(k) * float(getattr(seat.algorithm, "delta", 0.0))
+    rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(said)))
+    if not away <= SLACK * allowed + rounding:
+        raise LinkError(
+            f"{name} said a word {away:.3g} outside the feasible set in round {k}, where noise carries it "
+            f"{allowed:.3g} at most; it deviates, or runs other software. Nothing was lost here: settle it with that "
+            "member, and start this one again"
+        )
+
+
+def _leaves(word: Any) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(word)]

@@ -1,0 +1,243 @@
+"""A member taking part in a run: from its plan, its identity and its task to a state that it may publish.
+
+Start it as often as need be: it takes the run up where its journal stands. It says nothing to anybody before the plan
+is signed by all, and nothing in a round before that round is on its disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hocket.agent import Local
+from hocket.errors import JournalError
+from hocket.federation.attendance import Roll
+from hocket.federation.consent import check_consent, read_floor
+from hocket.federation.disclosure import Kept
+from hocket.federation.engine.peer import Finished, Peer, Played
+from hocket.federation.engine.role import Seat
+from hocket.federation.ledger import Ledger, Served
+from hocket.federation.member import MOST_ARRAYS, Member
+from hocket.federation.metrics import Log, Metrics
+from hocket.federation.noise_keys import agreeing_of, keepsakes_of, needs_keys, streams_of
+from hocket.federation.plan_file import write_plan
+from hocket.federation.presence import Presence
+from hocket.federation.rollback import Memories
+from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.task import LocalSteps, is_repeatable
+from hocket.federation.verification import Transcript
+from hocket.links.conversation import Conversation, Moment
+from hocket.links.events import Channels
+from hocket.links.journal import Journal
+from hocket.links.wire import Limits
+from hocket.runs.description import versions
+
+T = TypeVar("T")
+DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+"""Errors of the operating system that are the disk's."""
+
+
+async def take_part(
+    member: Member,
+    *,
+    channels: Channels | None = None,
+    watch: Callable[[Played, Presence], None] | None = None,
+) -> Finished:
+    """Run this member's part to the end; `channels` in place of the network are for tests."""
+    member.check()
+    folder = member.folder
+    with _explained(folder):
+        folder.make()
+        with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
+            folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
+            write_plan(member.plan, folder.plan)
+            member.check_signed(without=journal.ballots.left)
+            runs = await asyncio.to_thread(_counted, member, journal)
+            write_json(folder.about, _about(member, journal, runs))
+            roll = Roll(member.plan, member.identity, journal.run)
+            memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
+            presence = Presence(
+                roll, journal, Log(folder.log), folder, memories, read_floor(member.home), runs
+            )
+            return await _played(member, presence, channels, watch)
+
+
+async def _played(
+    member: Member,
+    presence: Presence,
+    channels: Channels | None,
+    watch: Callable[[Played, Presence], None] | None,
+) -> Finished:
+    """All rounds, with whoever is still there."""
+    folder, journal, log = member.folder, presence.journal, presence.log
+    seat, metrics = member.seat(presence.gone), Metrics(folder.metrics)
+    keepsakes = server = ticking = None
+    conversation = Conversation(
+        channels or await member.open_channels(epoch=presence.memories.epoch),
+        [member.plan.names[other] for other in seat.present],
+        plan=member.plan.run_hash,
+        limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
+        listener=presence,
+    )
+    presence.conversation = conversation
+    conversation.note = presence.memories.note
+    conversation.now = Moment(journal.round)
+    try:
+        await presence.departures.settle()  # a vote may have been the last thing before a crash
+        server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)
+        ticking = asyncio.create_task(_tick(member, presence))
+        if needs_keys(seat):
+            keepsakes = keepsakes_of(member)
+            presence.agreeing = agreeing_of(member, seat, journal, keepsakes)
+            await _while(ticking, presence.agreeing.agree(conversation))
+        if journal.round <= member.plan.run.rounds + 1:
+            await _while(ticking, presence.compare_with_all())
+        peer = _peer(member, member.seat(presence.gone), conversation, journal)
+        peer.watch = _watcher(member, peer, presence, metrics, watch)
+        presence.peer = peer
+        log.say("running", round=conversation.now.round, repeatable=_repeatable(member, peer))
+        finished = await _while(ticking, peer.play(linger=member.linger))
+        _publish(member, finished)
+        Transcript.of(member.identity, journal, peer.records).save(folder.path)
+        presence.finished = True
+        log.say("finished", waiting_for=list(finished.waiting_for))
+        return finished
+    finally:
+        if ticking is not None:
+            ticking.cancel()
+        if server is not None:
+            server.close()
+        with suppress(OSError):  # what stopped the run is the news, not that its last words cannot be written
+            metrics.close()
+            folder.write_status(presence.status() | {"pid": None})
+            log.close()
+        await conversation.channels.close()
+        if keepsakes is not None:
+            keepsakes.close()
+
+
+async def _while(ticking: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
+    """Do some work for as long as the ticking goes on; if that fails, the work fails with it."""
+    working = asyncio.create_task(work)
+    try:
+        await asyncio.wait([working, ticking], return_when=asyncio.FIRST_COMPLETED)
+        if ticking.done() and not working.done():
+            ticking.result()
+        return await working
+    finally:
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
+
+
+@contextmanager
+def _explained(folder: RunFolder) -> Iterator[None]:
+    """What the disk complains of, with a cure: a member that cannot write must not speak."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in DISK:
+            raise
+        raise JournalError(
+            f"{error.filename or folder.path} cannot be written: {error.strerror}. Nothing was lost; make room or "
+            "change that, and start again"
+        ) from error
+
+
+def _counted(member: Member, journal: Journal) -> int:
+    """The number of this run on its data: one that is new must be the one that was signed."""
+    plan, home, folder = member.plan, member.home, member.folder
+    return Ledger(home.ledger(plan.task.dataset)).begin(
+        _served(member, journal), lambda runs: check_consent(plan, home, folder, runs)
+    )
+
+
+def _served(member: Member, journal: Journal) -> Served:
+    plan = member.plan
+    return Served(journal.run.hex(), plan.run_hash.hex(), plan.algorithm_section.name)
+
+
+def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
+    """What a reader of the folder needs to know beside the plan."""
+    return {
+        "member": member.name,
+        "run": journal.run.hex(),
+        "runs": runs,
+        "fingerprint": member.plan.fingerprint,
+        "versions": versions(),
+    }
+
+
+def _peer(member: Member, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
+    names, task = list(member.plan.names), member.task
+    local: Local = LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, seat.index)
+    streams = streams_of(member, seat, journal)
+    # A run that has begun has its state in the journal; an earlier run's is no longer needed.
+    start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
+    if member.plan.run.verifiable:
+        local = Kept(local, member.disclosure)
+        if journal.round == 0:
+            member.disclosure.begin(streams, start, names)
+    peer = Peer(seat, names, conversation, journal, streams, local, start)
+    peer.recall = getattr(task, "state", peer.recall)
+    peer.restore = getattr(task, "restore", peer.restore)
+    return peer
+
+
+def _watcher(
+    member: Member,
+    peer: Peer,
+    presence: Presence,
+    metrics: Metrics,
+    watch: Callable[[Played, Presence], None] | None,
+) -> Callable[[Played], None]:
+    measure: Callable[[Any], dict[str, float]] = getattr(member.task, "measure", lambda x: {})
+
+    def watched(played: Played) -> None:
+        if metrics.due or played.k == peer.rounds:
+            talk = peer.conversation
+            numbers = {
+                "round": played.k,
+                "disagreement": played.disagreement,
+                "bytes_said": talk.bytes_said,
+                "bytes_heard": talk.bytes_heard,
+                "repeats": talk.repeats,
+            }
+            metrics.record(numbers | dict(measure(played.x)), talk.arrivals)
+            presence.measured = metrics.latest
+        if watch is not None:
+            watch(played, presence)
+
+    return watched
+
+
+async def _tick(member: Member, presence: Presence) -> None:
+    """Once a second: say how it stands, take the operator's votes up, and stop if it is asked for."""
+    began = time.time()
+    while True:
+        if member.folder.stop_asked:
+            member.folder.clear_stop()
+            raise asyncio.CancelledError  # as a signal ends it: `_while` hands it on to the run
+        presence.complain_of_waiting()
+        with presence.log.reserve.released():
+            member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
+            await presence.departures.collect()
+        await asyncio.sleep(1.0)
+
+
+def _repeatable(member: Member, peer: Peer) -> bool:
+    return is_repeatable(member.task, peer.start, member.plan.task.seed)
+
+
+def _publish(member: Member, finished: Finished) -> None:
+    export = getattr(member.task, "export", None)
+    if export is None:
+        np.save(member.folder.published.with_suffix(".npy"), finished.published)
+    else:
+        export(finished.published, member.folder.published)

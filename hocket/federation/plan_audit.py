@@ -1,0 +1,196 @@
+"""The audit of a plan, before anybody signs it: what so many colluders would learn, and who stands in the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.plan import FederationPlan
+from hocket.privacy import Audit, audit
+from hocket.privacy.estimate.leakage import Leakage
+from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
+from hocket.privacy.topology.guarantees import COVERED
+from hocket.privacy.wording import counted
+
+MOST_SECONDS = 600.0
+"""Of an audit, by `audit_seconds`: a plan that takes longer is refused."""
+ONE_ROUND, ONE_PAIR = 80e-6, 0.8e-6
+"""Seconds to follow a listener's belief through a round, and for every pair of members in it: measured on one core,
+from 5 members to 50, with every algorithm, within a factor of two."""
+FOLLOWED = 2
+"""Kinds of listener that are followed through one run; what is published is followed through all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanAudit:
+    """The verdict on a plan."""
+
+    plan: FederationPlan
+    verdict: Audit
+    """On the network and algorithm of the plan."""
+    worst: Leakage
+    """What the worst coalition can estimate after all runs, and from what members publish at the end of each."""
+    problems: tuple[str, ...]
+    """Why the plan is refused; empty if it is not."""
+
+    @property
+    def least(self) -> float:
+        """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
+        return min(float(self.worst.sd[j]) for j in self.worst.honest)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The verdict in plain words, agents by the numbers that members have in the plan."""
+        steps = self.plan.run.local_steps
+        learning = (
+            [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
+        )
+        return (*self.verdict.verdict, self._with_what_is_published, *learning)
+
+    @property
+    def _with_what_is_published(self) -> str:
+        found, names = self.worst, self.plan.names
+        weakest = min(found.honest, key=lambda j: found.sd[j])
+        sd = float(found.sd[weakest])
+        runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
+        return (
+            f"With the states that all members publish at the end{runs}, {_names(self.plan, found.coalition)} would "
+            f"know the gradient of {names[weakest]} {'exactly' if sd == 0 else f'to ±{sd:.3g}'}."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict in numbers and words."""
+        return {
+            "safe": not self.problems,
+            "problems": list(self.problems),
+            "members": list(self.plan.names),
+            "runs": self.worst.runs,
+            "worst": self.worst.to_json(),
+            "audit": self.verdict.to_json(),
+        }
+
+
+def audit_plan(
+    plan: FederationPlan,
+    *,
+    colluders: int | None = None,
+    min_sd: float | None = None,
+    unsafe: bool | None = None,
+    runs: int = 1,
+    watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+) -> PlanAudit:
+    """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found.
+    Whoever draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
+
+    What is not given is taken from the plan's own section [audit]. `runs` counts the runs on the same data, this one
+    included: anchors and noise functions are the same in all of them, fresh noise is not.
+    """
+    _check_affordable(plan, runs)
+    f = plan.audit.colluders if colluders is None else colluders
+    least = plan.audit.min_sd if min_sd is None else min_sd
+    course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
+    verdict = audit(plan.network, colluders=f, algorithm=plan.algorithm, watch=watch, **course)
+    # What members publish at the end is heard as well: one more exchange, mixed and masked.
+    worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
+    found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))
+    accepted = plan.audit.unsafe if unsafe is None else unsafe
+    if found.problems and not accepted:
+        raise UnsafePlan(
+            "\n".join(
+                [*found.problems, "Mend this, or let the plan say that its members accept it (--unsafe)."]
+            )
+        )
+    return found
+
+
+def audit_seconds(plan: FederationPlan, *, runs: int = 1) -> float:
+    """About how long `audit_plan` takes: a belief is followed through all rounds, of all runs on the same data."""
+    return (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+
+
+def _check_affordable(plan: FederationPlan, runs: int) -> None:
+    seconds = audit_seconds(plan, runs=runs)
+    if seconds <= MOST_SECONDS:
+        return
+    n = len(plan.names)
+    rounds = int(MOST_SECONDS / ((FOLLOWED + runs) * _round_seconds(plan))) - _searched_rounds(plan)
+    over = "" if runs == 1 else f", after {runs - 1:,} runs on the same data,"
+    cure = (
+        f"plan at most {rounds:,} rounds"
+        if rounds > 0
+        else "plan fewer members, or other data: these have served too many runs"
+    )
+    raise BadPlan(
+        f"to audit {counted(plan.run.rounds, 'round')} of {n:,} members{over} would take about {_duration(seconds)}, "
+        f"and {_duration(MOST_SECONDS)} are the most; {cure}"
+    )
+
+
+def _round_seconds(plan: FederationPlan) -> float:
+    return ONE_ROUND + ONE_PAIR * len(plan.names) ** 2
+
+
+def _searched_rounds(plan: FederationPlan) -> int:
+    """Rounds through which coalitions are compared before the worst is followed to the end."""
+    n, scouted = len(plan.names), min(plan.run.rounds, SCOUTED)
+    affordable = max(1, WORK // (scouted * (n + 50) ** 2))
+    return scouted * min(affordable, math.comb(n, min(plan.audit.colluders, n)))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{seconds / 3600:,.0f} hours" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
+
+
+def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+    f, promised = counted(verdict.colluders, "colluder"), verdict.guarantees
+    exposed, cut = promised.exposed, promised.smallest_cut
+    if exposed:
+        near = plan.network.neighbours(exposed[0])
+        yield (
+            f"{_names(plan, exposed)} can be surrounded by {f}: {_names(plan, near)} are all that "
+            f"{plan.names[exposed[0]]} talks to, and together they know whatever hides it; choose a topology in which "
+            f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
+            "fewer colluders"
+        )
+    elif plan.algorithm.functions is not None and not promised.p2 and cut is not None:
+        apart = " from ".join(f"{{{_names(plan, part)}}}" for part in cut.components)
+        yield (
+            f"P2 fails: {_names(plan, cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
+            f"choose a topology of connectivity {verdict.colluders + 1}, such as harary:k={verdict.colluders + 1}"
+        )
+    yield from _too_well_known(plan, verdict, worst, least)
+
+
+def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+    """Whom the worst coalition knows better than the plan allows; who can be surrounded is named already."""
+    known = [j for j in worst.honest if worst.sd[j] <= least and (least > 0 or worst.sd[j] == 0)]
+    known = [j for j in known if j not in verdict.guarantees.exposed]
+    if not known:
+        return
+    weakest = min(known, key=lambda j: worst.sd[j])
+    after = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    exactly = (
+        "exactly" if worst.sd[weakest] == 0 else f"to ±{worst.sd[weakest]:.3g} where {least:g} is the least"
+    )
+    yield (
+        f"{_names(plan, worst.coalition)} would know the gradient of {plan.names[weakest]} {exactly}, after {after}; "
+        f"{_cure(plan, exact=worst.sd[weakest] == 0)}"
+    )
+
+
+def _cure(plan: FederationPlan, *, exact: bool) -> str:
+    own = plan.algorithm.cure(exact=exact)
+    if own:
+        return own
+    if exact:
+        return f"add links, plan for fewer colluders, or choose {COVERED}"
+    return "plan more noise, fewer rounds or more links"
+
+
+def _names(plan: FederationPlan, agents: Iterable[int]) -> str:
+    return ", ".join(plan.names[agent] for agent in sorted(agents))

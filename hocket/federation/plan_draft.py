@@ -1,0 +1,119 @@
+"""Drawing up a plan: members and choices in, one plan out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hocket.config.algorithms import read_algorithm
+from hocket.config.problems import SETS
+from hocket.config.runs import read_step
+from hocket.config.section import check, choose
+from hocket.errors import BadPlan
+from hocket.federation.cards import Card
+from hocket.federation.plan import Dial, FederationPlan
+from hocket.federation.plan_sections import AuditSection, RunSection, TaskSection
+from hocket.networks.network import Network
+from hocket.networks.topologies import FORMS, parse
+
+
+def draw_up(
+    cards: Sequence[Card],
+    topology: str,
+    *,
+    algorithm: Mapping[str, Any],
+    step: Mapping[str, Any],
+    task: Mapping[str, Any],
+    run: Mapping[str, Any],
+    feasible: Mapping[str, Any] | None = None,
+    audit: Mapping[str, Any] | None = None,
+    weights: str = "paper",
+    after: FederationPlan | None = None,
+) -> FederationPlan:
+    """A plan for these members, in the order of their names, on a topology such as 'cycle' or 'harary:k=3'.
+
+    The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
+    with the lower agent number dials. `after` is a plan that all these members have run: the new run goes on from the
+    states that they published, masked from its first word on.
+    """
+    cards = sorted(cards, key=lambda card: card.name)
+    if len(cards) < 2:
+        raise BadPlan(
+            f"a federation needs at least two members, and {len(cards)} cards were given; name the card of each"
+        )
+    network = parse(sized(topology, len(cards)), weights=weights)
+    if network.n != len(cards):
+        raise BadPlan(
+            f"{topology} has {network.n} agents, and {len(cards)} cards were given; choose one that fits"
+        )
+    drawn = FederationPlan(
+        cards=tuple(cards),
+        links=tuple(_dial(cards, i, j) for i, j in network.links.tolist()),
+        weights=_rows(network),
+        topology=network.name,
+        algorithm_section=read_algorithm(algorithm),
+        step_section=read_step(step),
+        feasible_section=_feasible(feasible or {"kind": "everywhere"}),
+        task=check(TaskSection, "task", task),
+        run=check(RunSection, "run", {"id": secrets.token_hex(8), **run, **_beginning(after)}),
+        audit=check(AuditSection, "audit", audit or {"colluders": 1}),
+    )
+    if after is not None:
+        _check_follows(drawn, after)
+    return drawn
+
+
+def _beginning(after: FederationPlan | None) -> dict[str, str]:
+    return {} if after is None else {"start": after.run_hash.hex()}
+
+
+def sized(topology: str, members: int) -> str:
+    """A topology with its number of agents filled in where it was left to the number of cards.
+
+    >>> sized("cycle", 5), sized("harary:k=3", 5), sized("grid:2x3", 6)
+    ('cycle:n=5', 'harary:k=3,n=5', 'grid:2x3')
+    """
+    name, _, rest = topology.partition(":")
+    given = [field.partition("=") for field in rest.split(",") if field]
+    keys = {key.strip() for key, _, _ in given}
+    by_position = any(not equals for _, equals, _ in given)
+    if name not in FORMS or "n" not in FORMS[name][1] or "n" in keys or by_position:
+        return topology
+    return f"{name}:{rest}{',' if rest else ''}n={members}"
+
+
+def _check_follows(plan: FederationPlan, before: FederationPlan) -> None:
+    """Refuse to go on from states that some member does not have, or that are of another form."""
+    strangers = sorted({*plan.names} - {*before.names})
+    if strangers:
+        raise BadPlan(
+            f"{', '.join(strangers)} took no part in the run that is to be gone on from, and has no state of it; leave "
+            "it out, or plan a public start"
+        )
+    for what in ("dimension", "dtype"):
+        mine, theirs = getattr(plan.task, what), getattr(before.task, what)
+        if mine != theirs:
+            raise BadPlan(
+                f"the task has {what} {mine}, and the run that is to be gone on from had {theirs}; plan the same, or a "
+                "public start"
+            )
+
+
+def _dial(cards: Sequence[Card], i: int, j: int) -> Dial:
+    if cards[j].address is not None:
+        return Dial(i, j)
+    if cards[i].address is not None:
+        return Dial(j, i)
+    raise BadPlan(
+        f"{cards[i].name} and {cards[j].name} are to be linked and neither has an address; give one of them an "
+        "address that the other can reach, or choose a topology without this link"
+    )
+
+
+def _rows(network: Network) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in network.B.tolist())
+
+
+def _feasible(table: Mapping[str, Any]) -> Any:
+    return check(choose(SETS, "kind", "feasible", table), "feasible", table)

@@ -1,0 +1,134 @@
+"""The sections of a plan that no other configuration has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from hocket.config.section import Section
+from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
+
+MOST_MEMBERS = 10_000
+MOST_NUMBERS = 100_000_000
+"""Numbers of a state: 800 MB, which every round writes to disk and sends to every neighbour."""
+MOST_ROUNDS = 10_000_000
+MOST_LOCAL_STEPS = 1_000_000
+LAST_SEED = (1 << 63) - 1
+MOST_TEXT = 200
+MOST_VERSIONS = 1_000_000
+
+
+def _plain(text: str) -> str:
+    if STEERING.search(text):
+        raise ValueError(
+            "leave out what cannot be seen: it would steer the terminal of whoever reads the plan"
+        )
+    return text
+
+
+def _normal(name: str) -> str:
+    if not NORMAL.fullmatch(name) or len(name) > LONGEST:
+        raise ValueError(f"write {normal_name(name)}")
+    return name
+
+
+Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_plain)]
+"""Free words of a stranger's: short, and without characters that steer a terminal."""
+Name = Annotated[str, Field(max_length=MOST_TEXT)]
+"""A member's name, as far as it can be judged before its card is."""
+
+
+class FederationSection(Section):
+    """Who takes part, and how they speak."""
+
+    members: list[Name] = Field(
+        min_length=2,
+        max_length=MOST_MEMBERS,
+        description=f"a list of at least two and at most {MOST_MEMBERS:,} members' names",
+    )
+    protocol: int = Field(ge=0, le=MOST_VERSIONS, description="the version of the protocol, a whole number")
+    noise: int = Field(ge=0, le=MOST_VERSIONS, description="the version of the noise, a whole number")
+
+
+class TaskSection(Section):
+    """What is computed, in words, and the shape of its states."""
+
+    name: Text = Field(
+        min_length=1, description=f"what the members call the task, in at most {MOST_TEXT} characters"
+    )
+    dataset: Annotated[str, AfterValidator(_normal)] = Field(
+        description=f"a name for the data, small letters and digits with single hyphens between them, {LONGEST} "
+        "characters at most: kept noise belongs to it, and runs are counted by it",
+    )
+    dimension: int = Field(
+        ge=1, le=MOST_NUMBERS, description=f"how many numbers a state has, at most {MOST_NUMBERS:,}"
+    )
+    dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
+    seed: int = Field(
+        0, ge=0, le=LAST_SEED, description="a whole number below 2^63: the public start is drawn from it"
+    )
+
+
+REACH = 1e6
+FARTHEST = 1e30
+"""Numbers up to here can be squared and added up, in as many dimensions as a plan may have."""
+PUBLIC = "public"
+"""In place of an earlier run: the start that the task draws from the public seed."""
+
+
+class RunSection(Section):
+    """How long, and from where."""
+
+    rounds: int = Field(
+        ge=1,
+        le=MOST_ROUNDS,
+        description=f"a whole number of rounds, at least 1 and at most {MOST_ROUNDS:,}",
+    )
+    local_steps: int = Field(
+        1,
+        ge=1,
+        le=MOST_LOCAL_STEPS,
+        description=f"gradient steps between two exchanges, at least 1 and at most {MOST_LOCAL_STEPS:,}",
+    )
+    start: str = Field(
+        PUBLIC,
+        pattern=rf"^({PUBLIC}|[0-9a-f]{{64}})$",
+        description="'public', or the hash of the run whose published states are gone on from",
+    )
+    reach: float = Field(
+        REACH,
+        gt=0,
+        le=FARTHEST,
+        description=f"how far from zero a number of a word may be, more than 0 and at most {FARTHEST:g}",
+    )
+    verifiable: bool = Field(
+        False,
+        description="true if members keep their noise keys and steps, to disclose them for a verification",
+    )
+    id: str = Field(
+        pattern="^[0-9a-f]{16}$",
+        description="sixteen random hexadecimal digits: a plan that says the same is still another plan",
+    )
+
+
+class NetworkSection(Section):
+    """Who talks to whom."""
+
+    topology: Text = Field(description=f"what the network is called, in at most {MOST_TEXT} characters")
+    links: list[list[Name]] = Field(description="a list of [who dials, who is dialled]")
+    weights: list[list[float]] = Field(description="a matrix as a list of rows")
+
+
+class AuditSection(Section):
+    """What the plan was audited against."""
+
+    colluders: int = Field(
+        ge=1,
+        le=MOST_MEMBERS,
+        description=f"how many members may collude, at least 1 and at most {MOST_MEMBERS:,}",
+    )
+    min_sd: float = Field(
+        0.0, ge=0, description="the least standard deviation with which a gradient may be known"
+    )
+    unsafe: bool = Field(False, description="true if the members accept what the audit refuses")

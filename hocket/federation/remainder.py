@@ -1,0 +1,166 @@
+"""The audit of what remains when members have left: they, and as many more as the plan expects, against the others.
+
+Whoever leaves keeps what it saw, and its links' noise is used no longer; so it is counted as a colluder, beside the
+plan's own number of colluders among those who stay.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.errors import NoTheorem
+from hocket.federation.consent import NONE, Floor
+from hocket.federation.plan import FederationPlan
+from hocket.federation.votes import check_survivors
+from hocket.networks.network import Network
+from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.estimate.worst_case import SCOUTED, WORK, suspects
+from hocket.privacy.topology.guarantees import guarantees, refuse_without_theorem
+from hocket.privacy.wording import counted
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What remains, in words and in numbers."""
+
+    remaining: tuple[str, ...]
+    colluders: int
+    """How many of those who remain are counted with those who left."""
+    words: tuple[str, ...]
+    safe: bool
+    """Whether nobody is known exactly, cut off, or better than the plan allows."""
+    sd: Mapping[str, float]
+    """By member who remains and is not in the worst coalition, how well its gradient would be known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict in plain values."""
+        return {
+            "remaining": list(self.remaining),
+            "colluders": self.colluders,
+            "safe": self.safe,
+            "words": list(self.words),
+            "sd": dict(self.sd),
+        }
+
+
+def judge_survivors(
+    plan: FederationPlan, last: Mapping[str, int], *, runs: int = 1, floor: Floor = NONE
+) -> Verdict:
+    """The audit of what remains, given the last round of each who left, against the plan's limit and a member's floor.
+    Every operator asks it before voting, and every survivor when somebody was dropped.
+    """
+    check_survivors(plan, frozenset(last))
+    left = {plan.agent(name): min(k, plan.run.rounds) for name, k in last.items()}
+    stay = [agent for agent in range(len(plan.names)) if agent not in left]
+    f, least = plan.audit.colluders, plan.audit.min_sd
+    words = [
+        f"{_names(plan, left)} left and {'is' if len(left) == 1 else 'are'} counted as colluding, with any {f} of "
+        f"{_names(plan, stay)}."
+    ]
+    safe, sd = True, {}
+    if len(stay) - f < 2:
+        words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
+        safe = False
+    elif _covered(plan):
+        promised = guarantees(_without(plan, stay), f)
+        safe = promised.p2
+        words += [_proved(plan, stay, promised)]
+    else:
+        worst, searched, total = _worst(plan, left, stay, runs)
+        sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
+        below = floor.refuses(min(sd.values()))
+        safe = min(sd.values()) > least and below is None
+        words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
+        words += [] if below is None else [f"That is below your floor{below}."]
+    if _keeps_noise(plan):
+        words.append(
+            f"Noise was kept on the links of {_names(plan, left)}: going on without them shows it by the difference "
+            "before and after, and with it what it hid of whoever left."
+        )
+    return Verdict(tuple(plan.names[j] for j in stay), f, tuple(words), safe, sd)
+
+
+def _covered(plan: FederationPlan) -> bool:
+    try:
+        refuse_without_theorem(plan.algorithm)
+    except NoTheorem:
+        return False
+    return True
+
+
+def _without(plan: FederationPlan, stay: list[int]) -> Network:
+    """The network of those who stay, numbered anew in the same order."""
+    place = {agent: new for new, agent in enumerate(stay)}
+    pairs = [(place[i], place[j]) for i, j in plan.network.links.tolist() if i in place and j in place]
+    return Network.from_edges(pairs, len(stay))
+
+
+def _proved(plan: FederationPlan, stay: list[int], promised: Any) -> str:
+    against = f"them and any {counted(promised.colluders, 'survivor')}"
+    if promised.p2:
+        return f"Function sharing: against {against} P1 and P2 still hold (Theorem 2)."
+    exposed = [stay[j] for j in promised.exposed]
+    if exposed:
+        return (
+            f"Function sharing: against {against} P1 and P2 fail: {_names(plan, exposed)} can be surrounded."
+        )
+    cut = promised.smallest_cut
+    apart = " from ".join(f"{{{_names(plan, [stay[j] for j in part])}}}" for part in cut.components)
+    who = _names(plan, [stay[j] for j in cut.coalition])
+    return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."
+
+
+def _worst(
+    plan: FederationPlan, left: Mapping[int, int], stay: list[int], runs: int
+) -> tuple[Leakage, int, int]:
+    """What the worst coalition of those who left and f more would know; as many are searched as time allows."""
+    rounds, f = plan.run.rounds, plan.audit.colluders
+    scouted = min(rounds, SCOUTED)
+    affordable = max(1, WORK // (scouted * (len(plan.names) + 50) ** 2))
+    found = itertools.islice(suspects(_without(plan, stay), f, 0), affordable)
+    chosen = [[stay[j] for j in one] for one in found]
+
+    def known(coalition: Iterable[int], upto: int) -> Leakage:
+        leavers = {agent: min(k, upto) for agent, k in left.items()}
+        return leakage(
+            plan.network,
+            plan.algorithm,
+            coalition=coalition,
+            leavers=leavers,
+            rounds=upto,
+            step=plan.step,
+            dim=plan.task.dimension,
+            runs=runs,
+            release="mixed",
+        )
+
+    worst = min(chosen, key=lambda one: _least(known(one, scouted)))
+    return known(worst, rounds), len(chosen), math.comb(len(stay), f)
+
+
+def _least(found: Leakage) -> float:
+    return min(float(found.sd[j]) for j in found.honest)
+
+
+def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str) -> str:
+    weakest = min(worst.honest, key=lambda j: worst.sd[j])
+    sd = float(worst.sd[weakest])
+    how = "exactly" if sd == 0 else f"to ±{sd:.3g}"
+    enough = "" if sd > least else f", where the plan wants more than ±{least:g}"
+    over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    return (
+        f"No theorem covers {plan.algorithm_section.name}. Worst are {_names(plan, worst.coalition)} ({searched}): "
+        f"after {over} they know the gradient of {plan.names[weakest]} {how}{enough}."
+    )
+
+
+def _keeps_noise(plan: FederationPlan) -> bool:
+    return plan.algorithm.keeps_noise
+
+
+def _names(plan: FederationPlan, agents: Iterable[int]) -> str:
+    return ", ".join(plan.names[agent] for agent in sorted(agents))

@@ -1,0 +1,258 @@
+"""What the attacks recover, algorithm by algorithm, measured on small trainings.
+
+Five agents who all hear each other; agent 0 is curious and attacks the others. Everything it uses it has: what was
+said to it, noise on its links, public samples, and samples of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hocket.algorithms import Dgd
+from hocket.learning.accuracy import evaluate
+from hocket.learning.attacks.gradient_inversion import invert_gradients
+from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
+from hocket.learning.attacks.methods import PLAIN, attacked
+from hocket.learning.attacks.public import features, public_knowledge
+from hocket.learning.attacks.seen import all_gradients, first_gradient
+from hocket.learning.baselines import DpSgd
+from hocket.learning.data import Dataset, Split
+from hocket.learning.minibatches import gradient_rms
+from hocket.learning.models import Model, logistic_regression, mlp
+from hocket.learning.shards import Shards, own_shards
+from hocket.learning.training import train
+from hocket.networks.network import Network
+from hocket.runs.run import Run
+
+AGENTS, CURIOUS = 5, 0
+OTHERS = tuple(range(1, AGENTS))
+FEWER = 10
+"""How many times fewer epochs DP-SGD trains for, since its noise grows with the number of steps; not tuned further."""
+GUESS = "nothing heard"
+FIRST, ALL = "first exchange", "all exchanges"
+WORDS, AVERAGED, FINAL = "last word", "words averaged", "final model"
+RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY = (
+    "relative error of a sample",
+    "whose sample it is, AUC",
+    "whether it was trained on, AUC",
+    "the same, advantage",
+    "accuracy",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One attack on one algorithm, over all seeds."""
+
+    attack: str
+    on: str
+    method: str
+    rate: Rate
+
+    def data(self) -> dict[str, Any]:
+        """The row for JSON or CSV."""
+        return {"attack": self.attack, "on": self.on, "method": self.method} | vars(self.rate)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure."""
+
+    seeds: int = 5
+    levels: tuple[float, ...] = (1.0, 10.0)
+    """Noise over the rms of a gradient."""
+    batches: tuple[int, ...] = (1, 4)
+    """Of samples with different labels, that gradients are inverted for."""
+    exchanges: int = 50
+    samples: int = 20
+    """Of each agent, in trainings that membership is inferred from: few, so that models overfit."""
+    epochs: float = 300
+    epsilon: float | None = 8.0
+    """Of DP-SGD, to compare with; None to leave it out."""
+
+
+def inversions(split: Split, effort: Effort) -> Iterator[Row]:
+    """How closely samples are reconstructed from gradients."""
+    network, public = Network.complete(AGENTS), public_knowledge(split.test)
+    model = logistic_regression(public.means.shape[1], split.train.classes)
+    for batch in effort.batches:
+        guesses: list[float] = []
+        for method, (made, level) in attacked(effort.levels).items():
+            errors: dict[str, list[float]] = {FIRST: [], ALL: []}
+            for seed in range(effort.seeds):
+                shards = _different_labels(split.train, batch, seed)
+                noise = level * gradient_rms(model, shards, local_steps=1, batch=batch, seed=seed)
+                run = train(
+                    model,
+                    shards,
+                    network,
+                    made(noise, model.dim, AGENTS - 1),
+                    test=split.test,
+                    epochs=effort.exchanges,
+                    local_steps=1,
+                    batch=batch,
+                    step=0.5,
+                    keep="transcript",
+                    seed=seed,
+                    progress=False,
+                )
+                target = OTHERS[seed % len(OTHERS)]
+                truth, labels = features(shards.parts[target]), shards.parts[target].labels
+                view = run.view({CURIOUS})
+                ways = {FIRST: first_gradient(view, target, model.start)}
+                if batch == 1:
+                    ways[ALL] = all_gradients(view, target)
+                for way, seen in ways.items():
+                    found = invert_gradients(seen, model, batch=batch, public=public)
+                    errors[way].append(float(found.errors(truth, labels)[0].mean()))
+                if method == PLAIN:
+                    apart = np.linalg.norm(public.guess - truth, axis=1) / np.linalg.norm(truth, axis=1)
+                    guesses.append(float(apart.mean()))
+            for way, values in errors.items():
+                if values:
+                    yield Row(RECONSTRUCT, f"batch of {batch}, {way}", method, _over_seeds(values))
+        yield Row(RECONSTRUCT, f"batch of {batch}, {FIRST}", GUESS, _over_seeds(guesses))
+
+
+def memberships(split: Split, effort: Effort) -> Iterator[Row]:
+    """How well models tell what they were trained on, and by whom."""
+    network = Network.complete(AGENTS)
+    model = mlp((int(np.prod(split.train.inputs.shape[1:])), 32, split.train.classes))
+    shared: dict[str, Any] = {"test": split.test, "step": 0.3, "progress": False, "every": 10**6}
+    usual: dict[str, Any] = {
+        "epochs": effort.epochs,
+        "local_steps": 10,
+        "batch": max(effort.samples // 2, 1),
+    }
+    cast = [_Cast.of(split.train, effort.samples, seed) for seed in range(effort.seeds)]
+    references = [
+        train(model, one.public, network, Dgd(), seed=seed, **shared, **usual).mean
+        for seed, one in enumerate(cast)
+    ]
+
+    def played(start: Callable[[int, _Cast], Run], method: str) -> Iterator[Row]:
+        found = [
+            _Found.of(model, start(seed, one), one, references[seed], split.test)
+            for seed, one in enumerate(cast)
+        ]
+        yield Row(WHOSE, WORDS, method, auc_rate([one.whose_last for one in found]))
+        yield Row(WHOSE, AVERAGED, method, auc_rate([one.whose_averaged for one in found]))
+        yield Row(MEMBER, WORDS, method, auc_rate([one.words for one in found]))
+        yield Row(MEMBER, FINAL, method, auc_rate([[one.final] for one in found]))
+        yield Row(ADVANTAGE, FINAL, method, _over_seeds([one.advantage for one in found]))
+        yield Row(ACCURACY, FINAL, method, _over_seeds([one.accuracy for one in found]))
+
+    for method, (made, level) in attacked(effort.levels).items():
+
+        def learn(seed: int, one: _Cast, made: Any = made, level: float = level) -> Run:
+            rms = gradient_rms(model, one.shards, local_steps=1, batch=usual["batch"], seed=seed)
+            algorithm = made(level * rms, model.dim, AGENTS - 1)
+            return train(
+                model, one.shards, network, algorithm, keep="transcript", seed=seed, **shared, **usual
+            )
+
+        yield from played(learn, method)
+    if effort.epsilon is not None:
+        private = DpSgd(effort.epsilon)
+        briefly: dict[str, Any] = usual | {"epochs": effort.epochs / FEWER}
+
+        def learn_privately(seed: int, one: _Cast) -> Run:
+            return train(
+                model,
+                one.shards,
+                network,
+                Dgd(),
+                keep="transcript",
+                seed=seed,
+                private=private,
+                **shared,
+                **briefly,
+            )
+
+        yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Cast:
+    """Disjoint samples: what agents train on, what references train on, and what nobody does."""
+
+    shards: Shards
+    public: Shards
+    known: Dataset
+    """Samples that the attacker knows were not trained on."""
+    others: Dataset
+
+    @staticmethod
+    def of(data: Dataset, each: int, seed: int) -> _Cast:
+        order, all_of = np.random.default_rng(seed).permutation(len(data)), AGENTS * each
+
+        def cut(first: int) -> Shards:
+            return own_shards([data.take(order[first + j * each :][:each]) for j in range(AGENTS)])
+
+        rest = order[2 * all_of :]
+        return _Cast(cut(0), cut(all_of), data.take(rest[:all_of]), data.take(rest[all_of : 5 * all_of]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What came of one training."""
+
+    whose_last: list[Separation]
+    whose_averaged: list[Separation]
+    words: list[Separation]
+    final: Separation
+    advantage: float
+    accuracy: float
+
+    @staticmethod
+    def of(model: Model, run: Run, cast: _Cast, reference: np.ndarray, test: Dataset) -> _Found:
+        said, parts, mean = run.view({CURIOUS}).words[0], cast.shards.parts, run.mean
+
+        def scores(x: np.ndarray, data: Dataset) -> np.ndarray:
+            return membership_scores(model, x, data, references=[reference])
+
+        def whose(j: int, x: np.ndarray) -> Separation:
+            better = [losses(model, mean, part) - losses(model, x, part) for part in parts]
+            return Separation(better[j], np.concatenate([better[i] for i in OTHERS if i != j]))
+
+        last = {j: said[j, CURIOUS][-1] for j in OTHERS}
+        # Late in a training models hardly move any more, and fresh noise in words averages out.
+        averaged = {j: said[j, CURIOUS][run.rounds // 2 :].mean(axis=0) for j in OTHERS}
+        calibrated = Separation(scores(mean, parts[CURIOUS]), scores(mean, cast.known)).threshold
+        final = Separation(
+            np.concatenate([scores(mean, parts[j]) for j in OTHERS]), scores(mean, cast.others)
+        )
+        return _Found(
+            whose_last=[whose(j, x) for j, x in last.items()],
+            whose_averaged=[whose(j, x) for j, x in averaged.items()],
+            words=[Separation(scores(x, parts[j]), scores(x, cast.others)) for j, x in last.items()],
+            final=final,
+            advantage=final.advantage(calibrated),
+            accuracy=float(evaluate(model, mean, test)),
+        )
+
+
+def _different_labels(data: Dataset, batch: int, seed: int) -> Shards:
+    """A batch for each agent, without two samples of one label in it."""
+    rng, parts = np.random.default_rng(seed), []
+    taken: set[int] = set()
+    for _ in range(AGENTS):
+        labels = rng.permutation(data.classes)[:batch]
+        rows = [
+            int(rng.choice([row for row in np.flatnonzero(data.labels == label) if int(row) not in taken]))
+            for label in labels
+        ]
+        taken.update(rows)
+        parts.append(data.take(np.array(rows)))
+    return own_shards(parts)
+
+
+def _over_seeds(values: list[float]) -> Rate:
+    each = np.array(values)
+    spread = float(each.std(ddof=1)) if len(each) > 1 else 0.0
+    low, high = np.quantile(each, [0.025, 0.975])
+    return Rate(float(each.mean()), spread, float(low), float(high))

@@ -1,0 +1,112 @@
+"""What learning together is compared with: training alone, and DP-SGD."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm
+from hocket.errors import BadAlgorithm, BadInput
+
+# Training alone: what an agent can do without the others.
+
+
+class Alone(Algorithm):
+    """Every agent descends on its own data and says nothing.
+
+    A baseline: what joining is worth. Perfectly private, and as good as one shard allows.
+    """
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Any:
+        return agent.descend(state, k)
+
+
+# DP-SGD: how much noise buys how much differential privacy.
+
+LEAST = 0.05
+"""The smallest multiplier that is tried: less noise than this is none to speak of."""
+PRECISION = 1e-3
+ORDERS = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128)
+"""Of Rényi divergence, at which the account is kept: with these few it is as tight as with all, in half the time."""
+
+
+@dataclass(frozen=True)
+class DpSgd:
+    """(ε, δ)-differential privacy for every sample of every agent, by clipped and noisy gradients.
+
+    A baseline, and the choice where the final model itself must not give a sample away: cancelling noise cannot do
+    that. Adjacency: one sample of one agent replaced by any other. Every local step draws a subset of the agent's own
+    shard, all subsets of the batch's size being equally likely, and releases one noisy sum of clipped gradients; all
+    that an agent ever says follows from those, from what it hears and from a public start. The account of all steps is
+    kept by Google's dp-accounting, in Rényi differential privacy of sampling without replacement (Wang, Balle and
+    Kasiviswanathan 2019), for the agent with the smallest shard; the others get more. The noise is rounded to floating
+    point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
+    """
+
+    epsilon: float
+    """ε: the budget of the whole run; infinite for clipping without noise."""
+    clip: float = 1.0
+    """C: a sample's gradient longer than this is shortened to it."""
+    failure: float = 1e-5
+    """δ: the probability with which the promise may fail; well below one over the number of samples."""
+
+    def __post_init__(self) -> None:
+        cures = {
+            "epsilon": (self.epsilon > 0, "it is a budget: choose it above 0"),
+            "clip": (
+                0 < self.clip < math.inf,
+                "it is the length of a gradient: choose it positive and finite",
+            ),
+            "failure": (0 < self.failure < 1, "it is a probability: choose it above 0 and far below 1"),
+        }
+        for name, (right, cure) in cures.items():
+            if not right:
+                raise BadAlgorithm(f"{name} = {getattr(self, name)} of DpSgd; {cure}")
+
+    def sigma(self, *, samples: int, batch: int, steps: int) -> float:
+        """Standard deviation of the noise on a sum of clipped gradients, for an agent with so many samples."""
+        if self.failure >= 1 / samples:
+            raise BadAlgorithm(
+                f"failure = {self.failure:g} of DpSgd, and an agent has {samples} samples: handing one of them out "
+                f"would keep that promise; choose it below {1 / samples:.1g}"
+            )
+        if self.epsilon == math.inf:
+            return 0.0
+        multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)
+        return (
+            multiplier * 2 * self.clip
+        )  # replacing a sample moves the sum by twice the clipping norm at most
+
+
+@functools.cache
+def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int, steps: int) -> float:
+    """The least noise, in units of the sum's sensitivity, that keeps `steps` releases within the budget."""
+    accounting = _accounting()
+
+    def accountant() -> Any:
+        return accounting.rdp.RdpAccountant(ORDERS, accounting.NeighboringRelation.REPLACE_ONE)
+
+    def releases(multiplier: float) -> Any:
+        noisy = accounting.GaussianDpEvent(multiplier)
+        return accounting.SelfComposedDpEvent(
+            accounting.SampledWithoutReplacementDpEvent(samples, batch, noisy), steps
+        )
+
+    if accountant().compose(releases(LEAST)).get_epsilon(failure) <= epsilon:
+        return LEAST
+    between = accounting.LowerEndpointAndGuess(LEAST, 1)
+    return float(
+        accounting.calibrate_dp_mechanism(accountant, releases, epsilon, failure, between, tol=PRECISION)
+    )
+
+
+def _accounting() -> Any:
+    try:
+        import dp_accounting
+        import dp_accounting.rdp
+    except ImportError as error:
+        raise BadInput("DP-SGD keeps its account with dp-accounting; install hocket[learning]") from error
+    return dp_accounting

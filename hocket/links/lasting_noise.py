@@ -1,0 +1,103 @@
+"""Noise that outlives a run: what anchors and noise functions are drawn from, for as long as the data are the same.
+
+Were it drawn afresh for another run on the same data, runs could be averaged like rounds. Were it scaled differently,
+two runs would tell the scaled noise from what it hides. So it is kept by neighbour, with the terms it was dealt on,
+and other terms are refused. It has no forward secrecy: whoever gets this file can subtract it from words of the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hocket.errors import JournalError
+from hocket.links.database import Database
+from hocket.links.text import normal_name
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS about (only INTEGER PRIMARY KEY CHECK (only = 0), dataset TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS kept (neighbour TEXT PRIMARY KEY, once BLOB NOT NULL, terms TEXT NOT NULL) STRICT;
+"""
+
+
+class Keepsake(NamedTuple):
+    """What is kept for one neighbour."""
+
+    once: bytes
+    terms: str
+    """How the noise is drawn from the key: kind, width, type and scale."""
+
+
+class Keepsakes:
+    """One member's keepsakes for one dataset."""
+
+    def __init__(self, database: Database, dataset: str):
+        self._database = database
+        self.dataset = dataset
+        rows = database.read("SELECT dataset FROM about")
+        if not rows:
+            with database.writing() as write:
+                write.execute("INSERT INTO about VALUES (0, ?)", (dataset,))
+        elif dataset not in (rows[0][0], normal_name(rows[0][0])):  # the file of an older home may be renamed
+            raise JournalError(
+                f"{database.path} keeps noise for the dataset {rows[0][0]!r}, not {dataset!r}; name another file"
+            )
+
+    @classmethod
+    def open(cls, path: Path, dataset: str) -> Keepsakes:
+        """Open the keepsakes of a dataset, or begin them."""
+        database = Database(path, SCHEMA, create=True)
+        try:
+            return cls(database, dataset)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Let another process have them."""
+        self._database.close()
+
+    def kept(self, neighbour: str) -> Keepsake | None:
+        """What is kept for a neighbour."""
+        rows = self._database.read("SELECT once, terms FROM kept WHERE neighbour = ?", (neighbour,))
+        return Keepsake(*rows[0]) if rows else None
+
+    def keep(self, keys: Mapping[str, Keepsake]) -> None:
+        """Keep keys for good, all or none. Do it when all neighbours are ready, before any word depends on it."""
+        for name, new in keys.items():
+            before = self.kept(name)
+            if before is not None and before != new:
+                self.check_terms(name, new.terms)
+                raise JournalError(
+                    f"other noise than before would be dealt with {name} for the dataset {self.dataset!r}; restore the "
+                    "keepsakes from a backup, or agree on a new dataset name"
+                )
+        fresh = [(name, *new) for name, new in keys.items() if self.kept(name) is None]
+        if fresh:
+            with self._database.writing() as write:
+                write.executemany("INSERT INTO kept VALUES (?, ?, ?)", fresh)
+
+    def check_links(self, neighbours: Collection[str]) -> None:
+        """Refuse to deal kept noise on other links than before: on new ones it would be drawn afresh."""
+        before = {name for (name,) in self._database.read("SELECT neighbour FROM kept")}
+        if before and before != {*neighbours}:
+            raise JournalError(
+                f"for the dataset {self.dataset!r} noise was kept on the links with {_listed(before)}, and this plan "
+                f"links with {_listed(neighbours)}: where links differ, the two runs together show what noise hid. "
+                "Plan the same links as before, or agree on a new dataset name and count the runs so far as leaked"
+            )
+
+    def check_terms(self, neighbour: str, terms: str) -> None:
+        """Refuse to deal kept noise on other terms than before."""
+        before = self.kept(neighbour)
+        if before is not None and before.terms != terms:
+            raise JournalError(
+                f"for the dataset {self.dataset!r} noise was dealt with {neighbour} as {before.terms}, and this plan "
+                f"would deal it as {terms}: together the two reveal what they hide. Plan the same algorithm, noise, "
+                "steps and links as before, or agree on a new dataset name and count the runs so far as leaked"
+            )
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)) or "nobody"

@@ -1,0 +1,58 @@
+"""What hocket asks of the machine: files that are replaced whole, and ports for processes to come."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+# Files that are replaced whole: after a crash there is the old one or the new one, never half of one.
+
+
+@contextmanager
+def replaced(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A file to write to, which is `path` once it is on the disk; where writing fails, nothing has changed.
+
+    It has a name of its own until then: of several who write at once the last one counts, and each wrote all of it.
+    The `mode` is less what the process's umask takes away, from the first byte on.
+    """
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a text, all of it or nothing."""
+    with replaced(path) as file:
+        file.write(text.encode())
+
+
+# Ports of this machine, for processes that have yet to start.
+
+LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """Free ports that the system gives to nobody else meanwhile; whoever is told of one can listen on it.
+
+    A socket that is bound and never listens keeps a port from being given away. Servers that reuse addresses, as
+    those of gRPC and asyncio do, may take it all the same, and only one of them.
+    """
+    with ExitStack() as holding:
+        held = [holding.enter_context(socket.socket()) for _ in range(count)]
+        for one in held:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((LOOPBACK, 0))
+        yield [one.getsockname()[1] for one in held]

@@ -1,0 +1,1 @@
+"""Networks: who talks to whom, and with which weights."""

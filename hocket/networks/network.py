@@ -1,0 +1,300 @@
+"""Who talks to whom, and with which weights: a graph together with its doubly stochastic B_k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy
+from jaxtyping import Bool, Float, Int
+
+from hocket.errors import BadNetwork
+from hocket.networks import topologies
+from hocket.networks.topologies import Edges, Labels
+from hocket.networks.weights import Weights, norm_off_average, weigh
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Network:
+    """Agents 0 to n − 1, their links, and the weights with which they average what they hear.
+    Build one from a name, `Network.cycle(5)`, or from your own links or networkx graph, `Network(links)`.
+
+    `weights` is the name of a rule, "paper" (the default), "metropolis" or "fastest", or a doubly stochastic
+    matrix on the graph. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
+
+    >>> Network([(0, 1), (1, 2), (0, 2)], name="triangle").B
+    array([[0.5 , 0.25, 0.25],
+           [0.25, 0.5 , 0.25],
+           [0.25, 0.25, 0.5 ]])
+    """
+
+    n: int
+    links: Int[np.ndarray, "links 2"]
+    """Pairs (i, j), i < j, in lexicographic order; i speaks in direction 0 of a link, j in direction 1."""
+    own: Float[np.ndarray, "phases agents"]
+    """B_k[j, j], what agent j gives to its own word."""
+    weight: Float[np.ndarray, "phases links 2"]
+    """What the receiver gives to the word said in each direction, B_k[j, i] and B_k[i, j]; 0 if inactive."""
+    name: str
+    labels: Labels | None
+    """The nodes of the networkx graph in agent order, where they are not simply 0 to n − 1."""
+
+    def __init__(
+        self,
+        graph: networkx.Graph | Edges,
+        *,
+        weights: Weights = "paper",
+        n: int | None = None,
+        name: str = "custom",
+    ):
+        self._weigh(graph, weights, n, name)
+        topologies.check_connected(self.n, self.links, self.labels)
+
+    @classmethod
+    def cycle(cls, n: int, *, weights: Weights = "paper") -> Network:
+        """A ring, each agent linked to the next.
+        The cheapest graph that stays connected when any one agent leaves.
+        """
+        return cls(topologies.cycle(n), weights=weights, n=n, name=f"cycle:{n}")
+
+    @classmethod
+    def complete(cls, n: int, *, weights: Weights = "paper") -> Network:
+        """Everybody linked to everybody.
+        For small groups: the fastest mixing, and no coalition cuts the others apart.
+        """
+        return cls(topologies.complete(n), weights=weights, n=n, name=f"complete:{n}")
+
+    @classmethod
+    def path(cls, n: int, *, weights: Weights = "paper") -> Network:
+        """A line, each agent linked to the next.
+        The worst case: slowest mixing, and whoever stands in the middle cuts it.
+        """
+        return cls(topologies.path(n), weights=weights, n=n, name=f"path:{n}")
+
+    @classmethod
+    def star(cls, n: int, *, weights: Weights = "paper") -> Network:
+        """Agent 0 linked to each of the n − 1 others.
+        For comparison with federated learning through a server, which sees everybody's words.
+        """
+        return cls(topologies.star(n), weights=weights, n=n, name=f"star:{n}")
+
+    @classmethod
+    def grid(cls, rows: int, cols: int, *, weights: Weights = "paper") -> Network:
+        """A rectangle numbered row by row, without wrap-around.
+        For sensors and other agents that reach only who is near.
+        """
+        return cls(topologies.grid(rows, cols), weights=weights, n=rows * cols, name=f"grid:{rows}x{cols}")
+
+    @classmethod
+    def hypercube(cls, dim: int, *, weights: Weights = "paper") -> Network:
+        """The 2^dim corners of a cube, linked where their numbers differ in one bit.
+        For fast mixing with few links where the number of agents is a power of two.
+        """
+        return cls(topologies.hypercube(dim), weights=weights, n=2**dim, name=f"hypercube:{dim}")
+
+    @classmethod
+    def harary(cls, k: int, n: int, *, weights: Weights = "paper") -> Network:
+        """The fewest links that keep n agents connected whichever k − 1 of them leave.
+        Choose k = f + 1 to withstand f colluders at the least traffic.
+        """
+        return cls(topologies.harary(k, n), weights=weights, n=n, name=f"harary:k={k},n={n}")
+
+    @classmethod
+    def random_regular(cls, degree: int, n: int, seed: int = 0, *, weights: Weights = "paper") -> Network:
+        """A connected random graph in which everybody has `degree` neighbours.
+        For large populations: it mixes fast with a number of links that grows with n only.
+        """
+        links = topologies.random_regular(degree, n, seed)
+        return cls(links, weights=weights, n=n, name=f"random-regular:d={degree},n={n},seed={seed}")
+
+    @classmethod
+    def erdos_renyi(cls, n: int, p: float, seed: int = 0, *, weights: Weights = "paper") -> Network:
+        """A connected random graph in which each pair is linked with probability p.
+        For studies over irregular graphs.
+        """
+        links = topologies.erdos_renyi(n, p, seed)
+        return cls(links, weights=weights, n=n, name=f"erdos-renyi:n={n},p={p:g},seed={seed}")
+
+    @classmethod
+    def from_edges(
+        cls, edges: Edges, n: int | None = None, *, weights: Weights = "paper", name: str = "custom"
+    ) -> Network:
+        """A network from pairs of agent numbers.
+        Pass n to have a forgotten agent refused rather than overlooked.
+        """
+        return cls(edges, weights=weights, n=n, name=name)
+
+    @classmethod
+    def from_networkx(
+        cls, graph: networkx.Graph, *, weights: Weights = "paper", name: str | None = None
+    ) -> Network:
+        """A network from a networkx graph; nodes other than 0 to n − 1 are numbered in the graph's order.
+        For agents that have names: they are kept in `labels`.
+        """
+        return cls(graph, weights=weights, name=name or graph.name or "custom")
+
+    @classmethod
+    def single(cls) -> Network:
+        """One agent without links.
+        For the centralised baseline, which has nobody to talk to.
+        """
+        no_links = np.empty((0, 2), dtype=np.int64)
+        return object.__new__(cls)._fill(1, no_links, np.ones((1, 1)), np.empty((1, 0, 2)), "single", None)
+
+    @classmethod
+    def varying(
+        cls,
+        phases: Sequence[Network | networkx.Graph | Edges],
+        *,
+        weights: Weights = "paper",
+        n: int | None = None,
+        name: str = "varying",
+    ) -> Network:
+        """Networks on the same agents that take turns, one a round; together they must be connected.
+        For links that are not always up; a phase given as links or a graph gets `weights` and may fall apart.
+
+        >>> ring = Network.varying([[(0, 1), (2, 3)], [(1, 2), (0, 3)]])
+        >>> ring.B_at(1)[0].round(3), ring.B_at(2)[0].round(3)
+        (array([0.667, 0.333, 0.   , 0.   ]), array([0.667, 0.   , 0.   , 0.333]))
+        """
+        parts = [
+            phase if isinstance(phase, Network) else object.__new__(cls)._weigh(phase, weights, n, "phase")
+            for phase in phases
+        ]
+        if not parts:
+            raise BadNetwork("a varying network needs at least one phase, got none")
+        first = parts[0]
+        for at, part in enumerate(parts):
+            if part.n != first.n:
+                raise BadNetwork(
+                    f"phase {at} has {part.n} agents, phase 0 has {first.n}, but all share the same agents; "
+                    "pass n= where links do not name the last of them"
+                )
+            if part.labels != first.labels:
+                raise BadNetwork(
+                    f"phase {at} numbers its nodes unlike phase 0; add them to both graphs in one order"
+                )
+        # A link (i, j) as the one number i·n + j, so that phases can be merged and looked up by sorting.
+        codes = [part.links @ [first.n, 1] for part in parts]
+        union = np.unique(np.concatenate(codes))
+        links = np.column_stack(np.divmod(union, first.n))
+        topologies.check_connected(first.n, links, first.labels)
+        own = np.concatenate([part.own for part in parts])
+        weights_in = [np.zeros((part.period, len(links), 2)) for part in parts]
+        for part, code, weight in zip(parts, codes, weights_in, strict=True):
+            weight[:, np.searchsorted(union, code)] = part.weight
+        return object.__new__(cls)._fill(first.n, links, own, np.concatenate(weights_in), name, first.labels)
+
+    @property
+    def period(self) -> int:
+        """Rounds after which the weights repeat; 1 for a network that does not vary."""
+        return len(self.own)
+
+    @cached_property
+    def active(self) -> Bool[np.ndarray, "phases links"]:
+        """Whether each link belongs to the phase's graph."""
+        return self.weight[:, :, 0] > 0
+
+    @property
+    def constant_support(self) -> bool:
+        """Whether every phase has all the links, without which no theorem is claimed."""
+        return bool(self.active.all())
+
+    @cached_property
+    def degrees(self) -> Int[np.ndarray, "phases agents"]:
+        """Active links of each agent."""
+        return np.stack([np.bincount(self.links[on].ravel(), minlength=self.n) for on in self.active])
+
+    @property
+    def B(self) -> Float[np.ndarray, "agents agents"]:
+        """The weights as a dense matrix, row j what agent j gives to each word; for small networks."""
+        return self._only_phase("B", "B_at(k)").toarray()
+
+    def B_at(self, k: int) -> Float[np.ndarray, "agents agents"]:
+        """The weights of round k as a dense matrix; rounds count from 1."""
+        if k < 1:
+            raise BadNetwork(f"rounds count from 1, got k={k}")
+        return self._sparse((k - 1) % self.period).toarray()
+
+    @classmethod
+    def restored(
+        cls, links: np.ndarray, own: np.ndarray, weight: np.ndarray, name: str, labels: Labels | None
+    ) -> Network:
+        """A network from its own arrays, as a stored run holds them; they were checked when it was built."""
+        return object.__new__(cls)._fill(own.shape[1], links, own, weight, name, labels)
+
+    @cached_property
+    def lam(self) -> float:
+        """λ = ‖B − 11ᵀ/n‖₂, the factor by which one exchange at least shrinks disagreement."""
+        return norm_off_average(self._only_phase("λ", "numpy.linalg.norm(B_at(k) - 1 / n, 2)"))
+
+    @cached_property
+    def rho(self) -> float:
+        """ρ, the smallest non-zero weight over all phases."""
+        return float(min(self.own.min(), self.weight.min(initial=1, where=self.weight > 0)))
+
+    @cached_property
+    def graph(self) -> networkx.Graph:
+        """The links of all phases as a networkx graph on 0 to n − 1, frozen because it is shared."""
+        import networkx
+
+        graph = networkx.Graph(name=self.name)
+        graph.add_nodes_from(range(self.n))
+        graph.add_edges_from(self.links.tolist())
+        return networkx.freeze(graph)
+
+    def neighbours(self, j: int) -> tuple[int, ...]:
+        """Who shares a link with agent j in any phase, in ascending order.
+
+        >>> Network.cycle(5).neighbours(0)
+        (1, 4)
+        """
+        if not 0 <= j < self.n:
+            raise BadNetwork(f"there is no agent {j}; agents are numbered 0 to {self.n - 1}")
+        first, others = self._sorted_ends
+        return tuple(others[first[j] : first[j + 1]].tolist())
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        period = f", period={self.period}" if self.period > 1 else ""
+        return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{period})"
+
+    def _weigh(self, graph: networkx.Graph | Edges, weights: Weights, n: int | None, name: str) -> Network:
+        n, links, labels = topologies.read(graph, n)
+        own, weight = weigh(n, links, weights)
+        return self._fill(n, links, own[None], weight[None], name, labels)
+
+    def _fill(
+        self, n: int, links: np.ndarray, own: np.ndarray, weight: np.ndarray, name: str, labels: Labels | None
+    ) -> Network:
+        for array in (links, own, weight):
+            array.setflags(write=False)
+        fields = {"n": n, "links": links, "own": own, "weight": weight, "name": name, "labels": labels}
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+        return self
+
+    @cached_property
+    def _sorted_ends(self) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.concatenate([self.links, self.links[:, ::-1]])
+        ends = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
+        return np.searchsorted(ends[:, 0], np.arange(self.n + 1)), ends[:, 1]
+
+    def _only_phase(self, what: str, instead: str) -> Any:
+        if self.period > 1:
+            raise BadNetwork(f"{self.name!r} has {self.period} phases and no single {what}; use {instead}")
+        return self._sparse(0)
+
+    def _sparse(self, phase: int) -> Any:
+        (low, high), agents = self.links.T, np.arange(self.n)
+        values = np.concatenate([self.own[phase], self.weight[phase, :, 0], self.weight[phase, :, 1]])
+        at = (np.concatenate([agents, high, low]), np.concatenate([agents, low, high]))
+        return scipy.sparse.csr_array((values, at), shape=(self.n, self.n))

@@ -1,0 +1,107 @@
+"""Families of noise functions: linear combinations of public basis functions of each coordinate.
+
+Only the coefficients are secret. Because a family is closed under addition, functions dealt in pairs cancel
+coefficient by coefficient; and what it hides is exactly its span.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.errors import BadAlgorithm
+from hocket.problems import Polynomial
+from hocket.rationals import is_exact
+
+
+@dataclass(frozen=True)
+class Family(ABC):
+    """Noise functions p(x) = Σ_c Σ_m a_{m,c} φ_m(x_c) up to a degree."""
+
+    degree: int
+
+    @abstractmethod
+    def width(self, dim: int) -> int:
+        """How many coefficients one function has."""
+
+    @abstractmethod
+    def gradient(self, x: Any, coefficients: Any) -> Any:
+        """∇p(x) of the function with these coefficients."""
+
+    @property
+    @abstractmethod
+    def hides(self) -> str:
+        """What is hidden, in words."""
+
+
+@dataclass(frozen=True)
+class PolynomialFamily(Family):
+    """Powers of each coordinate, ascending; hides polynomial objectives up to its degree [paper, Theorem 2]."""
+
+    def width(self, dim: int) -> int:
+        return (self.degree + 1) * dim
+
+    def gradient(self, x: Any, coefficients: Any) -> Any:
+        return Polynomial().gradient(x, coefficients.reshape(self.degree + 1, -1))
+
+    @property
+    def hides(self) -> str:
+        if self.degree == 1:
+            return "a constant offset of the gradient and nothing of the curvature"
+        return f"separable polynomial parts of degree 1 to {self.degree}"
+
+
+@dataclass(frozen=True)
+class CosineFamily(Family):
+    """cos(m x_c) and sin(m x_c) for m = 1 … degree; choose it where gradients must stay bounded on an unbounded set."""
+
+    def width(self, dim: int) -> int:
+        return 2 * self.degree * dim
+
+    def gradient(self, x: Any, coefficients: Any) -> Any:
+        if is_exact(x):
+            raise BadAlgorithm("waves are irrational; use family='polynomial' for exact runs")
+        xp = x.__array_namespace__()
+        cosines, sines = coefficients.reshape(2, self.degree, -1)
+        m = xp.arange(1, self.degree + 1, dtype=x.dtype)[:, None]
+        return xp.sum(m * (sines * xp.cos(m * x) - cosines * xp.sin(m * x)), axis=0)
+
+    @property
+    def hides(self) -> str:
+        return f"waves of frequency 1 to {self.degree} in each coordinate of the gradient"
+
+
+@dataclass(frozen=True)
+class NoiseFunctions:
+    """Noise functions as an algorithm deals them: their family, and the largest magnitude of one coefficient."""
+
+    family: Family
+    bound: float
+    certain: bool = True
+    """Whether no coefficient can exceed the bound."""
+
+    @property
+    def powers(self) -> int:
+        """The highest power that they hide; 0 where they are no polynomials."""
+        return self.family.degree if isinstance(self.family, PolynomialFamily) else 0
+
+
+def _of_degree(name: str, only: int) -> Callable[[int], Family]:
+    def build(degree: int) -> Family:
+        if degree != only:
+            raise BadAlgorithm(
+                f"the {name} family has degree {only}, not {degree}; or use family='polynomial'"
+            )
+        return PolynomialFamily(degree)
+
+    return build
+
+
+FAMILIES: dict[str, Callable[[int], Family]] = {
+    "polynomial": PolynomialFamily,
+    "linear": _of_degree("linear", 1),
+    "quadratic": _of_degree("quadratic", 2),
+    "cosine": CosineFamily,
+}

@@ -1,0 +1,87 @@
+"""What a view holds of one agent: its words, and from them what it mixed."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.privacy.attacks.public_plan import dimension
+from hocket.privacy.wording import named
+from hocket.runs.view import View
+
+Words = Float[np.ndarray, "rounds dim"]
+"""A row per round; NaN where nothing was heard."""
+
+
+def own_word(view: View, agent: int) -> Words:
+    """What an agent says to itself: the word that all hear or, where it tells each its own, its bare state."""
+    if view.algorithm.tells:
+        return _state_behind(view, agent)
+    heard = np.full((view.rounds, dimension(view)), np.nan)
+    for i in view.network.neighbours(agent):
+        if (agent, i) in view.words[0] and np.isnan(heard).any():
+            heard = np.where(np.isnan(heard), view.words[0][agent, i].astype(np.float64), heard)
+    return heard
+
+
+def mixed(view: View, agent: int) -> Words:
+    """v_j = Σ_i B[j,i] w_i, wherever all of N[j] was heard."""
+    network, phases = view.network, _phases(view)
+    total = network.own[phases, agent, None] * own_word(view, agent)
+    for i in network.neighbours(agent):
+        total = total + _weighed(_word_to(view, i, agent), _weight(view, i, agent))
+    return total
+
+
+def unheard(view: View, agent: int) -> str:
+    """Whose words were missing for v_j, as the start of a sentence; empty if none was."""
+    neighbours = view.network.neighbours(agent)
+    if view.algorithm.tells:
+        deaf = [i for i in neighbours if (agent, i) not in view.words[0]]
+        if deaf:
+            return f"what agent {agent} told {named(deaf)} was not heard, and it tells each neighbour another word"
+    silent = [i for i in neighbours if np.isnan(_word_to(view, i, agent)).all()]
+    if np.isnan(own_word(view, agent)).all():
+        silent.append(agent)
+    if not silent:
+        return ""
+    listener = "nobody in the coalition" if view.coalition else "nobody"
+    return f"{listener} hears {named(silent)}, whose words agent {agent} mixes"
+
+
+def place_of_link(view: View, one: int, other: int) -> int:
+    """Which of the network's links two neighbours share."""
+    return int(np.flatnonzero((view.network.links == sorted((one, other))).all(axis=1))[0])
+
+
+def _state_behind(view: View, agent: int) -> Words:
+    """x_j = Σ_i B[i,j] w_{j,i} / Σ_i B[i,j]: balance gives the state away to all neighbours together."""
+    total, weight = np.zeros((view.rounds, dimension(view))), np.zeros((view.rounds, 1))
+    for i in view.network.neighbours(agent):
+        b = _weight(view, agent, i)
+        total = total + _weighed(_word_to(view, agent, i), b)
+        weight = weight + b
+    return np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
+
+
+def _word_to(view: View, sender: int, receiver: int) -> Words:
+    if not view.algorithm.tells:
+        return own_word(view, sender)
+    words = view.words[0].get((sender, receiver))
+    silence = np.full((view.rounds, dimension(view)), np.nan)
+    return silence if words is None else words.astype(np.float64)
+
+
+def _weighed(words: Words, weight: Float[np.ndarray, "rounds 1"]) -> Words:
+    """A silent link weighs nothing, and so does what was not heard on it."""
+    return np.where(weight > 0, weight * words, 0.0)
+
+
+def _weight(view: View, sender: int, receiver: int) -> Float[np.ndarray, "rounds 1"]:
+    """B_k[receiver, sender] in every round."""
+    link = place_of_link(view, sender, receiver)
+    return view.network.weight[_phases(view), link, int(sender > receiver), None]
+
+
+def _phases(view: View) -> np.ndarray:
+    return np.arange(view.rounds) % view.network.period

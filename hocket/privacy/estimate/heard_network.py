@@ -1,0 +1,61 @@
+"""The network as a listener knows it in one phase: weights among the honest, and whom it hears."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hocket.networks.network import Network
+from hocket.networks.slots import Wiring
+from hocket.runs.view import Threat
+
+
+class Wired(NamedTuple):
+    """The network in one phase, without those who have left."""
+
+    own: Float[np.ndarray, "honest 1"]
+    others: Float[np.ndarray, "honest honest"]
+    """What each honest agent gives to the words of the others."""
+    reached: np.ndarray
+    """Places of the honest agents of whom a listener hears what they say to all."""
+    told: tuple[np.ndarray, np.ndarray]
+    """Places and slots of words to one neighbour that a listener hears."""
+
+
+def wired(
+    network: Network,
+    wiring: Wiring,
+    phase: int,
+    silenced: Bool[np.ndarray, " links"],
+    honest: np.ndarray,
+    threat: Threat,
+) -> Wired:
+    """One phase, in which some links have fallen silent for good."""
+    active = network.active[phase] & ~silenced
+    B = _weights(network, phase, active)[np.ix_(honest, honest)]
+    listeners = np.arange(network.n)
+    if threat == "coalition":
+        listeners = np.setdiff1d(listeners, honest)
+    near = active & np.isin(network.links, listeners).any(axis=1)
+    overheard = wiring.filled & active[wiring.link] & np.isin(wiring.neighbour, listeners)
+    places, slots = np.nonzero(overheard[honest])
+    return Wired(
+        own=B.diagonal()[:, None].copy(),
+        others=B - np.diag(B.diagonal()),
+        reached=np.flatnonzero(np.isin(honest, network.links[near])),
+        told=(places, slots),
+    )
+
+
+def _weights(
+    network: Network, phase: int, active: Bool[np.ndarray, " links"]
+) -> Float[np.ndarray, "agents agents"]:
+    """B_k, with the weight of links that were dropped moved to the diagonal."""
+    (i, j), weight = network.links.T, network.weight[phase]
+    B = np.diag(network.own[phase])
+    np.add.at(B, (j, j), np.where(active, 0.0, weight[:, 0]))
+    np.add.at(B, (i, i), np.where(active, 0.0, weight[:, 1]))
+    B[j[active], i[active]], B[i[active], j[active]] = weight[active].T
+    return B

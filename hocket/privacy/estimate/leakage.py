@@ -1,0 +1,285 @@
+"""What a plan leaks, before any run: how well a listener can estimate each honest agent's gradient.
+
+No theorem covers RSS. What can be said is this: while no projection is active and gradients stay the same, everything
+a listener hears is linear in starts, gradients and noise, so its best estimate and its error are linear algebra. For
+Gaussian noise that is exact; for other noise of the same variance it is the best linear attack, and a non-linear one
+may do somewhat better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from hocket.algorithm import Algorithm
+from hocket.errors import BadInput
+from hocket.networks.network import Network
+from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
+from hocket.privacy.estimate.listener import Listener, Scaling
+from hocket.privacy.estimate.posterior import Belief
+from hocket.privacy.estimate.recursion import Course, Release, averaged_out, begun_again, first_belief, watch
+from hocket.privacy.topology.components import check_hiding
+from hocket.privacy.wording import braced, counted, named
+from hocket.runs.view import Threat, check_watchers
+from hocket.steps import Constant, Number, Step, as_step
+
+EXACT = 1e-9
+"""A standard deviation below this part of the prior's is zero: what is left is rounding."""
+SHOWN = 60
+"""Rounds at which the history is kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leakage:
+    """What a listener can estimate, per coordinate of the gradients."""
+
+    algorithm: str
+    coalition: tuple[int, ...]
+    threat: Threat
+    rounds: int
+    runs: int
+    prior: float
+    """τ: the standard deviation of a gradient before anything was heard."""
+    sd: Float[np.ndarray, " agents"]
+    """The posterior standard deviation of each agent's gradient; zero for members and where it is known exactly."""
+    covariance: Float[np.ndarray, "agents agents"] = field(repr=False)
+    subspace: Float[np.ndarray, "agents rank"] = field(repr=False)
+    """An orthonormal basis of the honest gradients' combinations that the view gives away: known exactly, or in which
+    patience averages all noise away."""
+    history: dict[str, np.ndarray] = field(repr=False)
+    """`round` and `sd` (a row per round shown) over the last run."""
+
+    @property
+    def honest(self) -> tuple[int, ...]:
+        """Everybody who is listened to."""
+        return tuple(j for j in range(len(self.sd)) if j not in self.coalition)
+
+    @property
+    def exact(self) -> tuple[int, ...]:
+        """Honest agents whose gradients are known without error."""
+        return tuple(j for j in self.honest if self.sd[j] == 0)
+
+    @property
+    def identifiable(self) -> tuple[int, ...]:
+        """Honest agents whose gradients are exposed to averaging: e_j lies in the row space of the view."""
+        inside = np.linalg.norm(self.subspace, axis=1)
+        return tuple(j for j in self.honest if inside[j] > 1 - 1e-6)
+
+    def divergence(self, giver: int, taker: int, amount: float) -> float:
+        """The Kullback-Leibler divergence of two views: as it is, and with `amount` of gradient moved between two.
+
+        Zero: nobody could ever tell. Infinite: the view tells for certain.
+        """
+        for agent in (giver, taker):
+            if agent not in self.honest:
+                raise BadInput(f"agent {agent} is not an honest one; choose two of {braced(self.honest)}")
+        moved = np.zeros(len(self.sd))
+        moved[taker] += amount
+        moved[giver] -= amount
+        # The information in the view is what the posterior knows beyond the prior: Σ⁻¹ − I/τ².
+        size, axes = np.linalg.eigh(self.covariance[np.ix_(self.honest, self.honest)])
+        along = axes.T @ moved[list(self.honest)]
+        known = size <= (EXACT * self.prior) ** 2
+        if np.any(np.abs(along[known]) > 1e-6 * abs(amount)):
+            return math.inf
+        information = 1 / size[~known] - 1 / self.prior**2
+        return float(0.5 * np.sum(along[~known] ** 2 * np.maximum(information, 0.0)))
+
+    def __str__(self) -> str:
+        who = f"coalition {braced(self.coalition)}" if self.coalition else "nobody inside"
+        tap = {
+            "coalition": "",
+            "states": " and a tap on all words",
+            "states+noise": " and a tap on words and noise",
+        }
+        lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {counted(self.rounds, 'round')}:"]
+        if self.exact:
+            lines.append(f"known exactly: the gradients of {named(self.exact)}")
+        averaged = [j for j in self.identifiable if j not in self.exact]
+        if averaged:
+            worst = min(averaged, key=lambda j: self.sd[j])
+            lines.append(
+                f"exposed to averaging: {named(averaged)}; best known so far is agent {worst}, to ±{self.sd[worst]:.3g}"
+            )
+        rest = [j for j in self.honest if j not in {*self.exact, *averaged}]
+        if rest:
+            worst = min(rest, key=lambda j: self.sd[j])
+            lines.append(
+                f"not identifiable: {named(rest)}; least uncertain is agent {worst}, ±{self.sd[worst]:.3g} "
+                f"(before: ±{self.prior:g})"
+            )
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate in numbers."""
+        return {
+            "algorithm": self.algorithm,
+            "coalition": list(self.coalition),
+            "threat": self.threat,
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "prior": self.prior,
+            "sd": self.sd.tolist(),
+            "exact": list(self.exact),
+            "identifiable": list(self.identifiable),
+        }
+
+
+def leakage(
+    network: Network,
+    algorithm: str | Algorithm,
+    *,
+    rounds: int,
+    coalition: Iterable[int] = (),
+    threat: Threat = "coalition",
+    sigma: float = 1.0,
+    anchor_sigma: float = 0.0,
+    prior: float = 100.0,
+    start: float = 0.0,
+    step: Step | Number = Constant(0.1),  # noqa: B008 - frozen
+    runs: int = 1,
+    anchors_kept: bool = True,
+    anchor_scaling: Scaling = "previous",
+    leavers: Mapping[int, int] | None = None,
+    release: Release = "nothing",
+    dim: int = 1,
+) -> Leakage:
+    """How well a coalition, or a wiretap, can estimate each honest agent's gradient after K rounds.
+    Ask it before a run: everything in it is part of the plan.
+
+    `algorithm` is a name, with `sigma` the standard deviation of one directed draw per coordinate (of the raw draw
+    before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates. `start` is the
+    prior standard deviation of the starting states, zero if they are public. With several `runs` on the same data,
+    `anchors_kept` says whether anchors, or noise functions, are the same in all of them. `leavers` maps an agent to
+    its last round; it counts as a member, since what it knows leaves with it. `release` is what is published at the
+    end: nothing, what one more exchange makes of the last words, or the states themselves.
+
+    >>> from hocket import Network
+    >>> print(leakage(Network.cycle(5), "rss-nb", rounds=20, threat="states", start=1000))
+    rss-nb against nobody inside and a tap on all words, 20 rounds:
+    exposed to averaging: agents 0, 1, 2, 3 and 4; best known so far is agent 0, to ±0.447
+    """
+    step = as_step(step)
+    _check(rounds=rounds, runs=runs, prior=prior, start=start, dim=dim)
+    leavers = _check_leavers(leavers or {}, network.n, rounds)
+    members = check_watchers({*coalition, *leavers}, threat, network.n)
+    if members:
+        check_hiding(members, network.n)
+    scaling, release = (
+        _one_of("anchor_scaling", anchor_scaling, Scaling),
+        _one_of("release", release, Release),
+    )
+    levels = _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    listener = Listener(
+        network, levels, step, rounds + 1, coalition=members, threat=threat, leavers=leavers, scaling=scaling
+    )
+    course = Course(listener, rounds, release)
+    # Thousands of small factorisations in a row: a second thread costs more than it brings.
+    with threadpool_limits(1, user_api="blas"):
+        return _foreseen(course, prior=prior, start=start, runs=runs, anchors_kept=anchors_kept)
+
+
+def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
+    """Follow the listener's belief through all runs."""
+    listener = course.listener
+    n, rounds = listener.network.n, course.rounds
+    first, shown = first_belief(course, prior=prior, start=start), _thinned(rounds)
+    belief = first
+    history: list[tuple[int, np.ndarray]] = []
+    gradients = slice(listener.states, listener.states + listener.h)
+    for number in range(runs):
+        if number:
+            belief = begun_again(course, belief, start=start, anchors_kept=anchors_kept)
+        history = []
+        heard = watch(course, belief, first=first, earlier=number * (rounds + 1))
+        for k, belief in heard:  # the next run goes on from the last belief
+            if k - 1 in shown:
+                history.append((k - 1, belief.sd[gradients]))
+    factor = np.zeros((n, belief.factor.shape[1]))
+    factor[listener.honest] = belief.factor[gradients]
+    factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
+    told = told_apart(course, belief, prior=prior, public_start=start == 0)
+    subspace = np.zeros((n, told.shape[1]))
+    subspace[listener.honest] = told
+    return Leakage(
+        algorithm=listener.levels.algorithm.name,
+        coalition=tuple(sorted(listener.coalition)),
+        threat=listener.threat,
+        rounds=rounds,
+        runs=runs,
+        prior=prior,
+        sd=np.linalg.norm(factor, axis=1),
+        covariance=factor @ factor.T,
+        subspace=subspace,
+        history=_history(history, listener, n),
+    )
+
+
+def told_apart(
+    course: Course, belief: Belief, *, prior: float, public_start: bool
+) -> Float[np.ndarray, "honest rank"]:
+    """A basis of the gradients' combinations that are known exactly in the end, or in which all noise averages out."""
+    states, h = course.listener.states, course.listener.h
+    axes, size, _ = np.linalg.svd(belief.factor[states : states + h])
+    exact = axes[:, np.count_nonzero(size > EXACT * prior) :]
+    return scipy.linalg.orth(np.hstack([exact, averaged_out(course, public_start=public_start)]), rcond=1e-6)
+
+
+def _levels(
+    network: Network,
+    algorithm: str | Algorithm,
+    sigma: float,
+    anchor_sigma: float,
+    dim: int,
+    step: Step,
+    rounds: int,
+) -> Levels:
+    if isinstance(algorithm, Algorithm):
+        return planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
+    return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
+
+
+def _history(rows: list[tuple[int, np.ndarray]], listener: Listener, n: int) -> dict[str, np.ndarray]:
+    sd = np.zeros((len(rows), n))
+    for row, (_, found) in enumerate(rows):
+        sd[row, listener.honest] = found
+    return {"round": np.array([k for k, _ in rows]), "sd": sd}
+
+
+def _thinned(rounds: int) -> set[int]:
+    """Rounds 1 … K, evenly spaced on a logarithmic scale."""
+    return {int(k) for k in np.unique(np.geomspace(1, rounds, min(SHOWN, rounds)).round())}
+
+
+def _check(*, rounds: int, runs: int, prior: float, start: float, dim: int) -> None:
+    for name, value in (("rounds", rounds), ("runs", runs), ("dim", dim)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
+    if not (np.isfinite(prior) and prior > 0):
+        raise BadInput(
+            f"prior = {prior!r}; what is believed before has a positive, finite standard deviation"
+        )
+    if not (np.isfinite(start) and start >= 0):
+        raise BadInput(f"start = {start!r}; give a standard deviation, zero if the start is public")
+
+
+def _check_leavers(leavers: Mapping[int, int], n: int, rounds: int) -> dict[int, int]:
+    for agent, last in leavers.items():
+        if not 0 <= agent < n:
+            raise BadInput(f"agent {agent} leaves but is unknown: this network has agents 0 to {n - 1}")
+        if not 0 <= last <= rounds:
+            raise BadInput(f"agent {agent} leaves after round {last}; the rounds are 1 to {rounds}")
+    return dict(leavers)
+
+
+def _one_of(name: str, value: Any, choices: Any) -> Any:
+    if value not in get_args(choices):
+        raise BadInput(f"{name} = {value!r}; choose one of {', '.join(get_args(choices))}")
+    return value

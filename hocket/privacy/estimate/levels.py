@@ -1,0 +1,66 @@
+"""How much noise a plan deals: an algorithm, and its draws with the deviation that they have per coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hocket.algorithm import Algorithm, Plan
+from hocket.algorithms import BY_KEY
+from hocket.errors import BadInput, NoTheorem
+from hocket.networks.network import Network
+from hocket.noise.draws import Draw
+from hocket.steps import Constant, Step
+
+NAMES = tuple(key for key, kind in BY_KEY.items() if kind.typical() is not None)
+"""Algorithms that can be asked about by name, with the deviation of one draw."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """An algorithm with its noise, for one coordinate."""
+
+    algorithm: Algorithm
+    draws: Mapping[str, Draw]
+
+
+def stands_for(algorithm: str | Algorithm, *, anchored: bool = False) -> Algorithm:
+    """The algorithm itself, or an instance that stands for its name."""
+    if isinstance(algorithm, Algorithm):
+        return algorithm
+    if algorithm not in NAMES:
+        raise BadInput(
+            f"unknown algorithm {algorithm!r}; choose one of {', '.join(NAMES)}, or pass the algorithm itself"
+        )
+    found = BY_KEY[algorithm].typical(anchored=anchored)
+    if found is None:
+        able = [key for key in NAMES if BY_KEY[key].typical(anchored=True) is not None]
+        raise BadInput(f"anchor_sigma: only {' and '.join(able)} has anchors; leave it away for {algorithm}")
+    return found
+
+
+def named_levels(network: Network, name: str, *, sigma: float, anchor_sigma: float) -> Levels:
+    """The same level on every link, for an algorithm by name."""
+    for what, value in (("sigma", sigma), ("anchor_sigma", anchor_sigma)):
+        if not (np.isfinite(value) and value >= 0):
+            raise BadInput(f"{what} = {value!r}; a standard deviation is zero or more")
+    algorithm = stands_for(name, anchored=anchor_sigma > 0)
+    draws = algorithm.draws(Plan(network, 1, Constant(1.0), 1))
+    sd = {"anchor": anchor_sigma}
+    return Levels(algorithm, {kind: draw.with_sd(sd.get(kind, sigma)) for kind, draw in draws.items()})
+
+
+def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: Step, rounds: int) -> Levels:
+    """What an algorithm with its own Δ or bound deals under this plan."""
+    algorithm = algorithm.effective()
+    if not algorithm.decentralised:
+        raise NoTheorem(
+            f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"
+        )
+    algorithm.check(Plan(network, dim, step, rounds))
+    one, all_of_them = (algorithm.draws(Plan(network, width, step, rounds)) for width in (1, dim))
+    # Coordinates are alike and apart: one of them, with the deviation that it has among all.
+    draws = {name: replace(draw, width=one[name].width) for name, draw in all_of_them.items()}
+    return Levels(algorithm, draws)

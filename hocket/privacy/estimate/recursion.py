@@ -1,0 +1,215 @@
+"""A listener's belief over a whole run, round by round, and what it could tell apart in the end, by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from hocket.privacy.estimate.listener import Drive, Listener
+from hocket.privacy.estimate.posterior import Belief, block_diagonal, compressed
+
+Release = Literal["nothing", "mixed", "raw"]
+"""What is published at the end: nothing, what one more exchange without a gradient makes of the last words, or x."""
+CARRIED = 1e-3
+"""Rounding that every round leaves in the states and later rounds carry along, as a part of the resolution."""
+ALIKE = 1e-9
+"""Explanations of a view that differ by less than this part of the largest difference cannot be told apart."""
+SETTLED = 4
+"""Periods of the network in which noise reaches no new direction of the states, after which it never will."""
+
+
+class Words(NamedTuple):
+    """What a real view adds to the plan in one round: numbers, a column per coordinate."""
+
+    heard: Float[np.ndarray, "words coordinates"]
+    drive: Drive
+    """What the listener knows to enter words and states: members' words, and noise that it shares."""
+
+
+class Turn(NamedTuple):
+    """One round: the states afterwards and what was heard, as combinations of unknowns."""
+
+    after: np.ndarray
+    heard: np.ndarray
+
+
+@dataclass(frozen=True)
+class Course:
+    """A run as far as a listener's belief depends on it: K gradient steps, and K + 1 messages."""
+
+    listener: Listener
+    rounds: int
+    release: Release = "nothing"
+
+    def turn(self, unknowns: np.ndarray, k: int, drive: Drive | None = None) -> Turn:
+        """Round k, for unknowns in rows: honest states, then gradients, then offsets."""
+        found = self.listener.follow(k, unknowns, drive)
+        if k <= self.rounds:
+            return Turn(found.after, found.heard)
+        states = unknowns[: self.listener.states]
+        published = {"nothing": [], "mixed": [found.mixed], "raw": [states[: self.listener.h]]}[self.release]
+        return Turn(states, np.concatenate([found.heard, *published]))
+
+    def noise(self, k: int) -> Turn:
+        """What round k's fresh noise adds to both."""
+        last = k > self.rounds
+        found = self.listener.noise(k, last=last)
+        if not last:
+            return Turn(found.after, found.heard)
+        published = {"nothing": [], "mixed": [found.mixed], "raw": [np.zeros_like(found.mixed)]}[self.release]
+        return Turn(np.zeros_like(found.after), np.vstack([found.heard, *published]))
+
+
+def first_belief(course: Course, *, prior: float, start: float, starts: np.ndarray | None = None) -> Belief:
+    """Before anything was said: honest states, gradients and offsets, in this order.
+
+    `starts` are the starts as they are believed to be, a row per honest agent, and their `start` the deviation.
+    """
+    h, offsets = course.listener.h, course.listener.offset_size * np.eye(course.listener.offsets)
+    return _from_start(course, starts, start, block_diagonal(prior * np.eye(h), offsets))
+
+
+def begun_again(course: Course, belief: Belief, *, start: float, anchors_kept: bool) -> Belief:
+    """Another run on the same data: new starting states, and new anchors unless they were kept."""
+    listener = course.listener
+    lasting = belief.factor[listener.states :]
+    if not anchors_kept:
+        lasting = block_diagonal(lasting[: listener.h], listener.offset_size * np.eye(listener.offsets))
+    return _from_start(course, None, start, lasting)
+
+
+def _from_start(course: Course, starts: np.ndarray | None, start: float, lasting: np.ndarray) -> Belief:
+    """The belief before a first round, from what is believed of gradients and offsets."""
+    listener = course.listener
+    h = listener.h
+    known = np.zeros((h, 0)) if starts is None else starts
+    rows = block_diagonal(start * np.eye(h), lasting)
+    rows = np.hstack([np.vstack([known, np.zeros((len(lasting), known.shape[1]))]), rows])
+    first = listener.begin(rows[:h], rows[h : 2 * h], rows[2 * h :])
+    rows = np.vstack([first, rows[h:]])
+    return Belief(rows[:, : known.shape[1]], rows[:, known.shape[1] :])
+
+
+def watch(
+    course: Course,
+    belief: Belief,
+    words: Callable[[int], Words] | None = None,
+    *,
+    first: Belief | None = None,
+    earlier: int = 0,
+) -> Iterator[tuple[int, Belief]]:
+    """The belief after the message of each round 1 … K + 1; the last one knows of the release.
+
+    Where this is not the first run, `first` is what was believed before anything was heard, and `earlier` says how
+    many rounds were heard since.
+    """
+    alpha, states, wide = course.listener.alpha, course.listener.states, belief.mean.shape[1]
+    # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
+    before = belief if first is None else first
+    drift = np.cumsum(alpha * np.sqrt(earlier + np.arange(len(alpha))))
+    rounded = CARRIED * (before.sd[:states].max() + drift * before.sd[states:].max())
+    for k in range(1, course.rounds + 2):
+        rows = np.hstack([belief.mean, belief.factor])
+        told = words(k) if words is not None else None
+        turn, noise = course.turn(rows, k, None if told is None else told.drive), course.noise(k)
+        lasting = np.zeros((len(rows) - states, noise.after.shape[1]))  # gradients and offsets gain no noise
+        news = np.concatenate([turn.after, rows[states:], turn.heard])
+        largest = max(belief.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
+        belief = Belief(
+            news[:, :wide], np.hstack([news[:, wide:], np.concatenate([noise.after, lasting, noise.heard])])
+        ).see(len(rows), values=None if told is None else told.heard, largest=largest + rounded[k])
+        yield k, belief
+
+
+def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "honest rank"]:
+    """An orthonormal basis of the gradients' combinations in which patience averages all noise away, by rank.
+
+    They are what the view's expectation determines. States count as unknown wherever fresh noise reaches them, and so
+    do an unknown start and offsets drawn once; a combination that is told only together with one of those is hidden.
+    """
+    listener = course.listener
+    h, states = listener.h, listener.states
+    start = np.zeros((h, 0)) if public_start else np.eye(h)
+    first = _from_start(
+        course, start, 0.0, block_diagonal(np.eye(h), listener.offset_size * np.eye(listener.offsets))
+    )
+    lost = scipy.linalg.orth(np.hstack([first.mean[:states], blurred(course)]), rcond=ALIKE)
+    unknowns = np.hstack([np.zeros((len(first.factor), lost.shape[1])), first.factor[:, h:]])
+    unknowns[:states, : lost.shape[1]] = listener.alpha[1] * lost
+    width = unknowns.shape[1]
+    rows = [np.zeros((0, width))]
+    for k in range(1, course.rounds + 2):
+        turn = course.turn(unknowns, k)
+        unknowns = np.concatenate([turn.after, unknowns[states:]])
+        rows.append(turn.heard)
+        if sum(map(len, rows)) > 3 * width or k == course.rounds + 1:
+            rows = [compressed(np.vstack(rows).T).T]
+    (kept,) = rows
+    hidden = _null_space(kept)[lost.shape[1] :][:h]  # changes of the gradients that some other change undoes
+    return _null_space(
+        hidden.T, size=1.0, alike=np.sqrt(ALIKE)
+    )  # parts of unit vectors: rounding is below that
+
+
+def blurred(course: Course) -> Float[np.ndarray, "states directions"]:
+    """Directions of the honest states in which a public start is forgotten under fresh noise.
+
+    What noise leaves alone, once all that was heard is taken into account, is remembered for good: under noise that
+    cancels, the sum over each honest component. All else is forgotten at once, or a few rounds later.
+    """
+    unheard, settled = _never_heard(course)
+    if settled == 0:
+        return unheard
+    remembered = _null_space(unheard.T)
+    period = course.listener.network.period
+    for k in range(min(course.rounds, 2 * settled + SETTLED * period), 0, -1):
+        # Of a state, what is remembered after round k is what was remembered of it before, and what was heard.
+        remembered = scipy.linalg.orth(_without_heard_noise(course, k).T @ remembered, rcond=ALIKE)
+    return _null_space(remembered.T)
+
+
+def _never_heard(course: Course) -> tuple[np.ndarray, int]:
+    """The smallest space that holds what noise that nobody hears does to states, and such states in later rounds.
+
+    Also the round after which it no longer grew; zero where there is no noise.
+    """
+    listener = course.listener
+    space, settled = np.zeros((listener.states, 0)), 0
+    for k in range(1, course.rounds + 1):
+        noise = course.noise(k)
+        if not noise.after.size:
+            continue
+        settled = settled or k
+        turn = course.turn(_states_only(course, space), k)
+        size = max(np.abs(part).max(initial=0.0) for part in noise)
+        quiet = _null_space(np.hstack([turn.heard, noise.heard / size]))
+        reached = np.hstack([turn.after, noise.after / size]) @ quiet
+        grown = scipy.linalg.orth(np.hstack([space, reached]), rcond=ALIKE)
+        settled = k if grown.shape[1] > space.shape[1] else settled
+        space = grown
+        if k >= settled + SETTLED * listener.network.period:
+            break
+    return space, settled
+
+
+def _without_heard_noise(course: Course, k: int) -> Float[np.ndarray, "states states"]:
+    """What round k makes of states, less what is known of it: the least noise that explains what was heard."""
+    turn = course.turn(_states_only(course, np.eye(course.listener.states)), k)
+    noise = course.noise(k)
+    return turn.after - noise.after @ np.linalg.pinv(noise.heard) @ turn.heard
+
+
+def _states_only(course: Course, states: np.ndarray) -> np.ndarray:
+    """Rows of unknowns in which gradients and offsets are zero."""
+    return np.vstack([states, np.zeros((course.listener.h + course.listener.offsets, states.shape[1]))])
+
+
+def _null_space(matrix: np.ndarray, *, size: float = 0.0, alike: float = ALIKE) -> np.ndarray:
+    """An orthonormal basis of what the matrix maps to nothing, beside its largest value or `size`; a column each."""
+    _, values, directions = np.linalg.svd(matrix, full_matrices=True)
+    return directions[np.count_nonzero(values > alike * max(size, values.max(initial=0.0))) :].T

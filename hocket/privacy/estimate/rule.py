@@ -1,0 +1,281 @@
+"""One agent's rounds as coefficients, read off the algorithm's own generator.
+
+While gradients stay the same and no projection is active, all that an agent says and becomes is affine in its state,
+its gradient, its noise and what it mixes, coordinate by coordinate. So the generator is run as it stands, on arrays
+whose coordinates are worlds apart: nothing at all in the first, a unit of one thing in each of the others. Where that
+does not foretell what a little and a lot of everything do, the round is not affine, and is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Plan, Say, Tell, converse
+from hocket.errors import NoTheorem
+from hocket.noise.draws import Balanced, Draw
+from hocket.problems.sets import Everywhere
+
+A_LOT = 1e9
+"""How far out a round must still be affine: clipping shows there, wherever it begins."""
+AFFINE = 1e-9
+"""How far a world may be off, as a part of its terms: doubles lose seven digits less in a sum of ten."""
+EVERYWHERE = Everywhere()
+Coefficients = Float[np.ndarray, "agents outputs inputs"]
+"""One row of agents where all follow the same rule, else a row for each."""
+
+
+class Said(NamedTuple):
+    """Numbers said in one exchange: `outputs` has them one after the other, each slot by slot if it was told."""
+
+    outputs: slice
+    numbers: int
+    told: bool
+
+    def rows(self, number: int) -> range:
+        """The outputs that hold one of the numbers: one, or one for each slot."""
+        each = (self.outputs.stop - self.outputs.start) // self.numbers
+        return range(self.outputs.start + number * each, self.outputs.start + (number + 1) * each)
+
+
+class Mixed(NamedTuple):
+    """Numbers mixed with what was heard: an agent's own are `outputs`, the results `inputs` among those heard."""
+
+    exchange: int
+    outputs: slice
+    inputs: slice
+
+
+class Reader(Agent):
+    """An agent whose gradients stay the same wherever they are asked for, and who notices if its number matters."""
+
+    asked: bool = False
+    at: Any = 0.0
+    """Where the gradients of noise functions are taken."""
+
+    def descend(self, v: Any, k: Any, *, plus: Callable[[Any], Any] | None = None) -> Any:
+        return super().descend(v, k, plus=None if plus is None else lambda _: plus(self.at))
+
+    def _number(self) -> int:
+        self.__dict__["asked"] = True
+        return self.__dict__["index"]
+
+    index = property(_number, lambda self, number: self.__dict__.update(index=number))  # type: ignore[assignment]
+
+
+class Notes:
+    """Takes down what an agent says and mixes in a round; what it hears are the next of some unknown numbers."""
+
+    def __init__(self, unknown: Float[np.ndarray, "numbers worlds"] | None, worlds: int):
+        self.unknown, self.worlds = unknown, worlds
+        self.outputs: list[np.ndarray] = []
+        self.order: list[Said | Mixed] = []
+        self.taken = self.count = 0
+
+    def put(self, numbers: list[np.ndarray]) -> slice:
+        """The next outputs."""
+        before = self.count
+        self.outputs += numbers
+        self.count += sum(map(len, numbers))
+        return slice(before, self.count)
+
+    def exchange(self, spoken: Say | Tell) -> _Heard:
+        parts, told = jax.tree.leaves(spoken[0]), isinstance(spoken, Tell)
+        if told:  # number by number, and then slot by slot
+            parts = [np.moveaxis(np.asarray(part, np.float64), 0, -2) for part in parts]
+            slots = parts[0].shape[-2]
+        placed = self.put([numbers_of(part, self.worlds) for part in parts])
+        self.order.append(Said(placed, (placed.stop - placed.start) // (slots if told else 1), told))
+        return _Heard(self, sum(isinstance(one, Said) for one in self.order) - 1)
+
+
+class _Heard(NamedTuple):
+    notes: Notes
+    exchange: int
+
+    def mixed_with(self, own: Any) -> Any:
+        notes = self.notes
+        leaves, tree = jax.tree.flatten(own)
+        parts = [numbers_of(leaf, notes.worlds) for leaf in leaves]
+        kept = notes.put(parts)
+        heard = slice(notes.taken, notes.taken + kept.stop - kept.start)
+        notes.taken = heard.stop
+        notes.order.append(Mixed(self.exchange, kept, heard))
+        if notes.unknown is None:
+            return own
+        return jax.tree.unflatten(tree, _shaped(notes.unknown[heard], [np.shape(leaf) for leaf in leaves]))
+
+
+class Rule:
+    """What one agent does in rounds 1 … K, whoever its neighbours are.
+
+    Inputs are the numbers of its state, its gradient, its shares of the noise and what comes of mixing; outputs are
+    what it says and what of its own it mixes, in the order of the round, and then the numbers of its next state.
+    """
+
+    def __init__(self, algorithm: Algorithm, plan: Plan, draws: Mapping[str, Draw], slots: int):
+        self.algorithm, self.n = algorithm, plan.network.n
+        self._one_round = algorithm.round  # bound once: an equinox module binds anew at every look
+        self._alpha, self._step = [0.0, *plan.step.table(1, plan.rounds).tolist()], plan.step
+        self._leads = {name: (slots,) if isinstance(draw, Balanced) else () for name, draw in draws.items()}
+        with jax.enable_x64(True), np.errstate(all="ignore"):
+            self._lay_out({name: draw.width * math.prod(self._leads[name]) for name, draw in draws.items()})
+            self.setup = self._coefficients(
+                self._begin, self.heard.start - self.states + 1, "its first state"
+            )
+            every = [self._round(k) for k in range(1, plan.rounds + 1)]
+            agents = max(map(len, every))
+            self.rounds = np.stack([np.broadcast_to(one, (agents, *one.shape[1:])) for one in every])
+            """The coefficients of rounds 1 … K, one after the other."""
+
+    def _lay_out(self, numbers: Mapping[str, int]) -> None:
+        """Where everything stands among inputs and outputs: from one round in which everything is zero."""
+        ends = np.cumsum([0, *numbers.values()]).tolist()
+        self.shares = {name: slice(*ends[place : place + 2]) for place, name in enumerate(numbers)}
+        try:
+            first = self.algorithm.setup(self._agent(0, np.zeros((1 + ends[-1], 1))), np.zeros(1))
+            leaves, self._tree = jax.tree.flatten(first)
+            self._state_leads = [np.shape(leaf)[:-1] for leaf in leaves]
+            self.states = sum(len(numbers_of(leaf, 1)) for leaf in leaves)
+            self.given = slice(self.states, self.states + 1 + ends[-1])
+            notes = Notes(None, 1)
+            self._played(1, np.zeros((self.given.stop, 1)), 0, notes)
+        except (TypeError, ValueError, IndexError) as error:
+            raise self._refusal("its first round") from error
+        self.order = notes.order
+        self.said = [one for one in notes.order if isinstance(one, Said)]
+        self.heard = slice(self.given.stop, self.given.stop + notes.taken)
+        self.after = slice(notes.count - self.states, notes.count)
+
+    def driven(
+        self,
+        k: int,
+        dealt: Mapping[str, Float[np.ndarray, "numbers agents dim"]],
+        at: Float[np.ndarray, "agents dim"],
+        agents: np.ndarray,
+    ) -> Float[np.ndarray, "outputs agents dim"]:
+        """What known shares alone bring into the outputs of round k, or into the first state for round 0.
+
+        `at` is where each agent is, and noise functions are looked at.
+        """
+        points = np.zeros((self.heard.stop, *at.shape))
+        for name, share in dealt.items():
+            points[self.given][1:][self.shares[name]] = share
+
+        def one(points: np.ndarray, at: np.ndarray, index: int) -> tuple[np.ndarray, bool]:
+            if k == 0:
+                return self._begin(np.vstack([0 * at, points[self.given]]), index)
+            return self._play(k, points, index, at)
+
+        with jax.enable_x64(True):
+            found, asked = one(points.reshape(len(points), -1), at.ravel(), 0)
+            if asked:
+                every = [one(points[:, row], at[row], j)[0] for row, j in enumerate(agents.tolist())]
+                return np.stack(every, axis=1)
+        return found.reshape(-1, *at.shape)
+
+    def _agent(self, index: int, given: Float[np.ndarray, "numbers worlds"], at: Any = None) -> Reader:
+        """An agent with this gradient and these shares."""
+        agent = Reader(
+            index=index,
+            alpha=lambda k: self._alpha[k] if k < len(self._alpha) else self._step(k),
+            objective=lambda v: given[0],
+            feasible=EVERYWHERE,
+            shares={
+                name: given[1:][place].reshape(*self._leads[name], -1) for name, place in self.shares.items()
+            },
+        )
+        agent.__dict__["at"] = np.zeros(given.shape[1]) if at is None else at
+        return agent
+
+    def _begin(self, points: np.ndarray, index: int) -> tuple[np.ndarray, bool]:
+        agent = self._agent(index, points[1:])
+        return numbers_of_all(self.algorithm.setup(agent, points[0]), points.shape[1]), agent.asked
+
+    def _round(self, k: int) -> Coefficients:
+        return self._coefficients(
+            lambda points, index: self._play(k, points, index),
+            self.heard.stop,
+            f"round {k}",
+            tried=k.bit_count() == 1,  # rounds 1, 2, 4, 8, …: what one round clips, all do
+        )
+
+    def _play(self, k: int, points: np.ndarray, index: int, at: Any = None) -> tuple[np.ndarray, bool]:
+        """All outputs of a round, a column per world, and whether the agent's number was asked for."""
+        notes = Notes(points[self.heard], points.shape[1])
+        asked = self._played(k, points, index, notes, at)
+        return np.concatenate(notes.outputs), asked
+
+    def _played(self, k: int, points: np.ndarray, index: int, notes: Notes, at: Any = None) -> bool:
+        shapes = [(*lead, points.shape[1]) for lead in self._state_leads]
+        state = jax.tree.unflatten(self._tree, _shaped(points[: self.states], shapes))
+        agent = self._agent(index, points[self.given], at)
+        notes.put([numbers_of_all(converse(self._one_round(agent, state, k), notes.exchange), notes.worlds)])
+        return agent.asked
+
+    def _coefficients(self, play: Any, inputs: int, where: str, *, tried: bool = True) -> Coefficients:
+        try:
+            found, asked = play(_worlds(inputs), 0)
+            agents = range(self.n if asked else 1)
+            out = np.stack([found, *(play(_worlds(inputs), j)[0] for j in agents[1:])])
+            silent, found = out[:, :, :1], out[:, :, 1:] - out[:, :, :1]
+            for trial in _trials(inputs) if tried else ():
+                seen = np.stack([play(trial, j)[0] for j in agents])
+                size = np.abs(found) @ np.abs(trial) + np.abs(silent)
+                if not (np.abs(found @ trial + silent - seen) <= AFFINE * size).all():  # NaN is refused too
+                    raise self._refusal(where)
+        except (TypeError, ValueError, IndexError) as error:
+            raise self._refusal(where) from error
+        return found
+
+    def _refusal(self, where: str) -> NoTheorem:
+        return NoTheorem(
+            f"no leakage model covers {type(self.algorithm).__name__}: {where} is not affine in the start, the "
+            "gradients and the noise, coordinate by coordinate; attack a view of a run of it instead, with "
+            "hocket.privacy.attacks"
+        )
+
+
+@cache
+def _worlds(inputs: int) -> Float[np.ndarray, "inputs worlds"]:
+    """Nothing, and a unit of each input."""
+    return np.hstack([np.zeros((inputs, 1)), np.eye(inputs)])
+
+
+@cache
+def _trials(inputs: int) -> tuple[Float[np.ndarray, "inputs 1"], ...]:
+    """A little of all and a lot of all, each by itself: one vector's clipping scales all of its coordinates alike."""
+    little = np.random.default_rng(0).normal(size=(inputs, 1))
+    return little, A_LOT * little
+
+
+def numbers_of(leaf: Any, worlds: int) -> Float[np.ndarray, "numbers worlds"]:
+    """An array's numbers in every world; a lone number is the same in all."""
+    array = np.asarray(leaf, np.float64)
+    if array.ndim == 0:
+        array = np.full(worlds, array)
+    if array.shape[-1] != worlds:
+        raise ValueError(f"an array of shape {array.shape} has no axis for coordinates")
+    return array.reshape(-1, worlds)
+
+
+def numbers_of_all(tree: Any, worlds: int) -> Float[np.ndarray, "numbers worlds"]:
+    """The numbers of several arrays, one after the other."""
+    return np.concatenate([numbers_of(leaf, worlds) for leaf in jax.tree.leaves(tree)])
+
+
+def _shaped(numbers: Float[np.ndarray, "numbers worlds"], shapes: list[tuple[int, ...]]) -> list[np.ndarray]:
+    """Numbers laid out as arrays again."""
+    found, begin = [], 0
+    for shape in shapes:
+        size = math.prod(shape[:-1])
+        found.append(numbers[begin : begin + size].reshape(*shape[:-1], numbers.shape[1]))
+        begin += size
+    return found

@@ -1,0 +1,117 @@
+"""Which coalition of f agents estimates best: leakage over all of them, or over as many as time allows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hocket.algorithm import Algorithm
+from hocket.networks.network import Network
+from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.topology.components import (
+    agents_in,
+    around,
+    check_colluders,
+    everybody,
+    mask_of,
+    neighbour_masks,
+    split,
+)
+
+WORK = 10_000_000
+"""Rounds times (agents + 50)² by default before a search ends: about a second."""
+SCOUTED = 100
+"""Rounds after which coalitions are compared; the worst is then followed to the end."""
+RANKED = 20_000
+"""Coalitions that are ranked by what they hear before any is estimated."""
+
+Coalition = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class WorstLeakage:
+    """The coalitions that estimate best, among those searched."""
+
+    colluders: int
+    searched: int
+    total: int
+    leakage: Leakage
+    """Of the coalition that knows some honest gradient best."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all coalitions of that size were searched."""
+        return self.searched == self.total
+
+
+def worst_leakage(
+    network: Network,
+    algorithm: str | Algorithm,
+    colluders: int,
+    *,
+    rounds: int,
+    work: int = WORK,
+    seed: int = 0,
+    **plan: Any,
+) -> WorstLeakage:
+    """The leakage to the worst coalition of f agents; `plan` is what else `leakage` takes.
+    For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds.
+    """
+    f = check_colluders(colluders, network.n)
+    scouted = min(rounds, SCOUTED)
+    affordable = max(1, work // (max(1, scouted) * (network.n + 50) ** 2))
+    chosen = list(itertools.islice(suspects(network, f, seed), affordable))
+    worst = min(
+        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=_badness
+    )
+    if rounds > scouted:
+        worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, **plan)
+    return WorstLeakage(f, len(chosen), math.comb(network.n, f), worst)
+
+
+def _badness(found: Leakage) -> tuple[float, float]:
+    """Whoever knows one gradient best is worst; among equals, whoever knows all of them best.
+
+    Rounded, so that of coalitions that are alike the first is taken, and not the one with the luckiest rounding.
+    """
+    sd = found.sd[list(found.honest)]
+    return round(float(sd.min()), 6), round(float(np.mean(sd)), 6)
+
+
+def suspects(network: Network, f: int, seed: int) -> Iterator[Coalition]:
+    """Coalitions of f agents, all of them or many, from those that surround, cut off and overhear most."""
+    near, total = neighbour_masks(network.n, network.links), math.comb(network.n, f)
+    if total <= RANKED:
+        chosen: Iterable[Coalition] = itertools.combinations(range(network.n), f)
+    else:
+        chosen = _some(network.n, f, near, seed)
+    return iter(sorted(chosen, key=lambda coalition: _reach(near, network.n, coalition), reverse=True))
+
+
+def _reach(near: list[int], n: int, coalition: Coalition) -> tuple[int, int, int, int]:
+    """How many a coalition surrounds, into how many parts it cuts the rest, and whose whole neighbourhood it hears."""
+    members = mask_of(coalition)
+    honest = everybody(n) & ~members
+    parts = split(near, honest)
+    heard = around(near, members) | members
+    closed = sum(1 for j in agents_in(honest) if (near[j] | 1 << j) & ~heard == 0)
+    return sum(1 for part in parts if part & (part - 1) == 0), len(parts), closed, heard.bit_count()
+
+
+def _some(n: int, f: int, near: list[int], seed: int) -> set[Coalition]:
+    """Neighbours of every agent, completed at random, and random coalitions."""
+    draw = random.Random(seed)
+    found = set()
+    for j in range(n):
+        others = list(agents_in(near[j]))[:f]
+        rest = [i for i in range(n) if i != j and i not in others]
+        found.add(tuple(sorted([*others, *draw.sample(rest, f - len(others))])))
+    while len(found) < RANKED // 10:
+        found.add(tuple(sorted(draw.sample(range(n), f))))
+    return found

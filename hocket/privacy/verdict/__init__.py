@@ -1,0 +1,1 @@
+"""One verdict: what is proved, estimated, measured, and how to mend it."""

@@ -1,0 +1,104 @@
+"""Linear least squares."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import PyTree, Shaped
+from scipy.linalg import qr, solve_triangular
+
+from hocket.errors import BadProblem
+from hocket.problems.objective import Name, Objective, Reduction
+from hocket.problems.samples import Samples, largest_eigenvalue
+from hocket.problems.sets import FeasibleSet
+from hocket.rationals import matching
+
+
+class LeastSquares(Objective):
+    """f_j(x) = ½ ‖A_j x − b_j‖², or that divided by the number of rows where the reduction is "mean".
+
+    The choice for regression, and for tests, since its answer is known; works on fractions. Data: samples of
+    (row of A, entry of b).
+    """
+
+    exact: ClassVar[bool] = True
+    reduction: Reduction | None = eqx.field(static=True, default="sum", kw_only=True)
+
+    def value(self, x: Shaped[Any, " dim"], data: Samples) -> Any:
+        _, error, weight = _at(x, data)
+        return (weight * error * error).sum() / 2
+
+    def gradient(self, x: Shaped[Any, " dim"], data: Samples) -> Shaped[Any, " dim"]:
+        rows, error, weight = _at(x, data)
+        return (weight * error) @ rows
+
+    def prepared(self, data: Samples, dim: int, name: Name) -> Samples:
+        check_rows(data, dim, name)
+        return data
+
+    def pooled(self, data: Samples) -> tuple[Objective, PyTree]:
+        (rows, targets), weight = jax.tree.map(
+            lambda leaf: np.asarray(leaf, dtype=np.float64), data.flattened()
+        )
+        scale = np.sqrt(weight)
+        rows, targets = _rotated(rows * scale[:, None], targets * scale)
+        return self, Samples((rows, targets), np.ones(len(rows)))
+
+    def convex(self, data: Samples, feasible: FeasibleSet, dim: int) -> bool | None:
+        return True
+
+    def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
+        rows, targets = (np.asarray(leaf, dtype=np.float64) for leaf in data.values)
+        center, radius = feasible.enclosing_ball(dim)
+        curvature = largest_eigenvalue(rows, data.weight)
+        error = data.weight * (rows @ center - targets)
+        slope = np.linalg.norm(np.einsum("js,jsd->jd", error, rows), axis=1)
+        # ∇f is affine: its norm at the centre, plus what the curvature can add on the way to the rim.
+        lipschitz = float(np.max(slope + curvature * radius)) if np.isfinite(radius) else None
+        return lipschitz, float(curvature.max())
+
+
+def check_rows(data: Samples, dim: int, name: Name) -> None:
+    """Refuse samples that are not (features of length dim, one number)."""
+    if not isinstance(data.values, tuple) or len(data.values) != 2:
+        raise BadProblem("the data must be a pair: features (samples, dim) and targets (samples,)")
+    features, targets = data.values
+    if np.ndim(features) != 3 or np.shape(features)[2] != dim:
+        raise BadProblem(
+            f"the features of {name(0)} have shape {np.shape(features)[1:]}; this needs (samples, {dim})"
+        )
+    if np.ndim(targets) != 2:
+        raise BadProblem(
+            f"the targets of {name(0)} have shape {np.shape(targets)[1:]}; give one number per sample"
+        )
+
+
+def _at(x: Shaped[Any, " dim"], data: Samples) -> tuple[Any, Any, Any]:
+    """Rows, errors Ax − b and weights, in the numbers of `x`."""
+    rows, targets, weight = (matching(leaf, x) for leaf in (*data.values, data.weight))
+    return rows, rows @ x - targets, weight
+
+
+def _rotated(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """R and q with ‖R x − q‖ = ‖rows x − targets‖ for every x, in at most dim + 1 rows.
+
+    By Cholesky factors of the Gram matrix, taken twice: as accurate as Householder's QR, which steps in where
+    the rows are too dependent for that, and several times faster on many rows.
+    """
+    if len(rows) <= rows.shape[1]:
+        return rows, targets
+    basis, triangle = rows, np.eye(rows.shape[1])
+    try:
+        for _ in range(2):
+            factor = np.linalg.cholesky(basis.T @ basis, upper=True)
+            basis = solve_triangular(factor, basis.T, trans=1, check_finite=False).T
+            triangle = factor @ triangle
+    except np.linalg.LinAlgError:
+        joined = np.asarray(qr(np.column_stack([rows, targets]), mode="r", check_finite=False)[0])
+        return joined[: rows.shape[1] + 1, :-1], joined[: rows.shape[1] + 1, -1]
+    image = basis.T @ targets
+    rest = np.linalg.norm(targets - basis @ image)  # what no x can fit
+    return np.vstack([triangle, np.zeros(rows.shape[1])]), np.append(image, rest)

@@ -1,0 +1,212 @@
+"""The reference optimum: what runs are measured against.
+
+Found in float64 by solvers that share no code with the algorithms under test, and verified by the fixed-point
+residual ‖x − P_X(x − ∇F(x)/N)‖ of the mean objective F = (1/n) Σ_j f_j: it is zero at stationary points only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, PyTree
+from scipy.optimize import minimize
+
+from hocket.problems import LeastSquares, Objective, Polynomial
+from hocket.problems.sets import Ball, Box, Everywhere, Simplex
+
+if TYPE_CHECKING:
+    from hocket.problems.problem import Problem
+
+SLSQP_LIMIT = 64
+"""SLSQP factors dense matrices in every step: beyond this dimension projected gradients are faster."""
+PRECISION = 1e-10
+"""The residual, relative to the size of x, at which polishing stops: values are off by about its square."""
+POLISHING_STEPS = 10_000
+PATIENCE = 500
+"""Polishing steps without progress before rounding is taken to be the limit."""
+
+Vector = Float[np.ndarray, " dim"]
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The least value of Σ_j f_j on the feasible set, and how it is known."""
+
+    x: Vector | None
+    """A minimiser; None where only the value was declared."""
+    value: float
+    solver: str
+    residual: float | None
+    """How far one projected gradient step on the mean objective moves x."""
+    certain: bool
+    """False where convexity is not known: then x is a stationary point, not surely the best one."""
+
+
+def given_optimum(problem: Problem) -> Optimum | None:
+    """What the user declared, if anything."""
+    if problem.known_value is not None:
+        return Optimum(None, float(problem.known_value), "declared", None, certain=True)
+    if problem.known_point is None:
+        return None
+    x = np.asarray(problem.known_point)
+    with jax.enable_x64(True):
+        residual = _Mean(problem).residual(x)
+    return Optimum(x, problem.total(x), "declared", residual, certain=True)
+
+
+def reference_optimum(problem: Problem) -> Optimum | None:
+    """Solve the pooled problem.
+
+    None where it falls without bound, where it is neither convex nor a polynomial in each coordinate, or where it is
+    not even finite at the start.
+    """
+    pooled = problem.pooled()
+    objective, data = pooled.groups[0].objective, pooled.groups[0].data_of(0)
+    separate = isinstance(problem.feasible, Box | Everywhere) or problem.dim == 1
+    convex = problem.sum_convex
+    with jax.enable_x64(True):
+        mean = _Mean(problem)
+        if isinstance(objective, Polynomial) and separate:
+            x, solver, certain = (
+                objective.least(data, problem.feasible, problem.dim),
+                "roots of the derivative",
+                True,
+            )
+            if np.isnan(x).any():
+                return None
+        elif convex is False or not mean.finite_somewhere:
+            return None  # a run of such a problem says which agent is to blame, and when
+        else:
+            x, solver = _solve(mean, objective, data)
+            x, certain = _polish(mean, x), bool(convex)
+        return Optimum(x, problem.total(x), solver, mean.residual(x), certain)
+
+
+class _Mean:
+    """The mean objective as SciPy wants it: NumPy in, NumPy out, compiled in between."""
+
+    def __init__(self, problem: Problem):
+        pooled = problem.pooled().astype(np.float64)
+        self.feasible, self.dim = problem.feasible, problem.dim
+        self.objective = pooled.groups[0].objective
+        self.data = jax.tree.map(jnp.asarray, pooled.groups[0].data_of(0))
+        self.smoothness = pooled.constants().N or problem.constants().N
+
+    def __call__(self, x: Vector) -> tuple[float, Vector]:
+        """Value and gradient."""
+        value, gradient = _value_and_gradient(self.objective, x, self.data)
+        return float(value), np.asarray(gradient, dtype=np.float64)
+
+    @property
+    def start(self) -> Vector:
+        """Where solvers begin: the feasible point nearest to zero."""
+        return self.feasible.project(np.zeros(self.dim))
+
+    @property
+    def finite_somewhere(self) -> bool:
+        """Whether there is a value to begin with."""
+        return bool(np.isfinite(self(self.start)[0]))
+
+    def gradient(self, x: Vector) -> Vector:
+        return self(x)[1]
+
+    def residual(self, x: Vector) -> float:
+        """How far one projected step of length 1/N moves x."""
+        step = self.gradient(x) / (self.smoothness or _curvature(self, x))
+        return float(np.linalg.norm(x - self.feasible.project(x - step)))
+
+
+@eqx.filter_jit
+def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any, Any]:
+    return objective.value(x, data), objective.gradient(x, data)
+
+
+def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:
+    """A minimiser by the solver that suits the objective and the set."""
+    feasible, start = mean.feasible, mean.start
+    if isinstance(objective, LeastSquares):
+        (rows, targets), _ = data
+        free = np.linalg.lstsq(rows, targets)[0]
+        if feasible.contains(free, 0.0):
+            return free, "linear least squares"
+    if isinstance(feasible, Box):
+        return _l_bfgs(
+            mean, start, bounds=list(zip(*feasible.bounding_box(mean.dim), strict=True))
+        ), "L-BFGS-B"
+    if isinstance(feasible, Ball | Everywhere):
+        free = _l_bfgs(mean, start)
+        if feasible.contains(free, 0.0):
+            return free, "L-BFGS-B"
+        start = feasible.project(free) if np.isfinite(free).all() else start
+    if isinstance(feasible, Ball | Simplex) and mean.dim <= SLSQP_LIMIT:
+        return feasible.project(_slsqp(mean, start)), "SLSQP"
+    return start, "accelerated projected gradient"
+
+
+def _l_bfgs(mean: _Mean, start: Vector, bounds: Any = None) -> Vector:
+    exact = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-13, "maxcor": 20}
+    return minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
+
+
+def _slsqp(mean: _Mean, start: Vector) -> Vector:
+    feasible, bounds = mean.feasible, None
+    if isinstance(feasible, Ball):
+        center, radius = feasible.enclosing_ball(mean.dim)
+        constraint = {
+            "type": "ineq",
+            "fun": lambda x: radius**2 - (x - center) @ (x - center),
+            "jac": lambda x: -2 * (x - center),
+        }
+    else:
+        low, high = feasible.bounding_box(mean.dim)
+        constraint = {"type": "eq", "fun": lambda x: x.sum() - high[0], "jac": np.ones_like}
+        bounds = list(zip(low, high, strict=True))
+    options = {"maxiter": 1_000, "ftol": 1e-15}
+    found = minimize(
+        mean, start, jac=True, method="SLSQP", bounds=bounds, constraints=[constraint], options=options
+    )
+    return found.x if np.isfinite(found.x).all() else start
+
+
+def _polish(mean: _Mean, x: Vector) -> Vector:
+    """Accelerated projected gradients with restarts, down to PRECISION or to where rounding stops them."""
+    curvature = 1.1 * _curvature(mean, x)
+    ahead, momentum, least, waited = x, 1.0, np.inf, 0
+    for _ in range(POLISHING_STEPS):
+        slope = mean.gradient(ahead)
+        while True:
+            new = mean.feasible.project(ahead - slope / curvature)
+            move = new - ahead
+            if (mean.gradient(new) - slope) @ move <= curvature * (move @ move) or not np.isfinite(curvature):
+                break
+            curvature *= 2
+        size = np.linalg.norm(move)
+        least, waited = (size, 0) if size < least else (least, waited + 1)
+        if size <= PRECISION * (1 + np.linalg.norm(new)) or waited > PATIENCE:
+            return new
+        if (ahead - new) @ (new - x) > 0:  # overshot: forget the momentum
+            momentum, ahead = 1.0, new
+        else:
+            grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+            ahead, momentum = new + (momentum - 1) / grown * (new - x), grown
+        x = new
+    return x
+
+
+def _curvature(mean: _Mean, x: Vector) -> float:
+    """The largest curvature at x, by power iteration on differences of gradients; 1 where there is none."""
+    base, reach = mean.gradient(x), 1e-6 * (1 + np.linalg.norm(x))
+    direction, found = np.random.default_rng(0).normal(size=mean.dim), 0.0
+    for _ in range(30):
+        direction /= np.linalg.norm(direction)
+        bend = (mean.gradient(x + reach * direction) - base) / reach
+        found = float(np.linalg.norm(bend))
+        if not found > 1e-9 * np.linalg.norm(base):
+            return max(found, 1.0)
+        direction = bend
+    return found

@@ -1,0 +1,162 @@
+"""What a run leaves behind: states, measurements, what was claimed, and what a coalition saw of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.errors import NotRecorded
+from hocket.networks.network import Network
+from hocket.runs.theorems import Claim
+from hocket.runs.view import Threat, View, look
+from hocket.steps import Step
+
+
+class Ending(Enum):
+    """How a run can end."""
+
+    CONVERGED = "converged"
+    OUT_OF_ROUNDS = "out of rounds"
+    DIVERGED = "diverged"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, when, and why."""
+
+    ending: Ending
+    round: int
+    detail: str = ""
+
+    def __str__(self) -> str:
+        words = (
+            "out of rounds after" if self.ending is Ending.OUT_OF_ROUNDS else f"{self.ending.value} at round"
+        )
+        return f"{words} {self.round}" + (f": {self.detail}" if self.detail else "")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise that was really there, measured at the recorded rounds, in units of a gradient."""
+
+    rms: float
+    """Root mean square of one coordinate (σ_d)."""
+    largest: float
+    """Largest norm of what hid one agent, or one word."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Every word said, and every pairwise draw."""
+
+    words: tuple[np.ndarray, ...]
+    """By array said in a round, in order: (rounds, agents, dim) where all heard the same, else (rounds, agents,
+    slots, dim). The algorithms here say one array in a round."""
+    noise: dict[str, np.ndarray]
+    """By kind: (rounds, links, 2, width); one row for noise drawn once. Hand it back as `noise=` to replay."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run. All arrays are NumPy."""
+
+    x: Float[np.ndarray, "agents dim"]
+    """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient."""
+    gap: float
+    """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known. Where `looked_at` is below the number of agents, over those
+    only, which are the farthest from the mean: then the gap of all is this or more."""
+    disagreement: float
+    """max_j ‖x_j − x̄‖."""
+    time_average: Float[np.ndarray, "agents dim"] | None
+    """Σ_k α_k x_k / Σ_k α_k for every agent, the subject of Theorem 3."""
+    infeasibility: float
+    """How far the farthest agent lies outside X."""
+    noise: Noise
+    outcome: Outcome
+    claim: Claim
+    """Which theorem covers the run."""
+    history: dict[str, np.ndarray]
+    """Measured at thinned rounds: `round`, `gap`, `looked_at` (over how many agents `gap` is taken), `mean_gap` and
+    `loss` (at the agents' mean), `disagreement`, `noise_rms`, `noise_max`."""
+    network: Network
+    settings: dict[str, Any]
+    """Everything needed to say what was run: algorithm, step, rounds, seed, versions."""
+    remarks: tuple[str, ...] = ()
+    path: Float[np.ndarray, "rounds agents dim"] | None = None
+    """x_1 … x_{K+1}, if kept."""
+    transcript: Transcript | None = None
+    problem: Any = field(default=None, repr=False)
+    step: Step | None = field(default=None, repr=False)
+    algorithm: Algorithm | None = field(default=None, repr=False)
+
+    @property
+    def mean(self) -> Float[np.ndarray, " dim"]:
+        """x̄, the agents' average."""
+        return self.x.mean(axis=0)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return int(self.history["round"][-1])
+
+    @property
+    def looked_at(self) -> int:
+        """Over how many agents `gap` is taken: all, unless that would have been more than a tenth of the run."""
+        return int(self.history["looked_at"][-1]) if "looked_at" in self.history else self.network.n
+
+    @property
+    def theorem(self) -> str | None:
+        """The theorem that covers this run, or None."""
+        return self.claim.theorem
+
+    def view(self, coalition: Iterable[int] = (), *, threat: Threat = "coalition") -> View:
+        """Exactly what these agents saw together: words to or by them, noise on their links, their own states.
+
+        With threat "states" they also tap every link, with "states+noise" they know all pairwise noise too.
+        """
+        if self.transcript is None or self.path is None:
+            raise NotRecorded(
+                "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
+            )
+        return look(
+            coalition,
+            threat,
+            self.network,
+            self.path,
+            self.transcript.words,
+            self.transcript.noise,
+            problem=self.problem,
+            step=self.step,
+            algorithm=self.algorithm,
+        )
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the run into a folder: numbers in `run.npz`, words in `run.json`."""
+        from hocket.runs.storage import save_run
+
+        return save_run(self, Path(folder))
+
+    @staticmethod
+    def load(folder: str | Path) -> Run:
+        """Read a run back. Code is not stored: a loaded run has no `problem`, `step` or `algorithm`."""
+        from hocket.runs.storage import load_run
+
+        return load_run(Path(folder))
+
+    def __repr__(self) -> str:
+        gap = "unknown" if np.isnan(self.gap) else f"{self.gap:.3g}"
+        some = (
+            f" over {self.looked_at:,} of {self.network.n:,} agents"
+            if self.looked_at < self.network.n
+            else ""
+        )
+        name = self.settings["algorithm"]["name"]
+        return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}>"

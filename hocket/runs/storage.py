@@ -1,0 +1,169 @@
+"""Runs and checkpoints on disk: numbers as NumPy archives without pickle, words as JSON, both written atomically.
+
+Fractions of an exact run are stored as text: two whole numbers in base 16, in which no number is too long to print.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hocket.errors import BadInput
+from hocket.machine import replace_text, replaced
+from hocket.networks.network import Network
+
+if TYPE_CHECKING:
+    from hocket.runs.run import Run
+
+FORMAT = 1
+EXACT = "exact:"
+"""Begins the stored name of an array of fractions."""
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write arrays; fractions are told apart from floats by their name."""
+    stored = dict(_as_text(name, array) for name, array in arrays.items())
+    with replaced(path) as file:
+        np.savez(file, allow_pickle=False, **stored)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read arrays back; nothing stored can run code."""
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            return dict(_from_text(name, array) for name, array in archive.items())
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error
+
+
+def _as_text(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    if array.dtype != object:
+        return name, array
+    numbers = [Fraction(number) for number in array.flat]
+    text = [f"{number.numerator:x}/{number.denominator:x}" for number in numbers]
+    return EXACT + name, np.array(text).reshape(array.shape)
+
+
+def _from_text(name: str, array: np.ndarray) -> tuple[str, np.ndarray]:
+    if not name.startswith(EXACT):
+        return name, array
+    pairs = [text.split("/") for text in array.flat]
+    numbers = np.empty(len(pairs), dtype=object)
+    numbers[:] = [Fraction(int(top, 16), int(bottom, 16)) for top, bottom in pairs]
+    return name.removeprefix(EXACT), numbers.reshape(array.shape)
+
+
+def save_run(run: Run, folder: Path) -> Path:
+    """Write a run into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    network = run.network
+    arrays = {
+        "x": run.x,
+        "links": network.links,
+        "own": network.own,
+        "weight": network.weight,
+        **{f"history/{name}": values for name, values in run.history.items()},
+    }
+    if run.time_average is not None:
+        arrays["time_average"] = run.time_average
+    if run.path is not None:
+        arrays["path"] = run.path
+    if run.transcript is not None:
+        arrays |= {f"words/{i}": table for i, table in enumerate(run.transcript.words)}
+        arrays |= {f"noise/{kind}": table for kind, table in run.transcript.noise.items()}
+    write_arrays(folder / "run.npz", arrays)
+    words = {
+        "format": FORMAT,
+        "network": {"name": network.name, "labels": network.labels and list(map(_label, network.labels))},
+        "gap": _number(run.gap),
+        "disagreement": _number(run.disagreement),
+        "infeasibility": _number(run.infeasibility),
+        "noise": {name: _number(value) for name, value in asdict(run.noise).items()},
+        "outcome": {
+            "ending": run.outcome.ending.value,
+            "round": run.outcome.round,
+            "detail": run.outcome.detail,
+        },
+        "claim": asdict(run.claim),
+        "remarks": list(run.remarks),
+        "exchanges": None if run.transcript is None else len(run.transcript.words),
+        "settings": run.settings,
+    }
+    text = json.dumps(words, indent=2, ensure_ascii=False) + "\n"
+    replace_text(folder / "run.json", text)
+    return folder
+
+
+def load_run(folder: Path) -> Run:
+    """Read a run back from its folder."""
+    from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
+    from hocket.runs.theorems import Assumption, Claim
+
+    if not (folder / "run.json").is_file():
+        raise BadInput(
+            f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
+        )
+    try:
+        words = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error
+    if words.get("format") != FORMAT:
+        raise BadInput(
+            f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}"
+        )
+    arrays = read_arrays(folder / "run.npz")
+    about = words["network"]
+    network = Network.restored(
+        arrays["links"],
+        arrays["own"],
+        arrays["weight"],
+        about["name"],
+        tuple(about["labels"]) if about.get("labels") else None,
+    )
+    exchanges = words["exchanges"]
+    noise = {
+        name.removeprefix("noise/"): table for name, table in arrays.items() if name.startswith("noise/")
+    }
+    outcome, claim = words["outcome"], words["claim"]
+    return Run(
+        x=arrays["x"],
+        gap=_read_number(words["gap"]),
+        disagreement=_read_number(words["disagreement"]),
+        time_average=arrays.get("time_average"),
+        infeasibility=_read_number(words["infeasibility"]),
+        noise=Noise(**{name: _read_number(value) for name, value in words["noise"].items()}),
+        outcome=Outcome(Ending(outcome["ending"]), outcome["round"], outcome["detail"]),
+        claim=Claim(
+            claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])
+        ),
+        history={
+            name.removeprefix("history/"): v for name, v in arrays.items() if name.startswith("history/")
+        },
+        network=network,
+        settings=words["settings"],
+        remarks=tuple(words["remarks"]),
+        path=arrays.get("path"),
+        transcript=None
+        if exchanges is None
+        else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
+    )
+
+
+def _label(label: Any) -> str | int:
+    """A node's name; JSON has texts and numbers only, and anything else is known by what it prints as."""
+    return label if isinstance(label, str | int) else str(label)
+
+
+def _number(value: float) -> float | str:
+    """JSON has no infinities or NaN: they are stored as words."""
+    return float(value) if np.isfinite(value) else str(float(value))
+
+
+def _read_number(value: Any) -> float:
+    return float(value)

@@ -1,0 +1,144 @@
+"""Which convergence theorem of the paper covers a run, and why not where none does.
+
+Nothing is asserted: every assumption is derived from the problem, the network, the step and the algorithm, or
+reported as unknown. A run never claims a theorem other than the one derived here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket.algorithm import Algorithm
+from hocket.runs.job import Job
+from hocket.steps import Step
+
+REGULAR = "gradients are bounded and Lipschitz where they are taken"
+BOUNDED = "noise stays within a bound"
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One hypothesis of a theorem; `holds` is None where it cannot be derived."""
+
+    name: str
+    holds: bool | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a theorem says about a run."""
+
+    theorem: str | None
+    """The theorem that applies, or None."""
+    statement: str
+    assumptions: tuple[Assumption, ...]
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+def claim(job: Job) -> Claim:
+    """The theorem that covers this run, with every assumption and how it was derived."""
+    algorithm, step = job.algorithm, job.step
+    assumptions = _assumptions(job)
+    broken = [a for a in assumptions if a.holds is False]
+    if broken:
+        return Claim(None, f"no theorem: {broken[0].why}", assumptions)
+    conditions = step.conditions()
+    if conditions.non_increasing and conditions.sum_diverges and conditions.squares_summable:
+        return _claimed("Theorem 1", "every agent converges to one optimum", assumptions)
+    if conditions.is_inverse_sqrt and step(1) == 1:
+        if algorithm.beyond_theorem3:
+            return Claim(None, f"no theorem: {algorithm.beyond_theorem3}", assumptions)
+        return _claimed(
+            "Theorem 3", "only the α-weighted time average is claimed, at rate log T/√T", assumptions
+        )
+    if conditions.squares_summable is None:
+        why = f"whether {step} has Σα_k = ∞ and Σα_k² < ∞ cannot be derived from a callable"
+    else:
+        why = f"{step} does not satisfy Σα_k = ∞ and Σα_k² < ∞ (Theorem 1: 1/2 < p ≤ 1), nor is it 1/√k (Theorem 3)"
+    return Claim(None, f"no theorem: {why}", assumptions)
+
+
+def _claimed(theorem: str, statement: str, assumptions: tuple[Assumption, ...]) -> Claim:
+    unknown = [a.name for a in assumptions if a.holds is None]
+    condition = f", provided that {' and '.join(unknown)}" if unknown else ""
+    return Claim(theorem, f"{theorem}: {statement}{condition}", assumptions)
+
+
+def largest_step(step: Step, rounds: int) -> float:
+    """The largest α_k of the first rounds: the first, where steps do not increase."""
+    return step(1) if step.conditions().non_increasing else float(step.table(1, rounds).max())
+
+
+def _regular(job: Job) -> Assumption:
+    """L and N of the objectives, wherever gradients are really taken."""
+    reach, where = _gradients_taken(job)
+    constants = job.problem.constants(inflate=reach)
+    known = constants.L is not None and constants.N is not None
+    return Assumption(
+        REGULAR,
+        True if known else None,
+        f"L = {_shown(constants.L)}, N = {_shown(constants.N)} {where}",
+    )
+
+
+def _gradients_taken(job: Job) -> tuple[float, str]:
+    """How far outside X gradients may be taken, and that in words [maths, decision 8]."""
+    algorithm = job.algorithm
+    if job.grad_at == "projected":
+        return 0.0, "on X, where gradients are taken, at P_X(v)"
+    if algorithm.functions is not None:
+        return 0.0, "on X, to which the noise functions add their own"
+    if not algorithm.analysed:
+        return 0.0, "on X"
+    if algorithm.noise_bound is None:
+        return 0.0, "on X; your own noise may carry states farther"
+    reach = largest_step(job.step, job.rounds) * algorithm.noise_bound
+    return reach, f"within {reach:.4g} of X, as far as noise carries a state" if reach else "on X"
+
+
+def _shown(constant: float | None) -> str:
+    return "unknown" if constant is None else f"{constant:.6g}"
+
+
+def _assumptions(job: Job) -> tuple[Assumption, ...]:
+    problem, network, algorithm = job.problem, job.network, job.algorithm
+    covered = algorithm.analysed
+    name = type(algorithm).__name__
+    return (
+        Assumption(
+            "the algorithm is one of the paper's",
+            covered,
+            f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
+            + ("" if algorithm.decentralised else ", being a single agent"),
+        ),
+        Assumption(
+            "X is compact and convex",
+            problem.feasible.bounded,
+            f"X is {problem.feasible}" + ("" if problem.feasible.bounded else ", which is unbounded"),
+        ),
+        Assumption(
+            "the sum of the objectives is convex",
+            problem.sum_convex,
+            {True: "it is", False: "the objectives' sum is not convex", None: "not known"}[
+                problem.sum_convex
+            ],
+        ),
+        _regular(job),
+        Assumption(
+            "every B_k has the graph's support",
+            network.constant_support,
+            "weights are positive on every link"
+            if network.constant_support
+            else "some links are silent in some rounds",
+        ),
+        *_noise(algorithm),
+    )
+
+
+def _noise(algorithm: Algorithm) -> tuple[Assumption, ...]:
+    """That noise is bounded, as every theorem asks; and whatever else nobody but its author sees to."""
+    own = (Assumption(name, None, "not known") for name in algorithm.unproved)
+    return Assumption(BOUNDED, *algorithm.bounded_noise()), *own

@@ -39,7 +39,7 @@ Round = Generator[Say | Tell, Heard, Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class Setting:
     """What is agreed before a run: everything public that an algorithm's noise may depend on."""
 
     network: Network
@@ -88,8 +88,8 @@ class Algorithm(eqx.Module):
         """The first state, from the start x_1."""
         return x
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        """The noise that a run of this plan needs, by the name under which the agent asks for it."""
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
 
     @property
@@ -157,8 +157,8 @@ class Algorithm(eqx.Module):
         """An instance that stands for the algorithm where it is asked about by its key; None if it cannot be."""
         return None
 
-    def check(self, plan: Plan) -> None:
-        """Refuse a plan that this algorithm cannot carry out or protect, naming the culprit."""
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that this algorithm cannot carry out or protect, naming the culprit."""
 
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         """The problem and network this algorithm really runs on; only the centralised baseline changes them."""

@@ -9,8 +9,8 @@ from jaxtyping import Float
 from rivals.exchanges import Exchange, mixed_on_ring
 
 import hocket as hk
-from hocket.algorithm import Plan
-from hocket.federation.engine.role import Seat
+from hocket.algorithm import Setting
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 
 
@@ -19,9 +19,9 @@ class OverLinks(Exchange):
 
     def __init__(self, agents: int, dim: int, *, delta: float, step: float):
         network = hk.Network.cycle(agents)
-        plan = Plan(network, dim, hk.Constant(step), 1 << 20)
+        plan = Setting(network, dim, hk.Constant(step), 1 << 20)
         dtype = np.dtype(np.float32)
-        self.seats = [Seat(j, plan, hk.RssNb(delta), hk.Everywhere(), dtype) for j in range(agents)]
+        self.seats = [Role(j, plan, hk.RssNb(delta), hk.Everywhere(), dtype) for j in range(agents)]
         keys = {frozenset(link): secrets.token_bytes(32) for link in network.links.tolist()}
         self.streams = [
             ChainStreams(
@@ -36,9 +36,9 @@ class OverLinks(Exchange):
 
     def __call__(self, states: Float[np.ndarray, "agents dim"], k: int) -> Float[np.ndarray, "agents dim"]:
         words = []
-        for seat, streams, x in zip(self.seats, self.streams, states, strict=True):
-            noise = shares(seat, streams, streams.k)["paired"]
-            words.append((x + x.dtype.type(seat.step(streams.k)) * noise).tobytes())
+        for role, streams, x in zip(self.seats, self.streams, states, strict=True):
+            noise = shares(role, streams, streams.k)["paired"]
+            words.append((x + x.dtype.type(role.step(streams.k)) * noise).tobytes())
             streams.advance()
         self.traffic = 2 * 2 * len(words[0])
         return mixed_on_ring([np.frombuffer(word, states.dtype) for word in words])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.noise import Draw
 
 
@@ -38,5 +38,5 @@ class HeavyBall(Algorithm):
         x = agent.feasible.project(ahead - agent.step(k) * agent.gradient(v))
         return Rolling(x, x - v)
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        return hk.RssNb(self.delta).draws(plan)
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        return hk.RssNb(self.delta).draws(setting)

@@ -9,7 +9,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Distribution,
@@ -107,8 +107,8 @@ class FunctionSharing(Algorithm):
     def uncovered(self) -> str:
         return "waves as noise functions, which hide no polynomial" if self.family == "cosine" else ""
 
-    def check(self, plan: Plan) -> None:
-        check_company(plan)
+    def check(self, setting: Setting) -> None:
+        check_company(setting)
 
     def silent(self) -> Algorithm:
         return Dgd()
@@ -116,12 +116,12 @@ class FunctionSharing(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.bound == 0 and self.noise is None else self
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        width, links = self.basis.width(plan.dim), len(plan.network.links)
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        width, links = self.basis.width(setting.dim), len(setting.network.links)
         normal, scale = self.distribution == "gaussian", self.bound
         if normal:
             scale = self.bound * sd_within_bound(events=2 * links * width, failure=self.failure)
-        given = tabulated(self.noise, plan, first=1, width=width, once=True)
+        given = tabulated(self.noise, setting, first=1, width=width, once=True)
         drawn = Paired(
             np.full((1, links), scale), width=width, label=5, once=True, given=given, normal=normal
         )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import check_size
 from hocket.noise.draws import Draw, Own
@@ -47,5 +47,5 @@ class IndependentNoise(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 else self
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        return {"own": Own(np.asarray(self.delta / np.sqrt(plan.dim)), width=plan.dim, label=4)}
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        return {"own": Own(np.asarray(self.delta / np.sqrt(setting.dim)), width=setting.dim, label=4)}

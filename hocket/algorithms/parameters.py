@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.special
 
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm
 
 # Noise that a user brings along in place of random draws, and the checks of an algorithm's numbers.
@@ -19,7 +19,7 @@ Given = Callable[[int, int, int], Any] | np.ndarray | None
 
 
 def tabulated(
-    noise: Given, plan: Plan, *, first: int, width: int | None = None, once: bool = False
+    noise: Given, setting: Setting, *, first: int, width: int | None = None, once: bool = False
 ) -> np.ndarray | None:
     """The user's noise as one table, a row per round; rounds before `first` are silent.
 
@@ -27,9 +27,9 @@ def tabulated(
     """
     if noise is None:
         return None
-    links, width = plan.network.links, width or plan.dim
-    shape = (1 if once else plan.rounds, len(links), 2, width)
-    active = plan.network.active[np.arange(shape[0]) % plan.network.period] | once
+    links, width = setting.network.links, width or setting.dim
+    shape = (1 if once else setting.rounds, len(links), 2, width)
+    active = setting.network.active[np.arange(shape[0]) % setting.network.period] | once
     if not callable(noise):
         table = np.asarray(noise)
         if table.shape != shape:
@@ -77,9 +77,9 @@ def _all_floats(table: np.ndarray) -> bool:
     return all(isinstance(value, float | np.floating) for value in table.flat)
 
 
-def check_company(plan: Plan) -> None:
+def check_company(setting: Setting) -> None:
     """Noise that cancels needs somebody to cancel it with."""
-    if plan.network.n == 1:
+    if setting.network.n == 1:
         raise BadAlgorithm("a single agent has nobody to share noise with; use Dgd or Centralised")
 
 

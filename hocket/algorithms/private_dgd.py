@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
@@ -84,11 +84,11 @@ class PrivateDgd(Algorithm):
     def taken_for_granted(self) -> tuple[str, ...]:
         return (f"gradients were no longer than {self.clip:g}, to which they are clipped",)
 
-    def check(self, plan: Plan) -> None:
-        if plan.rounds > self.releases:
+    def check(self, setting: Setting) -> None:
+        if setting.rounds > self.releases:
             raise BadAlgorithm(
-                f"a run of {plan.rounds} rounds asks more often than the budget pays for, releases = "
-                f"{self.releases:g}; run at most that many, or spread the budget with releases={plan.rounds}"
+                f"a run of {setting.rounds} rounds asks more often than the budget pays for, releases = "
+                f"{self.releases:g}; run at most that many, or spread the budget with releases={setting.rounds}"
             )
 
     def silent(self) -> Algorithm:
@@ -97,8 +97,8 @@ class PrivateDgd(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.epsilon == math.inf else self
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        return {"own": Gaussian(np.asarray(self.sigma), width=plan.dim, label=6)}
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        return {"own": Gaussian(np.asarray(self.sigma), width=setting.dim, label=6)}
 
     def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
         return agent.own_noise(k)

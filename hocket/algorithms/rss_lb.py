@@ -9,11 +9,11 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Tell
+from hocket.algorithm import Algorithm, Round, Setting, Tell
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import Given, bounded_by, check_company, check_size, tabulated
 from hocket.errors import BadAlgorithm
-from hocket.networks.slots import wire
+from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Balanced, Draw
 
 
@@ -68,9 +68,9 @@ class RssLb(Algorithm):
             "give everybody two links and leave unprotected out"
         )
 
-    def check(self, plan: Plan) -> None:
-        check_company(plan)
-        lonely = np.flatnonzero((plan.network.degrees == 1).any(axis=0))
+    def check(self, setting: Setting) -> None:
+        check_company(setting)
+        lonely = np.flatnonzero((setting.network.degrees == 1).any(axis=0))
         if len(lonely) and not self.unprotected:
             names = ", ".join(map(str, lonely[:8])) + (", …" if len(lonely) > 8 else "")
             raise BadAlgorithm(
@@ -84,21 +84,21 @@ class RssLb(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        towards = weights_towards(plan)
-        gamma = self.delta * amplitude(towards) / np.sqrt(plan.dim)
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        towards = weights_towards(setting)
+        gamma = self.delta * amplitude(towards) / np.sqrt(setting.dim)
         return {
             "balanced": Balanced(
-                gamma, towards, width=plan.dim, label=3, given=tabulated(self.noise, plan, first=1)
+                gamma, towards, width=setting.dim, label=3, given=tabulated(self.noise, setting, first=1)
             )
         }
 
 
-def weights_towards(plan: Plan) -> np.ndarray:
+def weights_towards(setting: Setting) -> np.ndarray:
     """B[i, j] for agent j and the neighbour i in each of its slots: (period, agents, slots)."""
-    network = plan.network
-    wiring = wire(network, slots_needed=True)
-    return np.where(wiring.filled, network.weight[:, wiring.link, wiring.direction], 0.0)
+    network = setting.network
+    tables = tabulate(network, slots_needed=True)
+    return np.where(tables.filled, network.weight[:, tables.link, tables.direction], 0.0)
 
 
 def amplitude(towards: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     LONGEST_RUN,
@@ -115,8 +115,8 @@ class RssNb(Algorithm):
             )
         return bounded_by(self.delta, self.noise)
 
-    def check(self, plan: Plan) -> None:
-        check_company(plan)
+    def check(self, setting: Setting) -> None:
+        check_company(setting)
 
     def silent(self) -> Algorithm:
         return Dgd()
@@ -124,44 +124,46 @@ class RssNb(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.delta == 0 and self.noise is None else self
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
         normal = self.distribution == "gaussian"
-        scale = self.delta * (self.link_sd(plan) if normal else self.link_share(plan) / np.sqrt(plan.dim))
+        scale = self.delta * (
+            self.link_sd(setting) if normal else self.link_share(setting) / np.sqrt(setting.dim)
+        )
         # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
         fresh = np.sqrt(1 - self.anchor**2) if normal else 1 - self.anchor
-        given = tabulated(self.noise, plan, first=2)
+        given = tabulated(self.noise, setting, first=2)
         draws = {
-            "paired": Paired(fresh * scale, width=plan.dim, label=1, first=2, given=given, normal=normal)
+            "paired": Paired(fresh * scale, width=setting.dim, label=1, first=2, given=given, normal=normal)
         }
         if self.anchor > 0:
             # α_{k−1} exceeds α_k by at most this ratio; the anchor's share pays for it, so that ‖d‖ ≤ Δ still holds.
-            ratio = plan.step.max_ratio(plan.rounds)
+            ratio = setting.step.max_ratio(setting.rounds)
             # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
-            steady = np.where(plan.network.active, scale, np.inf).min(axis=0, keepdims=True)
+            steady = np.where(setting.network.active, scale, np.inf).min(axis=0, keepdims=True)
             draws["anchor"] = Paired(
                 self.anchor / ratio * steady,
-                width=plan.dim,
+                width=setting.dim,
                 label=2,
                 once=True,
-                active=None if plan.network.constant_support else plan.network.active,
+                active=None if setting.network.constant_support else setting.network.active,
                 normal=normal,
             )
         return draws
 
-    def link_share(self, plan: Plan) -> np.ndarray:
+    def link_share(self, setting: Setting) -> np.ndarray:
         """The part of Δ that one directed draw may use, by phase and link [maths, decision 4]."""
-        network = plan.network
+        network = setting.network
         if self.split == "paper":
             return np.where(network.active, 1 / (2 * network.n), 0.0)
         return np.where(network.active, 1 / (2 * _busier_end(network)), 0.0)
 
-    def link_sd(self, plan: Plan) -> np.ndarray:
+    def link_sd(self, setting: Setting) -> np.ndarray:
         """The deviation of one normal draw's coordinate, as a part of Δ, by phase and link.
 
         With 2 deg(j) such draws d_j is normal, and longer than Δ in no round and for no agent save with `failure`.
         """
-        network = plan.network
-        whole = sd_within_norm(plan.dim, events=network.n * LONGEST_RUN, failure=self.failure)
+        network = setting.network
+        whole = sd_within_norm(setting.dim, events=network.n * LONGEST_RUN, failure=self.failure)
         return np.where(network.active, whole / np.sqrt(2 * _busier_end(network)), 0.0)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
@@ -190,11 +192,11 @@ class MaskedStart(Algorithm):
     def setup(self, agent: Agent, x: Any) -> Any:
         return self.algorithm.setup(agent, x)
 
-    def check(self, plan: Plan) -> None:
-        self.algorithm.check(plan)
+    def check(self, setting: Setting) -> None:
+        self.algorithm.check(setting)
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
-        drawn = self.algorithm.draws(plan)
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        drawn = self.algorithm.draws(setting)
         return {
             name: replace(draw, first=1) if isinstance(draw, Paired) and not draw.once else draw
             for name, draw in drawn.items()

@@ -16,7 +16,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Say, Tell, x_of
-from hocket.networks.slots import Wiring, wire
+from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
@@ -30,7 +30,7 @@ SHARPEST = 10**9
 
 
 @dataclass(frozen=True)
-class Words:
+class ExactWords:
     """Words of the neighbours with their exact weights."""
 
     own_weight: Fraction
@@ -47,15 +47,15 @@ class Words:
 
 def play_exactly(job: Job) -> Run:
     """Run a job in rational arithmetic and keep everything."""
-    wiring = wire(job.own_network, slots_needed=True)
+    tables = tabulate(job.own_network, slots_needed=True)
     draws = dict(job.algorithm.draws(job.plan))
     root = threefry.seed_key(job.seed)
     key = (root[0], root[1])
     kept = {
-        name: _noise(draw, key, np.arange(wiring.period), wiring) for name, draw in draws.items() if draw.once
+        name: _noise(draw, key, np.arange(tables.period), tables) for name, draw in draws.items() if draw.once
     }
     fresh = {
-        name: _noise(draw, key, np.arange(1, job.rounds + 1), wiring)
+        name: _noise(draw, key, np.arange(1, job.rounds + 1), tables)
         for name, draw in draws.items()
         if not draw.once
     }
@@ -65,14 +65,14 @@ def play_exactly(job: Job) -> Run:
     ]
     path, words = [np.stack([x_of(state) for state in states])], []
     for k in range(1, job.rounds + 1):
-        phase = (k - 1) % wiring.period
+        phase = (k - 1) % tables.period
         shares = [
             {name: dealt[phase][j] for name, (_, dealt) in kept.items()}
             | {name: dealt[k - 1][j] for name, (_, dealt) in fresh.items()}
-            for j in range(wiring.n)
+            for j in range(tables.n)
         ]
-        talks = [job.algorithm.round(_agent(job, j, shares[j]), states[j], k) for j in range(wiring.n)]
-        states, said = _all_rounds(talks, lambda spoken, p=phase: _carry(wiring, p, spoken))
+        talks = [job.algorithm.round(_agent(job, j, shares[j]), states[j], k) for j in range(tables.n)]
+        states, said = _all_rounds(talks, lambda spoken, p=phase: _carry(tables, p, spoken))
         words.append(said)
         path.append(np.stack([x_of(state) for state in states]))
     return _report(job, np.stack(path), words, {**kept, **fresh})
@@ -95,10 +95,12 @@ def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
     )
 
 
-def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring) -> tuple[Any, np.ndarray]:
+def _noise(
+    draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, tables: NeighbourTables
+) -> tuple[Any, np.ndarray]:
     """What was drawn and every agent's share of it, as fractions. For noise drawn once, `rounds` counts phases."""
-    when = When(np.zeros_like(rounds), rounds) if draw.once else When(rounds, (rounds - 1) % wiring.period)
-    raw = draw.raw(threefry.derive(key, draw.label), when, wiring, np.float64)
+    when = When(np.zeros_like(rounds), rounds) if draw.once else When(rounds, (rounds - 1) % tables.period)
+    raw = draw.raw(threefry.derive(key, draw.label), when, tables, np.float64)
     raw = (
         Pair(as_fractions(raw.forward), as_fractions(raw.backward))
         if isinstance(raw, Pair)
@@ -106,12 +108,12 @@ def _noise(draw: Draw, key: tuple[Any, Any], rounds: np.ndarray, wiring: Wiring)
     )
     if isinstance(draw, Balanced):  # balanced by the very weights that words are mixed with
         draw = replace(draw, gamma=as_fractions(draw.gamma), towards=_simplest(draw.towards))
-    dealt = draw.deal(draw.condense(raw), when, wiring)
+    dealt = draw.deal(draw.condense(raw), when, tables)
     return Pair(*(side[:1] for side in raw)) if draw.once and isinstance(raw, Pair) else raw, dealt
 
 
 def _all_rounds(
-    talks: list[Any], carry: Callable[[list[Say | Tell]], list[Words]]
+    talks: list[Any], carry: Callable[[list[Say | Tell]], list[ExactWords]]
 ) -> tuple[list[Any], list[Any]]:
     """Advance every agent's generator in step; returns the next states and all that was said, in order."""
     if not isinstance(talks[0], Generator):  # an algorithm that says nothing
@@ -134,13 +136,13 @@ def _all_rounds(
         heard = carry(spoken)
 
 
-def _carry(wiring: Wiring, phase: int, spoken: list[Say | Tell]) -> list[Words]:
+def _carry(tables: NeighbourTables, phase: int, spoken: list[Say | Tell]) -> list[ExactWords]:
     heard = []
-    for j in range(wiring.n):
-        slots = np.flatnonzero(wiring.filled[j])
-        weights = list(_simplest(wiring.weight[phase, j, slots]))
-        words = [_word(spoken[wiring.neighbour[j, s]], wiring.back[j, s]) for s in slots]
-        heard.append(Words(1 - sum(weights, Fraction(0)), weights, words))
+    for j in range(tables.n):
+        slots = np.flatnonzero(tables.filled[j])
+        weights = list(_simplest(tables.weight[phase, j, slots]))
+        words = [_word(spoken[tables.neighbour[j, s]], tables.back[j, s]) for s in slots]
+        heard.append(ExactWords(1 - sum(weights, Fraction(0)), weights, words))
     return heard
 
 

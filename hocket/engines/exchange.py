@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 from hocket.algorithm import Say, Tell
-from hocket.engines.population import Crew
-from hocket.networks.slots import Wiring
+from hocket.engines.population import Population
+from hocket.networks.neighbour_tables import NeighbourTables
 
 AGENTS = "agents"
 UNROLLED = 32
@@ -23,16 +23,16 @@ UNROLLED = 32
 
 
 class Place(NamedTuple):
-    """One agent's rows of the wiring, in the phase of the round."""
+    """One agent's rows of the tables, in the phase of the round."""
 
     own: Any
     weight: Any
     told_at: Any
 
 
-def places(wiring: Wiring, phase: Any) -> Place:
+def places(tables: NeighbourTables, phase: Any) -> Place:
     """Every agent's place in a phase, stacked for vmap."""
-    return Place(wiring.own[phase], wiring.weight[phase], wiring.told_at)
+    return Place(tables.own[phase], tables.weight[phase], tables.told_at)
 
 
 @custom_vmap
@@ -89,36 +89,38 @@ class Told(NamedTuple):
         return _sum_slots(word, len(place.weight), place.own * own)
 
 
-def exchange(wiring: Wiring, crew: Crew, phase: Any, place: Place, spoken: Say | Tell) -> Any:
+def exchange(
+    tables: NeighbourTables, population: Population, phase: Any, place: Place, spoken: Say | Tell
+) -> Any:
     """Carry what was said or told to the neighbours; what comes back is theirs."""
     if isinstance(spoken, Tell):
-        return Told(place, jax.tree.map(crew.told, stacked(spoken.words)))
-    sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[wiring.layout]
-    return Said(place, spoken.word, lambda stack: sum_others(wiring, phase, crew.said(stack)))
+        return Told(place, jax.tree.map(population.told, stacked(spoken.words)))
+    sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[tables.layout]
+    return Said(place, spoken.word, lambda stack: sum_others(tables, phase, population.said(stack)))
 
 
-def _by_slots(wiring: Wiring, phase: Any, stack: Any) -> Any:
-    weight, neighbour = wiring.weight[phase], wiring.neighbour
+def _by_slots(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
+    weight, neighbour = tables.weight[phase], tables.neighbour
     spread = (...,) + (None,) * (stack.ndim - 1)
 
     def word(slot: Any) -> Any:
         return weight[:, slot][spread] * _at(stack, neighbour[:, slot])
 
-    return _sum_slots(word, wiring.slots, jnp.zeros((wiring.n, *stack.shape[1:]), stack.dtype))
+    return _sum_slots(word, tables.slots, jnp.zeros((tables.n, *stack.shape[1:]), stack.dtype))
 
 
-def _by_matrix(wiring: Wiring, phase: Any, stack: Any) -> Any:
-    assert wiring.matrix is not None
-    return jnp.tensordot(wiring.matrix[phase], stack, 1)
+def _by_matrix(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
+    assert tables.matrix is not None
+    return jnp.tensordot(tables.matrix[phase], stack, 1)
 
 
-def _by_links(wiring: Wiring, phase: Any, stack: Any) -> Any:
+def _by_links(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
     """Link by link, so that a star costs no more than its links."""
-    lower, higher = wiring.links[:, 0], wiring.links[:, 1]
+    lower, higher = tables.links[:, 0], tables.links[:, 1]
     spread = (...,) + (None,) * (stack.ndim - 1)
-    weight = wiring.link_weight[phase]
+    weight = tables.link_weight[phase]
     total = jnp.zeros_like(stack).at[higher].add(weight[:, 0][spread] * stack[lower])
-    return total.at[lower].add(weight[:, 1][spread] * stack[higher])[: wiring.n]
+    return total.at[lower].add(weight[:, 1][spread] * stack[higher])[: tables.n]
 
 
 def _sum_slots(word: Callable[[Any], Any], slots: int, start: Any) -> Any:

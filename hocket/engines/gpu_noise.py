@@ -16,7 +16,7 @@ import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from hocket.networks.slots import Wiring
+from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, When, balanced, share_along
 
@@ -26,19 +26,19 @@ MOST_SLOTS = 16
 """Beyond, draws no longer fit into registers."""
 
 
-def in_one_kernel(draw: Balanced, when: When, wiring: Wiring, dtype: Any) -> bool:
+def in_one_kernel(draw: Balanced, when: When, tables: NeighbourTables, dtype: Any) -> bool:
     """Whether this noise can be drawn here; otherwise array code gives the same numbers."""
     return (
         draw.given is None
         and np.dtype(dtype) == np.float32
         and len(when.rounds) == 1
-        and wiring.slots <= MOST_SLOTS
+        and tables.slots <= MOST_SLOTS
     )
 
 
-def balanced_noise(draw: Balanced, key: tuple[Any, Any], when: When, wiring: Wiring) -> Any:
+def balanced_noise(draw: Balanced, key: tuple[Any, Any], when: When, tables: NeighbourTables) -> Any:
     """One round's noise for every agent's every neighbour: (1, agents, slots, width)."""
-    agents, slots, width = wiring.n, wiring.slots, draw.width
+    agents, slots, width = tables.n, tables.slots, draw.width
     phase = when.phases[0] if len(draw.gamma) > 1 else 0
 
     def kernel(
@@ -79,9 +79,9 @@ def balanced_noise(draw: Balanced, key: tuple[Any, Any], when: When, wiring: Wir
         interpret=jax.default_backend() == "cpu",
     )(
         words,
-        wiring.numbers_of(wiring.link).astype(np.uint32),
-        wiring.direction,
-        jnp.where(wiring.filled, draw.towards[phase], 0).astype(np.float32),
+        tables.numbers_of(tables.link).astype(np.uint32),
+        tables.direction,
+        jnp.where(tables.filled, draw.towards[phase], 0).astype(np.float32),
         draw.gamma[phase].astype(np.float32),
     )
     return out.reshape(1, agents, slots, width)

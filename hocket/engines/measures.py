@@ -64,28 +64,28 @@ def measure(program: Program, carry: Carry, steps: Steps, look: Looks) -> Any:
     """Gap, disagreement and noise as they stand before round k, or what the program's own gauge reads."""
     if program.gauge is not None:
         return program.gauge(program, carry, steps)
-    crew = program.crew
-    x = crew.real(x_of(carry.state))
-    mean = crew.mean(x)
+    population = program.population
+    x = population.real(x_of(carry.state))
+    mean = population.mean(x)
     distance = jnp.linalg.norm(x - mean, axis=1)
     rms, largest = noise_size(program, carry, steps)
     loss, worst, sound = _worst(program, x, mean, distance, look)
     finite = jnp.isfinite(x).all(axis=1)
     # Every agent's own objective is read only where a sum of them says that something is wrong, or on request.
     finite &= jax.lax.cond(
-        crew.every(sound) & ~look.own,
+        population.every(sound) & ~look.own,
         lambda: jnp.ones(len(x), bool),
         lambda: jnp.isfinite(program.by_group("value", x)),
     )
     return Measures(
-        gap=crew.largest(worst) - program.best,
+        gap=population.largest(worst) - program.best,
         looked_at=look.agents,
         mean_gap=loss - program.best,
         loss=loss,
-        disagreement=crew.largest(distance),
+        disagreement=population.largest(distance),
         noise_rms=rms,
         noise_max=largest,
-        finite=crew.roll(finite),
+        finite=population.roll(finite),
     )
 
 
@@ -94,8 +94,8 @@ def _worst(program: Program, x: Any, mean: Any, distance: Any, look: Looks) -> t
 
     Looked at are all agents, or those farthest from the mean.
     """
-    count = program.crew.count(program.wiring)
-    rows, place = program.crew.farthest(distance, min(FARTHEST, count))
+    count = program.population.count(program.tables)
+    rows, place = program.population.farthest(distance, min(FARTHEST, count))
     everybody = look.agents >= count
     some = jnp.where(everybody, 0, jnp.sum(place < look.agents))
 
@@ -148,11 +148,13 @@ def noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:
         return program.algorithm.perturbation(agent, state, spoken, carry.k)
 
     shares = shares_in(program, carry.kept, fresh, carry.k)
-    crew, filled = program.crew, program.wiring.filled
+    population, filled = program.population, program.tables.filled
     d = per_agent(program, steps, carry.k, shares, one, carry.state)
     if d.ndim == 3:  # a word per slot: empty slots hold no noise
-        used = crew.total(filled) * d.shape[2]
+        used = population.total(filled) * d.shape[2]
         d = d * filled[:, :, None]
     else:
-        used = crew.count(program.wiring) * d.shape[1]
-    return jnp.sqrt(crew.total(d**2) / used), crew.largest(jnp.linalg.norm(crew.real(d), axis=-1))
+        used = population.count(program.tables) * d.shape[1]
+    return jnp.sqrt(population.total(d**2) / used), population.largest(
+        jnp.linalg.norm(population.real(d), axis=-1)
+    )

@@ -85,7 +85,7 @@ def _prices(blueprint: Blueprint, structure: Any, shapes: tuple[Any, ...]) -> Pr
     def total(numbers: Any, x: Any) -> Any:
         return blueprint.program(numbers).total(x)
 
-    n, dim = blueprint.program(numbers).wiring.n, blueprint.program(numbers).problem.dim
+    n, dim = blueprint.program(numbers).tables.n, blueprint.program(numbers).problem.dim
     carry = jax.eval_shape(start, numbers, jax.ShapeDtypeStruct((n, dim), dtype), steps)
     # Noise is drawn for a block of rounds at once, and what is left of a block at a stop is drawn again.
     spoilt = max(blueprint.program(numbers).block - 1, 0) * price(drawn, numbers, carry)
@@ -163,7 +163,7 @@ def marks(compiled: Compiled, rounds: int, *, exact: bool) -> Marks:
     With `exact` over every agent, everywhere. So it is without, wherever that costs no more than a tenth of the run.
     """
     program = compiled.program
-    n, dim = program.wiring.n, program.problem.dim
+    n, dim = program.tables.n, program.problem.dim
     large = n * dim > LARGE
     often = recorded_rounds(rounds, most=FEW if exact and large else MOST)
     if exact or len(often) * (n + 1) * (program.pooled_numbers + dim) <= SLIGHT:

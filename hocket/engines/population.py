@@ -9,17 +9,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from hocket.networks.slots import Wiring
+from hocket.networks.neighbour_tables import NeighbourTables
 
 
-class Crew(eqx.Module):
+class Population(eqx.Module):
     """Reaches every agent of a run. Rounds ask it for words, measurements for sums and extremes over all agents.
 
     Arrays lead with the agents at hand.
     """
 
     @abstractmethod
-    def count(self, wiring: Wiring) -> int:
+    def count(self, tables: NeighbourTables) -> int:
         """How many agents there are in all."""
 
     @abstractmethod
@@ -59,11 +59,11 @@ class Crew(eqx.Module):
         """The rows of all agents, in the order of their numbers."""
 
 
-class Whole(Crew):
+class WholePopulation(Population):
     """Everybody is here."""
 
-    def count(self, wiring: Wiring) -> int:
-        return wiring.n
+    def count(self, tables: NeighbourTables) -> int:
+        return tables.n
 
     def said(self, words: Any) -> Any:
         return words

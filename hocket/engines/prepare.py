@@ -17,8 +17,8 @@ from hocket.algorithm import Algorithm
 from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
+from hocket.networks.neighbour_tables import tabulate
 from hocket.networks.network import Network
-from hocket.networks.slots import wire
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.problem import Problem
@@ -62,7 +62,9 @@ def prepare(
         problem=job.own_problem,
         pooled=job.problem.pooled() if judge is None else judge,
         agents=job.problem.n if judge is None else 1,
-        wiring=wire(job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())),
+        tables=tabulate(
+            job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())
+        ),
         draws=draws,
         key=threefry.seed_key(job.seed),
         best=np.asarray(np.nan if best is None else best.value),

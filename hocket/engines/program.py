@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
-from hocket.engines.population import Crew, Whole
-from hocket.networks.slots import Wiring
+from hocket.engines.population import Population, WholePopulation
+from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.noise.draws import Draw, When
 from hocket.problems.problem import Problem
 
@@ -37,7 +37,7 @@ class Program(eqx.Module):
     """(1/n) Σ_j f_j in one place, on which gap and loss are measured."""
     agents: int = eqx.field(static=True)
     """How many objectives the pooled one stands for."""
-    wiring: Wiring
+    tables: NeighbourTables
     draws: dict[str, Draw]
     key: Any
     best: Float[Any, ""]
@@ -49,7 +49,7 @@ class Program(eqx.Module):
     """Runs played side by side; their noise shares the cache."""
     gauge: Any = None
     """What is measured at recorded rounds (`hocket.engines.measures.Gauge`); None for the gap and its company."""
-    crew: Crew = Whole()
+    population: Population = WholePopulation()
     """How agents are reached that other devices play."""
     order: Int[Any, " agents"] | None = None
     """Where each agent stands when agents are lined up group by group; None where all are in one group."""
@@ -57,7 +57,7 @@ class Program(eqx.Module):
     @property
     def block(self) -> int:
         """Rounds of noise drawn at once."""
-        numbers = sum(draw.size(self.wiring) for draw in self.draws.values() if not draw.once)
+        numbers = sum(draw.size(self.tables) for draw in self.draws.values() if not draw.once)
         return int(np.clip(BLOCK_NUMBERS // max(numbers * self.lanes, 1), 1, LONGEST_BLOCK)) if numbers else 0
 
     @property
@@ -88,10 +88,10 @@ class Program(eqx.Module):
 
     def phase(self, k: Any) -> Any:
         """The phase of the network in round k: plainly 0 for a fixed network, so that nothing is looked up."""
-        return 0 if self.wiring.period == 1 else (k - 1) % self.wiring.period
+        return 0 if self.tables.period == 1 else (k - 1) % self.tables.period
 
     def when(self, rounds: Any) -> When:
-        return When(rounds, (rounds - 1) % self.wiring.period)
+        return When(rounds, (rounds - 1) % self.tables.period)
 
 
 class Steps(NamedTuple):

@@ -45,13 +45,13 @@ class Recorder:
     @property
     def numbers(self) -> int:
         """Numbers kept per round."""
-        wiring, width = self.program.wiring, self.program.problem.dim
-        states = wiring.n * width
+        tables, width = self.program.tables, self.program.problem.dim
+        states = tables.n * width
         if not self.words:
             return states
-        told = wiring.n * wiring.slots * width if "balanced" in self.program.draws else states
+        told = tables.n * tables.slots * width if "balanced" in self.program.draws else states
         drawn = sum(
-            2 * len(wiring.links) * draw.width
+            2 * len(tables.links) * draw.width
             for name, draw in self.program.draws.items()
             if name == "paired"
         )

@@ -16,7 +16,7 @@ from hocket.noise.draws import Balanced, Draw, Pair, When
 
 def kept_noise(program: Program) -> dict[str, Any]:
     """Every agent's share of the noise that is drawn once, by phase of the network."""
-    phases = jnp.arange(program.wiring.period)
+    phases = jnp.arange(program.tables.period)
     when = When(jnp.zeros_like(phases), phases)
     return {name: _dealt(program, draw, when) for name, draw in program.draws.items() if draw.once}
 
@@ -50,11 +50,11 @@ def _dealt(program: Program, draw: Draw, when: When) -> Any:
     """
     if jax.default_backend() != "cpu":
         key = threefry.derive(program.root, draw.label)
-        if isinstance(draw, Balanced) and in_one_kernel(draw, when, program.wiring, program.dtype):
-            return balanced_noise(draw, key, when, program.wiring)
-        return draw.at_each_end(key, when, program.wiring, program.dtype)
+        if isinstance(draw, Balanced) and in_one_kernel(draw, when, program.tables, program.dtype):
+            return balanced_noise(draw, key, when, program.tables)
+        return draw.at_each_end(key, when, program.tables, program.dtype)
     condensed = _settled(lambda: draw.condense(_raw(program, draw, when)), when)
-    return _settled(lambda: draw.deal(condensed, when, program.wiring), when)
+    return _settled(lambda: draw.deal(condensed, when, program.tables), when)
 
 
 def _settled(compute: Callable[[], Any], when: When) -> Any:
@@ -73,4 +73,4 @@ def _settled(compute: Callable[[], Any], when: When) -> Any:
 
 
 def _raw(program: Program, draw: Draw, when: When) -> Any:
-    return draw.raw(threefry.derive(program.root, draw.label), when, program.wiring, program.dtype)
+    return draw.raw(threefry.derive(program.root, draw.label), when, program.tables, program.dtype)

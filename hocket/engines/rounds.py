@@ -40,12 +40,12 @@ def one_round(
 
         def carried(spoken: Any) -> Any:
             said.extend(jax.tree.leaves(spoken[0]))
-            return exchange(program.wiring, program.crew, phase, place, spoken)
+            return exchange(program.tables, program.population, phase, place, spoken)
 
         return converse(program.algorithm.round(agent, state, k), carried), said
 
     shares = shares_in(program, carry.kept, fresh, k)
-    state, said = per_agent(program, steps, k, shares, one, (moving.state, places(program.wiring, phase)))
+    state, said = per_agent(program, steps, k, shares, one, (moving.state, places(program.tables, phase)))
     weighted = moving.weighted
     if weighted is not None:
         weighted = weighted + steps(k) * x_of(moving.state)
@@ -99,8 +99,8 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
         )
         return function(agent, args)
 
-    numbers = program.wiring.agent_numbers
-    index = jnp.arange(program.wiring.n) if numbers is None else numbers
+    numbers = program.tables.agent_numbers
+    index = jnp.arange(program.tables.n) if numbers is None else numbers
     return jax.vmap(one, axis_name=AGENTS)(index, groups[0].data if alone else None, shares, args)
 
 

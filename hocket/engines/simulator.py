@@ -140,7 +140,7 @@ def _pace(sim: Simulation, marks: np.ndarray | None, *, exact: bool, singly: boo
         whole = player if isinstance(player, Compiled) else Compiled(player.program)
         wanted = measuring_cost.marks(whole, sim.rounds, exact=exact)
     else:
-        wanted = Marks.everybody(marks, player.program.wiring.n)
+        wanted = Marks.everybody(marks, player.program.tables.n)
     # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.
     quota = 64 if marks is None else 1
     return Pace(sim.rounds, wanted, done=sim.done, measured=bool(sim.history), singly=singly, quota=quota)
@@ -191,7 +191,7 @@ def _reached(sim: Simulation, tolerance: float | None) -> bool:
     """
     if tolerance is None or not sim.history or sim.history[-1][0] != sim.done:
         return False
-    agents = sim.player.program.wiring.n
+    agents = sim.player.program.tables.n
     done, measured = sim.history[-1]
     if sim.gap <= tolerance and measured.looked_at < agents:
         sim.history[-1] = (done, _row(_advance(sim, Leg.to(done, agents=agents)), 0))

@@ -23,7 +23,7 @@ LONGEST = 64 * 1024
 
 
 @dataclass
-class Door:
+class Access:
     """Refuses strangers before anything else sees the request."""
 
     app: ASGIApp

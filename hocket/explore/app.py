@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 
 from hocket.errors import BadInput, HocketError
-from hocket.explore.access import Door
+from hocket.explore.access import Access
 from hocket.explore.answers import about_network, explorer_page, foretold
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, asked, asked_network
@@ -88,7 +88,7 @@ class Explorer:
 
 
 def explorer_app(explorer: Explorer, *, token: str, port: int) -> Starlette:
-    """The application, behind its door."""
+    """The application, for those who have access."""
     return Starlette(
         routes=[
             Route("/", explorer.page),
@@ -98,7 +98,7 @@ def explorer_app(explorer: Explorer, *, token: str, port: int) -> Starlette:
             Route("/runs/{run}/events", explorer.events),
             Route("/runs/{run}", explorer.call_off, methods=["DELETE"]),
         ],
-        middleware=[Middleware(Door, token=token, port=port)],
+        middleware=[Middleware(Access, token=token, port=port)],
         exception_handlers={HocketError: _complain},  # type: ignore[dict-item]
         lifespan=explorer.living,
     )

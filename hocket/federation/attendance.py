@@ -1,4 +1,4 @@
-"""The roll of a run: a fresh number from every member, signed and passed on along the links.
+"""The attendance of a run: a fresh number from every member, signed and passed on along the links.
 
 A plan can be run again by members who lost their journals; then names, keys and the plan's hash are the same as before.
 Whatever is signed for one run therefore names the numbers of those who are to believe it: each looks for its own, which
@@ -31,7 +31,7 @@ class Entry(NamedTuple):
 
 
 @dataclass
-class Roll:
+class Attendance:
     """All numbers that one member knows, its own first. It signs anew whenever its process starts, so that a member
     with a renewed certificate is believed under the new plan."""
 
@@ -53,7 +53,7 @@ class Roll:
     def frame(self, entry: Entry) -> Frame:
         """An entry as it travels."""
         return Frame(
-            Kind.ROLL, self.plan.run_hash, parts=(entry.name.encode(), entry.number, entry.signature)
+            Kind.ATTENDANCE, self.plan.run_hash, parts=(entry.name.encode(), entry.number, entry.signature)
         )
 
     def take(self, frame: Frame, source: str) -> Entry | None:

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from hocket.errors import BadPlan, UnsafeRemainder
-from hocket.federation.attendance import Roll
+from hocket.federation.attendance import Attendance
 from hocket.federation.consent import Floor
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
@@ -28,7 +28,7 @@ from hocket.links.wire import Frame, Limits, pack, unpack
 class Departures:
     """All votes that one member knows of, and whom it has dropped."""
 
-    roll: Roll
+    attendance: Attendance
     ballots: Ballots
     log: Log
     folder: RunFolder
@@ -49,11 +49,11 @@ class Departures:
 
     @property
     def plan(self) -> FederationPlan:
-        return self.roll.plan
+        return self.attendance.plan
 
     @property
     def me(self) -> str:
-        return self.roll.identity.name
+        return self.attendance.identity.name
 
     @property
     def gone(self) -> frozenset[str]:
@@ -67,7 +67,7 @@ class Departures:
 
     async def hear(self, frame: Frame, source: str) -> None:
         """A vote that came over a link."""
-        found = read_vote(self.roll, frame)
+        found = read_vote(self.attendance, frame)
         if found is None:
             self.log.say("vote refused", neighbour=source)
         else:
@@ -96,14 +96,14 @@ class Departures:
         outdated = {name for name in voted if not self._holds(self.me, name)}
         if not asked and not outdated:
             return
-        unheard = tuple(self.roll.missing({*asked, *voted}))
+        unheard = tuple(self.attendance.missing({*asked, *voted}))
         if unheard != self._said_unheard:
             self._said_unheard = unheard
             self.log.say("vote waits", unheard=list(unheard))
         if unheard:
             return
         for leaver in sorted({*asked, *outdated}):
-            await self.take(vote(self.roll, leaver))
+            await self.take(vote(self.attendance, leaver))
             if leaver in asked:
                 asked[leaver].unlink()
 

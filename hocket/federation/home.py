@@ -10,7 +10,7 @@ from hocket.errors import BadConfig
 from hocket.links.text import normal_name
 
 VARIABLE = "HOCKET_HOME"
-KEEPSAKES, LEDGER = ".sqlite", ".runs.jsonl"
+LASTING_NOISE, LEDGER = ".sqlite", ".runs.jsonl"
 """How the files of a dataset end."""
 
 
@@ -39,9 +39,9 @@ class Home:
         """The folder of a plan's run, given the run's hash."""
         return self.folder / "runs" / plan.hex()[:16]
 
-    def keepsakes(self, dataset: str) -> Path:
+    def lasting_noise(self, dataset: str) -> Path:
         """The file of what is kept for a dataset."""
-        return self._of(dataset, KEEPSAKES)
+        return self._of(dataset, LASTING_NOISE)
 
     def ledger(self, dataset: str) -> Path:
         """The file of the runs that a dataset has served."""

@@ -12,12 +12,12 @@ import numpy as np
 from hocket.errors import BadInput, BadPlan, RunStopped
 from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.disclosure import Disclosure
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
-from hocket.federation.roles import seat_of
+from hocket.federation.roles import role_of
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
 from hocket.links.channel import Neighbour, open_channels
@@ -135,9 +135,9 @@ class Member:
             )
         return ended(folder, read_plan(folder.plan), self.name).published.astype(self.dtype)
 
-    def seat(self, gone: frozenset[str] = frozenset()) -> Seat:
+    def role(self, gone: frozenset[str] = frozenset()) -> Role:
         """This member's place in the run."""
-        return seat_of(self.plan, self.name, gone)
+        return role_of(self.plan, self.name, gone)
 
     async def open_channels(self, *, epoch: int = 0) -> Channels:
         """Links to all neighbours, over the network; `epoch` counts this member's starts."""

@@ -18,15 +18,15 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.errors import JournalError
-from hocket.federation.attendance import Roll
+from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.disclosure import Kept
 from hocket.federation.engine.peer import Finished, Peer, Played
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
-from hocket.federation.noise_keys import agreeing_of, keepsakes_of, needs_keys, streams_of
+from hocket.federation.noise_keys import agreeing_of, lasting_noise_of, needs_keys, streams_of
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
@@ -61,10 +61,10 @@ async def take_part(
             member.check_signed(without=journal.ballots.left)
             runs = await asyncio.to_thread(_counted, member, journal)
             write_json(folder.about, _about(member, journal, runs))
-            roll = Roll(member.plan, member.identity, journal.run)
+            attendance = Attendance(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
             presence = Presence(
-                roll, journal, Log(folder.log), folder, memories, read_floor(member.home), runs
+                attendance, journal, Log(folder.log), folder, memories, read_floor(member.home), runs
             )
             return await _played(member, presence, channels, watch)
 
@@ -77,11 +77,11 @@ async def _played(
 ) -> Finished:
     """All rounds, with whoever is still there."""
     folder, journal, log = member.folder, presence.journal, presence.log
-    seat, metrics = member.seat(presence.gone), Metrics(folder.metrics)
-    keepsakes = server = ticking = None
+    role, metrics = member.role(presence.gone), Metrics(folder.metrics)
+    lasting = server = ticking = None
     conversation = Conversation(
         channels or await member.open_channels(epoch=presence.memories.epoch),
-        [member.plan.names[other] for other in seat.present],
+        [member.plan.names[other] for other in role.present],
         plan=member.plan.run_hash,
         limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
         listener=presence,
@@ -93,13 +93,13 @@ async def _played(
         await presence.departures.settle()  # a vote may have been the last thing before a crash
         server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)
         ticking = asyncio.create_task(_tick(member, presence))
-        if needs_keys(seat):
-            keepsakes = keepsakes_of(member)
-            presence.agreeing = agreeing_of(member, seat, journal, keepsakes)
+        if needs_keys(role):
+            lasting = lasting_noise_of(member)
+            presence.agreeing = agreeing_of(member, role, journal, lasting)
             await _while(ticking, presence.agreeing.agree(conversation))
         if journal.round <= member.plan.run.rounds + 1:
             await _while(ticking, presence.compare_with_all())
-        peer = _peer(member, member.seat(presence.gone), conversation, journal)
+        peer = _peer(member, member.role(presence.gone), conversation, journal)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
         log.say("running", round=conversation.now.round, repeatable=_repeatable(member, peer))
@@ -119,8 +119,8 @@ async def _played(
             folder.write_status(presence.status() | {"pid": None})
             log.close()
         await conversation.channels.close()
-        if keepsakes is not None:
-            keepsakes.close()
+        if lasting is not None:
+            lasting.close()
 
 
 async def _while(ticking: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
@@ -174,17 +174,17 @@ def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
     }
 
 
-def _peer(member: Member, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
+def _peer(member: Member, role: Role, conversation: Conversation, journal: Journal) -> Peer:
     names, task = list(member.plan.names), member.task
-    local: Local = LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, seat.index)
-    streams = streams_of(member, seat, journal)
+    local: Local = LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, role.index)
+    streams = streams_of(member, role, journal)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
     if member.plan.run.verifiable:
         local = Kept(local, member.disclosure)
         if journal.round == 0:
             member.disclosure.begin(streams, start, names)
-    peer = Peer(seat, names, conversation, journal, streams, local, start)
+    peer = Peer(role, names, conversation, journal, streams, local, start)
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hocket.algorithm import Algorithm
-from hocket.algorithm import Plan as NoisePlan
+from hocket.algorithm import Algorithm, Setting
 from hocket.config.algorithms import AlgorithmSection
 from hocket.config.problems import FeasibleSection
 from hocket.config.runs import StepSection
@@ -85,7 +84,7 @@ class FederationPlan:
             )
         # What fits together only as a whole is refused here too, not in round 1.
         self.feasible.check_dim(self.task.dimension)
-        self.algorithm.check(NoisePlan(self.network, self.task.dimension, self.step, self.run.rounds))
+        self.algorithm.check(Setting(self.network, self.task.dimension, self.step, self.run.rounds))
         if self.run.start != PUBLIC:
             masked_start(self.algorithm)
 

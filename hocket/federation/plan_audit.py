@@ -18,7 +18,7 @@ from hocket.privacy.wording import counted
 MOST_SECONDS = 600.0
 """Of an audit, by `audit_seconds`: a plan that takes longer is refused."""
 ONE_ROUND, ONE_PAIR = 80e-6, 0.8e-6
-"""Seconds to follow a listener's belief through a round, and for every pair of members in it: measured on one core,
+"""Seconds to follow a listener's posterior through a round, and for every pair of members in it: measured on one core,
 from 5 members to 50, with every algorithm, within a factor of two."""
 FOLLOWED = 2
 """Kinds of listener that are followed through one run; what is published is followed through all of them."""
@@ -107,7 +107,7 @@ def audit_plan(
 
 
 def audit_seconds(plan: FederationPlan, *, runs: int = 1) -> float:
-    """About how long `audit_plan` takes: a belief is followed through all rounds, of all runs on the same data."""
+    """About how long `audit_plan` takes: a posterior is followed through all rounds, of all runs on the same data."""
     return (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
 
 

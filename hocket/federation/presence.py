@@ -8,7 +8,7 @@ from typing import Any
 
 from hocket import __version__
 from hocket.errors import BadHandshake
-from hocket.federation.attendance import Roll
+from hocket.federation.attendance import Attendance
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
 from hocket.federation.engine.peer import Peer
@@ -29,7 +29,7 @@ PATIENCE = 5.0
 class Presence:
     """Listens to everything beside the exchanges, and keeps what an operator wants to see."""
 
-    roll: Roll
+    attendance: Attendance
     journal: Journal
     log: Log
     folder: RunFolder
@@ -50,7 +50,7 @@ class Presence:
 
     def __post_init__(self) -> None:
         self.departures = Departures(
-            self.roll,
+            self.attendance,
             self.journal.ballots,
             self.log,
             self.folder,
@@ -63,11 +63,11 @@ class Presence:
 
     @property
     def plan(self) -> FederationPlan:
-        return self.roll.plan
+        return self.attendance.plan
 
     @property
     def name(self) -> str:
-        return self.roll.identity.name
+        return self.attendance.identity.name
 
     @property
     def gone(self) -> frozenset[str]:
@@ -85,7 +85,7 @@ class Presence:
         if self.agreeing is not None and talk.now.round <= 1:
             await self.agreeing.greet(talk, neighbour)
         votes = (known.frame(self.plan) for known in self.departures.known())
-        for frame in (*self.roll.frames(), *votes):
+        for frame in (*self.attendance.frames(), *votes):
             await talk.send(neighbour, pack(frame))
 
     async def lost(self, neighbour: str, reason: str) -> None:
@@ -94,10 +94,10 @@ class Presence:
         self.reasons[neighbour] = reason
 
     async def heard(self, neighbour: str, frame: Frame) -> None:
-        if frame.kind is Kind.ROLL:
-            entry = self.roll.take(frame, neighbour)
+        if frame.kind is Kind.ATTENDANCE:
+            entry = self.attendance.take(frame, neighbour)
             if entry is not None:
-                await self._pass_on(self.roll.frame(entry), neighbour)
+                await self._pass_on(self.attendance.frame(entry), neighbour)
         elif frame.kind is Kind.VOTE:
             await self.departures.hear(frame, neighbour)
         elif frame.kind is Kind.MARK:

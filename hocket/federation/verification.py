@@ -19,7 +19,7 @@ from hocket.federation.disclosure import FOLDER, Disclosed, Disclosure
 from hocket.federation.engine.replay import Player, replay
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import PUBLIC
-from hocket.federation.roles import seat_of
+from hocket.federation.roles import role_of
 from hocket.federation.run_folder import read_json, write_json
 from hocket.federation.task import LocalSteps, Task
 from hocket.links.identity import Identity, verify
@@ -252,11 +252,11 @@ def _agreed(plan: FederationPlan, given: Mapping[str, Disclosure]) -> list[str]:
 
 
 def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | None) -> Player:
-    seat = seat_of(plan, name)
+    role = role_of(plan, name)
     local: Local = Disclosed(given)
     if task is not None:
-        local = LocalSteps(task, plan.run.local_steps, plan.task.seed, seat.index)
-    return Player(seat, given.streams(plan.names, plan.neighbours(name)), local, given.start)
+        local = LocalSteps(task, plan.run.local_steps, plan.task.seed, role.index)
+    return Player(role, given.streams(plan.names, plan.neighbours(name)), local, given.start)
 
 
 def _replayed(plan: FederationPlan, players: Sequence[Player], given: Mapping[str, Transcript]) -> list[str]:

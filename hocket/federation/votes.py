@@ -16,7 +16,7 @@ from typing import NamedTuple
 import networkx
 
 from hocket.errors import BadPlan
-from hocket.federation.attendance import Roll
+from hocket.federation.attendance import Attendance
 from hocket.federation.plan import FederationPlan
 from hocket.links.identity import verify
 from hocket.links.wire import Frame, Kind
@@ -31,7 +31,7 @@ class Vote(NamedTuple):
     voter: str
     leaver: str
     numbers: bytes
-    """The roll as the voter knew it: a member believes the vote if its own number is in it."""
+    """The attendance as the voter knew it: a member believes the vote if its own number is in it."""
     signature: bytes
 
     def frame(self, plan: FederationPlan) -> Frame:
@@ -45,23 +45,23 @@ class Vote(NamedTuple):
         return verify(plan.card(self.voter).certificate_pem, message, PURPOSE, self.signature)
 
 
-def vote(roll: Roll, leaver: str) -> Vote:
-    """This member's vote, for the run whose roll this is; what would remain is judged when all have voted."""
-    numbers = roll.numbers()
-    signature = roll.identity.sign(_message(roll.plan, leaver, numbers), PURPOSE)
-    return Vote(roll.identity.name, leaver, numbers, signature)
+def vote(attendance: Attendance, leaver: str) -> Vote:
+    """This member's vote, for the run whose attendance this is; what would remain is judged when all have voted."""
+    numbers = attendance.numbers()
+    signature = attendance.identity.sign(_message(attendance.plan, leaver, numbers), PURPOSE)
+    return Vote(attendance.identity.name, leaver, numbers, signature)
 
 
-def read_vote(roll: Roll, frame: Frame) -> Vote | None:
+def read_vote(attendance: Attendance, frame: Frame) -> Vote | None:
     """The vote in a message; None if no member of the plan signed it for this run."""
     if len(frame.parts) != 4 or not all(isinstance(part, bytes) for part in frame.parts):
         return None
     voter, leaver, numbers, signature = map(bytes, frame.parts)
     found = Vote(voter.decode(errors="replace"), leaver.decode(errors="replace"), numbers, signature)
-    names = roll.plan.names
+    names = attendance.plan.names
     if found.voter not in names or found.leaver not in names or found.voter == found.leaver:
         return None
-    return found if roll.includes_me(numbers) and found.holds(roll.plan) else None
+    return found if attendance.includes_me(numbers) and found.holds(attendance.plan) else None
 
 
 def agreed_leavers(names: Sequence[str], votes: Mapping[str, Collection[str]], me: str) -> frozenset[str]:

@@ -96,21 +96,21 @@ class Accuracy(Gauge):
     """Epochs in one exchange."""
 
     def __call__(self, program: Program, carry: Carry, steps: Steps) -> LearningMeasures:
-        crew = program.crew
-        x = crew.real(x_of(carry.state))
-        mean = crew.mean(x)
+        population = program.population
+        x = population.real(x_of(carry.state))
+        mean = population.mean(x)
         held_out, data = _parts(program.pooled)
         losses, right = held_out.judged(jnp.concatenate([x, mean[None]]), data)
         rms, largest = noise_size(program, carry, steps)
         return LearningMeasures(
             gap=jnp.asarray(jnp.nan, x.dtype),
             loss=losses[-1],
-            disagreement=crew.largest(jnp.linalg.norm(x - mean, axis=1)),
+            disagreement=population.largest(jnp.linalg.norm(x - mean, axis=1)),
             noise_rms=rms,
             noise_max=largest,
-            finite=crew.roll(jnp.isfinite(x).all(axis=1)),
+            finite=population.roll(jnp.isfinite(x).all(axis=1)),
             epoch=(carry.k - 1) * self.passes,
-            accuracy=crew.roll(right[:-1]),
+            accuracy=population.roll(right[:-1]),
             mean_accuracy=right[-1],
         )
 

@@ -141,7 +141,7 @@ class Handshake:
         else:
             who = f"{name} has another key than this member for"
         raise BadHandshake(
-            f"{who} the noise that was kept for these data; restore it from a backup (the keepsakes file), or "
+            f"{who} the noise that was kept for these data; restore it from a backup (the file of kept noise), or "
             "agree on a new dataset name and count the runs so far as leaked"
         )
 

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS kept (neighbour TEXT PRIMARY KEY, once BLOB NOT NULL,
 """
 
 
-class Keepsake(NamedTuple):
+class LastingKey(NamedTuple):
     """What is kept for one neighbour."""
 
     once: bytes
@@ -29,8 +29,8 @@ class Keepsake(NamedTuple):
     """How the noise is drawn from the key: kind, width, type and scale."""
 
 
-class Keepsakes:
-    """One member's keepsakes for one dataset."""
+class LastingNoise:
+    """The noise that one member keeps for one dataset."""
 
     def __init__(self, database: Database, dataset: str):
         self._database = database
@@ -45,8 +45,8 @@ class Keepsakes:
             )
 
     @classmethod
-    def open(cls, path: Path, dataset: str) -> Keepsakes:
-        """Open the keepsakes of a dataset, or begin them."""
+    def open(cls, path: Path, dataset: str) -> LastingNoise:
+        """Open what is kept for a dataset, or begin it."""
         database = Database(path, SCHEMA, create=True)
         try:
             return cls(database, dataset)
@@ -58,12 +58,12 @@ class Keepsakes:
         """Let another process have them."""
         self._database.close()
 
-    def kept(self, neighbour: str) -> Keepsake | None:
+    def kept(self, neighbour: str) -> LastingKey | None:
         """What is kept for a neighbour."""
         rows = self._database.read("SELECT once, terms FROM kept WHERE neighbour = ?", (neighbour,))
-        return Keepsake(*rows[0]) if rows else None
+        return LastingKey(*rows[0]) if rows else None
 
-    def keep(self, keys: Mapping[str, Keepsake]) -> None:
+    def keep(self, keys: Mapping[str, LastingKey]) -> None:
         """Keep keys for good, all or none. Do it when all neighbours are ready, before any word depends on it."""
         for name, new in keys.items():
             before = self.kept(name)
@@ -71,7 +71,7 @@ class Keepsakes:
                 self.check_terms(name, new.terms)
                 raise JournalError(
                     f"other noise than before would be dealt with {name} for the dataset {self.dataset!r}; restore the "
-                    "keepsakes from a backup, or agree on a new dataset name"
+                    "file of kept noise from a backup, or agree on a new dataset name"
                 )
         fresh = [(name, *new) for name, new in keys.items() if self.kept(name) is None]
         if fresh:

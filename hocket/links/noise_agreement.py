@@ -16,7 +16,7 @@ from hocket.links.handshake import Handshake, Offer, PublicKey, Secrets
 from hocket.links.identity import Identity
 from hocket.links.journal import Journal
 from hocket.links.journal_tables import Agreement
-from hocket.links.lasting_noise import Keepsake, Keepsakes
+from hocket.links.lasting_noise import LastingKey, LastingNoise
 from hocket.links.noise_keys import LinkKeys
 from hocket.links.wire import Frame, Kind, pack
 
@@ -39,7 +39,7 @@ class Agreeing:
     me: int
     partners: Mapping[str, Partner]
     journal: Journal
-    keepsakes: Keepsakes | None
+    lasting: LastingNoise | None
     secrets: Secrets
     their_nonces: dict[str, bytes] = field(default_factory=dict)
 
@@ -61,12 +61,12 @@ class Agreeing:
 
     def keep(self) -> None:
         """Put what outlives the run where the next run finds it."""
-        if self.keepsakes is None:
+        if self.lasting is None:
             return
         reached = {name: self._reached(name).once for name, partner in self.partners.items() if partner.terms}
-        self.keepsakes.keep(
+        self.lasting.keep(
             {
-                name: Keepsake(once, self.partners[name].terms)
+                name: LastingKey(once, self.partners[name].terms)
                 for name, once in reached.items()
                 if once is not None
             }
@@ -114,10 +114,10 @@ class Agreeing:
     def _handshake(self, name: str, reached: Agreement) -> Handshake:
         partner = self.partners[name]
         kept = None
-        if self.keepsakes is not None and partner.terms:
-            self.keepsakes.check_terms(name, partner.terms)
-            keepsake = self.keepsakes.kept(name)
-            kept = None if keepsake is None else keepsake.once
+        if self.lasting is not None and partner.terms:
+            self.lasting.check_terms(name, partner.terms)
+            lasting_key = self.lasting.kept(name)
+            kept = None if lasting_key is None else lasting_key.once
         # The secret of a confirmed agreement is erased, and no longer needed.
         offer = reached.offer or Offer(b"", reached.nonce)
         return Handshake(self.identity, partner.certificate, self.plan, self.me, partner.index, offer, kept)

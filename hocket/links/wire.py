@@ -59,7 +59,7 @@ class Kind(IntEnum):
     """A signed vote on dropping a member."""
     DONE = 6
     """This member has all it needs and will not ask again."""
-    ROLL = 7
+    ATTENDANCE = 7
     """A member's signed number for this run, see federation/attendance.py."""
     MARK = 8
     """What this end has said and heard so far, see marks.py."""

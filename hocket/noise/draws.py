@@ -16,7 +16,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hocket.networks.slots import Wiring, sum_over_links, sum_over_slots
+from hocket.networks.neighbour_tables import NeighbourTables, sum_over_links, sum_over_slots
 from hocket.noise.counted import normal_pairs, uniform_pairs
 
 
@@ -52,7 +52,7 @@ class Draw(eqx.Module):
         """The standard deviation of one number drawn, before any balancing."""
 
     @abstractmethod
-    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
         """What is drawn, a row per round. For pairwise noise this is what both ends know."""
 
     def condense(self, raw: Any) -> Any:
@@ -60,18 +60,18 @@ class Draw(eqx.Module):
         return raw
 
     @abstractmethod
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
         """Each agent's share of what was drawn: (rounds, agents, ...)."""
 
-    def at_each_end(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+    def at_each_end(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
         """The same shares, with every agent drawing for itself what its links deal it, so that no draw is kept.
 
         Choose it where drawing twice costs less than memory does, as on GPUs.
         """
-        return self.deal(self.condense(self.raw(key, when, wiring, dtype)), when, wiring)
+        return self.deal(self.condense(self.raw(key, when, tables, dtype)), when, tables)
 
     @abstractmethod
-    def size(self, wiring: Wiring) -> int:
+    def size(self, tables: NeighbourTables) -> int:
         """How many numbers a round needs, so that an engine can choose its block."""
 
     def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Draw:
@@ -83,13 +83,13 @@ class Draw(eqx.Module):
         """The same draws with this standard deviation, wherever there are any."""
 
     @abstractmethod
-    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+    def spread(self, when: When, tables: NeighbourTables) -> Float[np.ndarray, "agents numbers sources"]:
         """One round's shares, per coordinate, as combinations of independent numbers of deviation one.
 
         Sources are links where both ends know what is drawn, and each agent's own where it is `private`.
         """
 
-    def without(self, silent: Bool[np.ndarray, " links"], wiring: Wiring) -> Draw:
+    def without(self, silent: Bool[np.ndarray, " links"], tables: NeighbourTables) -> Draw:
         """The same draws once some links have fallen silent for good, dealt out over the others."""
         return self
 
@@ -117,11 +117,11 @@ class Paired(Draw):
         """The standard deviation of one directed draw's coordinate, by phase and link."""
         return self.scale if self.normal else self.scale / np.sqrt(3)
 
-    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Pair:
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Pair:
         if self.given is not None:
             rows = _rows(self.given, when.rounds)
             return Pair(rows[:, :, 0], rows[:, :, 1])
-        return self._drawn(key, when, wiring.counted_links, self.scale, dtype)
+        return self._drawn(key, when, tables.counted_links, self.scale, dtype)
 
     def _drawn(self, key: tuple[Any, Any], when: When, links: Any, scale: Any, dtype: Any) -> Pair:
         scale = (_in_phase(scale, when) * (when.rounds >= self.first)[:, None])[:, :, None]
@@ -133,26 +133,26 @@ class Paired(Draw):
     def condense(self, raw: Pair) -> Any:
         return raw.forward - raw.backward  # gained by the higher-numbered end; the lower one loses as much
 
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
         if self.active is not None:
             condensed = condensed * self.active[when.phases][:, :, None]
-        if wiring.layout != "slots":
-            return sum_over_links(condensed, wiring)
-        return sum_over_slots(lambda slot: _rows_of(condensed, wiring.link[:, slot]), wiring)
+        if tables.layout != "slots":
+            return sum_over_links(condensed, tables)
+        return sum_over_slots(lambda slot: _rows_of(condensed, tables.link[:, slot]), tables)
 
-    def at_each_end(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        if self.given is not None or wiring.layout != "slots":
-            return super().at_each_end(key, when, wiring, dtype)
+    def at_each_end(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        if self.given is not None or tables.layout != "slots":
+            return super().at_each_end(key, when, tables, dtype)
 
         def gained(slot: int) -> Any:
-            link = wiring.link[:, slot]
-            drawn = self.condense(self._drawn(key, when, wiring.numbers_of(link), self.scale[:, link], dtype))
+            link = tables.link[:, slot]
+            drawn = self.condense(self._drawn(key, when, tables.numbers_of(link), self.scale[:, link], dtype))
             return drawn if self.active is None else drawn * self.active[when.phases][:, link, None]
 
-        return sum_over_slots(gained, wiring)
+        return sum_over_slots(gained, tables)
 
-    def size(self, wiring: Wiring) -> int:
-        return 2 * len(wiring.links) * self.width
+    def size(self, tables: NeighbourTables) -> int:
+        return 2 * len(tables.links) * self.width
 
     def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Paired:
         by_link = (_taken(table, links) for table in (self.scale, self.active, self.given))
@@ -162,15 +162,15 @@ class Paired(Draw):
     def with_sd(self, sd: float) -> Paired:
         return replace(self, scale=np.where(self.scale > 0, sd, 0.0), normal=True)
 
-    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
+    def spread(self, when: When, tables: NeighbourTables) -> Float[np.ndarray, "agents numbers sources"]:
         # A link's two directed draws enter by their difference only, whose variance is twice theirs.
         net = np.sqrt(2) * _in_phase(self.sd, when)[0] * (when.rounds[0] >= self.first)
         if self.active is not None:
             net = net * self.active[when.phases[0]]
-        column = np.arange(len(wiring.links))
-        dealt = np.zeros((wiring.n, 1, len(column)))
-        dealt[wiring.links[:, 0], 0, column] = -net
-        dealt[wiring.links[:, 1], 0, column] = net
+        column = np.arange(len(tables.links))
+        dealt = np.zeros((tables.n, 1, len(column)))
+        dealt[tables.links[:, 0], 0, column] = -net
+        dealt[tables.links[:, 1], 0, column] = net
         return dealt
 
 
@@ -188,14 +188,14 @@ class Balanced(Draw):
         """The standard deviation of a coordinate before balancing, γu, by phase and agent."""
         return self.gamma / np.sqrt(3)
 
-    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
         if self.given is not None:
             pair = _rows(self.given, when.rounds)
         else:
-            pair = _stack(uniform_pairs(key, when.rounds, wiring.counted_links, self.width, dtype))
-        return pair[:, wiring.link, wiring.direction] * wiring.filled[:, :, None]
+            pair = _stack(uniform_pairs(key, when.rounds, tables.counted_links, self.width, dtype))
+        return pair[:, tables.link, tables.direction] * tables.filled[:, :, None]
 
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
         if self.given is not None:
             return condensed
         b = _in_phase(self.towards, when)[:, :, :, None]
@@ -203,8 +203,8 @@ class Balanced(Draw):
         along = share_along(*(xp.sum(b * other, axis=2, keepdims=True) for other in (condensed, b)))
         return balanced(condensed, b, along, _in_phase(self.gamma, when)[:, :, None, None])
 
-    def size(self, wiring: Wiring) -> int:
-        return 2 * wiring.n * wiring.slots * self.width
+    def size(self, tables: NeighbourTables) -> int:
+        return 2 * tables.n * tables.slots * self.width
 
     def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Balanced:
         gamma, towards = _taken(self.gamma, agents), _taken(self.towards, agents)
@@ -213,12 +213,12 @@ class Balanced(Draw):
     def with_sd(self, sd: float) -> Balanced:
         return replace(self, gamma=np.where(self.gamma > 0, sd * np.sqrt(3), 0.0))
 
-    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
-        units = np.broadcast_to(np.eye(wiring.slots), (1, wiring.n, wiring.slots, wiring.slots))
-        return replace(self, given=None).deal(units / np.sqrt(3), when, wiring)[0]
+    def spread(self, when: When, tables: NeighbourTables) -> Float[np.ndarray, "agents numbers sources"]:
+        units = np.broadcast_to(np.eye(tables.slots), (1, tables.n, tables.slots, tables.slots))
+        return replace(self, given=None).deal(units / np.sqrt(3), when, tables)[0]
 
-    def without(self, silent: Bool[np.ndarray, " links"], wiring: Wiring) -> Balanced:
-        return replace(self, towards=np.where(silent[wiring.link], 0.0, self.towards))
+    def without(self, silent: Bool[np.ndarray, " links"], tables: NeighbourTables) -> Balanced:
+        return replace(self, towards=np.where(silent[tables.link], 0.0, self.towards))
 
 
 def share_along(product: Any, length: Any) -> Any:
@@ -234,14 +234,14 @@ def balanced(u: Any, b: Any, along: Any, gamma: Any) -> Any:
 class Lonely(Draw):
     """Noise that an agent draws for itself and nobody cancels."""
 
-    def deal(self, condensed: Any, when: When, wiring: Wiring) -> Any:
+    def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
         return condensed
 
-    def size(self, wiring: Wiring) -> int:
-        return 2 * wiring.n * self.width
+    def size(self, tables: NeighbourTables) -> int:
+        return 2 * tables.n * self.width
 
-    def spread(self, when: When, wiring: Wiring) -> Float[np.ndarray, "agents numbers sources"]:
-        return np.full((wiring.n, 1, 1), self.sd)
+    def spread(self, when: When, tables: NeighbourTables) -> Float[np.ndarray, "agents numbers sources"]:
+        return np.full((tables.n, 1, 1), self.sd)
 
 
 class Own(Lonely):
@@ -253,8 +253,8 @@ class Own(Lonely):
     def sd(self) -> Any:
         return self.bound / np.sqrt(3)
 
-    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        draws, _ = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        draws, _ = uniform_pairs(key, when.rounds, tables.counted_agents, self.width, dtype)
         return self.bound * draws
 
     def with_sd(self, sd: float) -> Own:
@@ -270,8 +270,8 @@ class Gaussian(Lonely):
     def sd(self) -> Any:
         return self.sigma
 
-    def raw(self, key: tuple[Any, Any], when: When, wiring: Wiring, dtype: Any) -> Any:
-        pair = uniform_pairs(key, when.rounds, wiring.counted_agents, self.width, dtype)
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        pair = uniform_pairs(key, when.rounds, tables.counted_agents, self.width, dtype)
         return normal_pairs(self.sigma, *pair, dtype)[0]
 
     def with_sd(self, sd: float) -> Gaussian:

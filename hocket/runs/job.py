@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -96,9 +96,9 @@ class Job:
         return self.start if self.own_network.n == len(self.start) else self.start.mean(axis=0, keepdims=True)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> Setting:
         """The public part that noise may depend on."""
-        return Plan(self.own_network, self.own_problem.dim, self.step, self.rounds)
+        return Setting(self.own_network, self.own_problem.dim, self.step, self.rounds)
 
 
 def check_seed(seed: Any) -> None:

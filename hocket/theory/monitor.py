@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.networks.network import Network
 from hocket.runs.run import Run
@@ -178,7 +178,7 @@ def _with_functions(run: Run, seen: Measured, algorithm: Algorithm) -> Quantitie
     if run.transcript is None:
         return found
     drawn = np.asarray(run.transcript.noise["function"][0], dtype=np.float64)
-    plan = Plan(seen.network, seen.problem.dim, seen.step, seen.rounds)
+    plan = Setting(seen.network, seen.problem.dim, seen.step, seen.rounds)
     slope, bend = added_constants(algorithm, plan, seen.problem.feasible, drawn)
     if constants.L is not None:
         found["L"] = constants.L + slope

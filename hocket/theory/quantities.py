@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.weights import norm_off_average
 from hocket.noise.draws import Paired
@@ -34,7 +34,7 @@ Coefficients = Float[np.ndarray, "links 2 width"]
 
 
 def added_constants(
-    algorithm: Algorithm, plan: Plan, feasible: FeasibleSet, drawn: Coefficients | None = None
+    algorithm: Algorithm, plan: Setting, feasible: FeasibleSet, drawn: Coefficients | None = None
 ) -> tuple[float, float]:
     """Bounds on ‖∇p_j‖ and on the Lipschitz constant of ∇p_j over the set, for every agent.
 
@@ -53,14 +53,14 @@ def added_constants(
     return _of_powers(sizes.reshape(len(sizes), degree + 1, plan.dim), reach)
 
 
-def _worst(functions: NoiseFunctions, plan: Plan) -> Float[np.ndarray, "agents width"]:
+def _worst(functions: NoiseFunctions, plan: Setting) -> Float[np.ndarray, "agents width"]:
     """Two draws per link, each within the bound, all of one sign."""
     degree = np.bincount(plan.network.links.ravel(), minlength=plan.network.n)
     width = functions.family.width(plan.dim)
     return np.repeat(2.0 * degree[:, None] * functions.bound, width, axis=1)
 
 
-def _sizes(drawn: Coefficients, plan: Plan) -> Float[np.ndarray, "agents width"]:
+def _sizes(drawn: Coefficients, plan: Setting) -> Float[np.ndarray, "agents width"]:
     """|coefficient| of p_j = Σ_i (s^{i,j} − s^{j,i})."""
     gained = drawn[:, 0] - drawn[:, 1]  # by the higher-numbered end
     total = np.zeros((plan.network.n, drawn.shape[2]))

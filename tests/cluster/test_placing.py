@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.engines.cluster.layout import crossing, lay_out, partition
 from hocket.engines.cluster.routes import plan_trips
-from hocket.networks.slots import wire
+from hocket.networks.neighbour_tables import tabulate
 
 
 @pytest.fixture(params=["metis", "without metis"])
@@ -87,9 +87,9 @@ def test_every_row_arrives_where_it_is_found_and_little_else_is_moved(case):
 
 
 def test_uneven_shards_repeat_an_agent_that_nobody_hears():
-    layout = lay_out(wire(hk.Network.cycle(7), slots_needed=True), 3)
+    layout = lay_out(tabulate(hk.Network.cycle(7), slots_needed=True), 3)
     assert layout.size == 3
-    seats = layout.agents.ravel()[layout.seat_of]
+    seats = layout.agents.ravel()[layout.role_of]
     np.testing.assert_array_equal(seats, np.arange(7))
     assert layout.said.needed == 6  # three links cross, and both ends of each are heard on the other side
     assert layout.told.needed == 6

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.agent import Agent
-from hocket.algorithm import Plan, Tell
+from hocket.algorithm import Setting, Tell
 from hocket.errors import NoTheorem
-from hocket.networks.slots import wire
+from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Balanced, Pair, Paired, When
 from hocket.privacy.attacks import averaging_attacks
 from hocket.problems.sets import Everywhere
@@ -61,8 +61,8 @@ class Everybody:
 
     def __init__(self, network, algorithm, step, rounds):
         self.network, self.algorithm, self.step, self.rounds = network, algorithm, step, rounds
-        self.wiring = wire(network, slots_needed=True)
-        self.draws = algorithm.draws(Plan(network, 1, step, rounds))
+        self.tables = tabulate(network, slots_needed=True)
+        self.draws = algorithm.draws(Setting(network, 1, step, rounds))
         self.sizes, self.owners = [], []
         self.layout = {}
         n, links = network.n, network.links.tolist()
@@ -78,7 +78,7 @@ class Everybody:
                     k, link = place[1] + 1, place[2]
                     return sd[(k - 1) % len(sd), link] * (draw.once or k >= draw.first)
             else:
-                slots = (self.wiring.slots,) if isinstance(draw, Balanced) else ()
+                slots = (self.tables.slots,) if isinstance(draw, Balanced) else ()
                 shape, owner = (many, n, *slots, draw.width), lambda place: {place[1]}
 
                 def size(place, draw=draw):
@@ -152,7 +152,7 @@ class Everybody:
         raw = Pair(*drawn) if isinstance(draw, Paired) else drawn
         rounds = np.arange(1, self.rounds + 2)
         when = When(rounds, (rounds - 1) % self.network.period)
-        dealt = draw.deal(draw.condense(raw), when, self.wiring)
+        dealt = draw.deal(draw.condense(raw), when, self.tables)
         return np.broadcast_to(dealt, (len(rounds), *dealt.shape[1:]))
 
 

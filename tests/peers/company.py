@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 import hocket as hk
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.federation.engine.peer import Finished, Peer
 from hocket.federation.engine.replay import replayed
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.task import GradientTask, LocalSteps
 from hocket.links.conversation import Conversation
@@ -43,10 +43,10 @@ class Company:
         self.step, self.escrow = hk.Power(1.0, 20, 0.75), SeedEscrow(7)
         self.names = [f"member-{j}" for j in range(self.network.n)]
         self.identities = [Identity.create(name) for name in self.names]
-        self.plan = Plan(self.network, self.problem.dim, self.step, self.rounds)
+        self.plan = Setting(self.network, self.problem.dim, self.step, self.rounds)
 
-    def seat(self, j: int) -> Seat:
-        return Seat(j, self.plan, self.algorithm, self.problem.feasible, np.dtype(np.float64))
+    def role(self, j: int) -> Role:
+        return Role(j, self.plan, self.algorithm, self.problem.feasible, np.dtype(np.float64))
 
     @property
     def first(self) -> np.ndarray:
@@ -57,8 +57,8 @@ class Company:
 
     async def member(self, j: int, board: Switchboard) -> Finished:
         """One member from wherever its journal stands to the end."""
-        seat, name = self.seat(j), self.names[j]
-        others = {self.names[other]: other for other in seat.neighbours}
+        role, name = self.role(j), self.names[j]
+        others = {self.names[other]: other for other in role.neighbours}
         with Journal.open(self.folder / f"{name}.journal", PLAN) as journal:
             partners = {
                 o: Partner(other, self.identities[other].certificate_pem) for o, other in others.items()
@@ -71,26 +71,26 @@ class Company:
             ears.conversation = conversation
             try:
                 await agreeing.agree(conversation)
-                peer = self.peer(j, seat, conversation, journal)
+                peer = self.peer(j, role, conversation, journal)
                 return await peer.play()
             finally:
                 await conversation.channels.close()
 
-    def peer(self, j: int, seat: Seat, conversation: Conversation, journal: Journal) -> Peer:
+    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
         position = journal.position
-        agreed = {other: journal.agreements.of(self.names[other]) for other in seat.neighbours}
+        agreed = {other: journal.agreements.of(self.names[other]) for other in role.neighbours}
         once = {other: found.once or b"" for other, found in agreed.items() if found}
         if position is None:
             chains = {other: found.chain or b"" for other, found in agreed.items() if found}
             own = self.escrow.own_chain(j)
         else:
             chains = {
-                o: position.chains[self.names[o]] for o in seat.neighbours if self.names[o] in position.chains
+                o: position.chains[self.names[o]] for o in role.neighbours if self.names[o] in position.chains
             }
             own = position.chains.get(self.names[j], b"")
-        streams = ChainStreams(1 if position is None else position.round, chains, once, own, seat.dtype)
+        streams = ChainStreams(1 if position is None else position.round, chains, once, own, role.dtype)
         task = GradientTask(self.problem.dim, lambda x, k, h, rng: self.problem.gradient(j, x))
-        return Peer(seat, self.names, conversation, journal, streams, LocalSteps(task, 1, 0, j), self.first)
+        return Peer(role, self.names, conversation, journal, streams, LocalSteps(task, 1, 0, j), self.first)
 
     def play(self) -> list[Finished]:
         """Everybody, undisturbed."""
@@ -103,8 +103,8 @@ class Company:
 
     def replay(self) -> hk.Run:
         """The same run in the simulator, on the same noise."""
-        seats = [self.seat(j) for j in range(self.network.n)]
-        again = replayed(seats, [self._streams(seat) for seat in seats])
+        roles = [self.role(j) for j in range(self.network.n)]
+        again = replayed(roles, [self._streams(role) for role in roles])
         return hk.solve(
             self.problem,
             self.network,
@@ -115,14 +115,14 @@ class Company:
             keep="path",
         )
 
-    def _streams(self, seat: Seat) -> ChainStreams:
+    def _streams(self, role: Role) -> ChainStreams:
         keys = {
-            other: self.escrow.keys(PLAN, min(seat.index, other), max(seat.index, other))
-            for other in seat.neighbours
+            other: self.escrow.keys(PLAN, min(role.index, other), max(role.index, other))
+            for other in role.neighbours
         }
         chains = {other: key.chain for other, key in keys.items()}
         once = {other: key.once for other, key in keys.items()}
-        return ChainStreams(1, chains, once, self.escrow.own_chain(seat.index), seat.dtype)
+        return ChainStreams(1, chains, once, self.escrow.own_chain(role.index), role.dtype)
 
 
 @dataclass

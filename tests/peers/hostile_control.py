@@ -1,4 +1,4 @@
-"""Deviations beside the words: votes to drop members, and the roll of a run's numbers."""
+"""Deviations beside the words: votes to drop members, and the attendance of a run's numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hocket.federation import attendance, votes
-from hocket.federation.attendance import NUMBER_BYTES, Entry, Roll
+from hocket.federation.attendance import NUMBER_BYTES, Attendance, Entry
 from hocket.federation.presence import Presence
 from hocket.federation.votes import Vote
 from hocket.links.events import Event, Heard
@@ -18,7 +18,7 @@ from hocket.links.wire import Kind, pack
 from .hostile import Deviation, Hand, Script
 from .hostile_scripts import AT, Flood, Silent, opened
 
-FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ROLL}
+FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ATTENDANCE}
 MANY = 10_000
 
 Act = Callable[[Hand], Iterable[bytes]]
@@ -68,8 +68,8 @@ def presence_of(hand: Hand) -> Presence:
     return hand.memory["presence"]
 
 
-def roll_of(hand: Hand) -> Roll:
-    return presence_of(hand).roll
+def roll_of(hand: Hand) -> Attendance:
+    return presence_of(hand).attendance
 
 
 def ballot(hand: Hand, leaver: str, *, voter: str = "", numbers: bytes | None = None) -> bytes:
@@ -204,19 +204,21 @@ CONTROL = (
     _votes("against oneself", "votes against itself", against_self),
     _votes("against strangers", "votes against who is not in the plan", against_strangers),
     _votes("forged voters", "votes in others' names", in_others_names),
-    _votes("wrong numbers", "votes for another roll", with_wrong_numbers),
+    _votes("wrong numbers", "votes for another attendance", with_wrong_numbers),
     _votes("malformed votes", "votes of the wrong form", malformed(Kind.VOTE)),
     Deviation("two-faced votes", "other votes to each neighbour", TwoFaced),
     Deviation("two: two-faced votes", "other votes to each neighbour", TwoFaced, members=2),
     Deviation("refused votes", "ten thousand votes that nobody signed", lambda: Flood(refused_vote, MANY)),
     Deviation("good votes", "a thousand votes, signed anew each", lambda: Flood(good_vote, MANY // 10)),
-    _votes("forged roll", "numbers in others' names", forged_entries),
+    _votes("forged attendance", "numbers in others' names", forged_entries),
     _votes("another number", "another number in the middle of the run", another_number),
     _votes("odd numbers", "numbers of odd lengths", odd_numbers),
-    _votes("malformed roll", "entries of the wrong form", malformed(Kind.ROLL)),
-    Deviation("roll flood", "a thousand numbers, one after the other", lambda: Flood(new_number, MANY // 10)),
+    _votes("malformed attendance", "entries of the wrong form", malformed(Kind.ATTENDANCE)),
+    Deviation(
+        "attendance flood", "a thousand numbers, one after the other", lambda: Flood(new_number, MANY // 10)
+    ),
     Deviation("swallows votes", "neither says nor hears votes", lambda: Swallows(Kind.VOTE)),
-    Deviation("swallows rolls", "neither says nor hears numbers", lambda: Swallows(Kind.ROLL)),
+    Deviation("swallows rolls", "neither says nor hears numbers", lambda: Swallows(Kind.ATTENDANCE)),
     Deviation(
         "voted out, sulking",
         "falls silent and votes against those who drop it",
@@ -233,7 +235,7 @@ CONTROL = (
     Deviation(
         "replayed control",
         "votes and numbers of an earlier run",
-        lambda: Replays(Kind.VOTE, Kind.ROLL),
+        lambda: Replays(Kind.VOTE, Kind.ATTENDANCE),
         replays=True,
     ),
 )

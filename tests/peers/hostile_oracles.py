@@ -16,9 +16,9 @@ from hocket.agent import Agent
 from hocket.algorithms import RssLb
 from hocket.errors import BadPlan, HocketError
 from hocket.federation.engine.peer import Played
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
-from hocket.federation.engine.words import Words, arrays_for
+from hocket.federation.engine.words import WireWords, arrays_for
 from hocket.federation.task import LocalSteps
 from hocket.federation.votes import check_survivors
 from hocket.links.noise_keys import LinkKeys, next_chain
@@ -44,7 +44,7 @@ def broken(stage: Stage) -> list[str]:
         f"{name}: {words}"
         for name, one in stage.honest.items()
         for words in (
-            *said_twice(one, by_receiver=isinstance(one.member.seat().algorithm, RssLb)),
+            *said_twice(one, by_receiver=isinstance(one.member.role().algorithm, RssLb)),
             *unplanned(stage, one),
             *grown(stage, one),
         )
@@ -78,13 +78,13 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
         if len(states) > 1:
             yield f"{len(states)} different states at the beginning of round {k}"
     for said in {(said.round, said.message): said for said in one.said}.values():
-        off = min(_off(stage, one, said, seat) for seat in _seats(stage, one))
+        off = min(_off(stage, one, said, role) for role in _seats(stage, one))
         if off > CLOSE:
             yield f"its word of round {said.round} is {off:.3g} away from its state under the planned noise"
     for played in one.played:
-        seats = list(_seats(stage, one))
+        roles = list(_seats(stage, one))
         pairs = [
-            pair for pair in itertools.product(seats, seats) if len(pair[1].present) == len(played.heard)
+            pair for pair in itertools.product(roles, roles) if len(pair[1].present) == len(played.heard)
         ]
         planned = [_next_state(stage, one, played, *pair) for pair in pairs]
         off = min((float(np.abs(state - played.x).max()) for state in planned), default=np.inf)
@@ -146,31 +146,31 @@ def grown(stage: Stage, one: Honest) -> Iterator[str]:
         yield "it keeps reasons of any length"
 
 
-def _seats(stage: Stage, one: Honest) -> Iterator[Seat]:
-    """The member's seat as planned; and without those whom its own operator voted to drop."""
-    seat = one.member.seat()
-    yield seat
+def _seats(stage: Stage, one: Honest) -> Iterator[Role]:
+    """The member's role as planned; and without those whom its own operator voted to drop."""
+    role = one.member.role()
+    yield role
     voted = stage.coalition if stage.deviation.voted_out else ()
     neighbours = [stage.federation.plan.agent(leaver) for leaver in voted]
-    gone = [other for other in neighbours if other in seat.neighbours]
+    gone = [other for other in neighbours if other in role.neighbours]
     for count in range(1, len(gone) + 1):
         for some in itertools.combinations(gone, count):
-            yield replace(seat, dropped=frozenset(some))
+            yield replace(role, dropped=frozenset(some))
 
 
 def streams(stage: Stage, one: Honest, k: int) -> ChainStreams:
     """The planned noise of round k: of links between honest members from the escrow, of others as it was agreed."""
-    plan, seat = stage.federation.plan, one.member.seat()
-    pairs = {other: sorted((seat.index, other)) for other in seat.neighbours}
+    plan, role = stage.federation.plan, one.member.role()
+    pairs = {other: sorted((role.index, other)) for other in role.neighbours}
     keys = {other: _keys(plan.run_hash, *pair) for other, pair in pairs.items()}
     chains = {other: _later(key.chain, k - 1) for other, key in keys.items()}
     once = {other: key.once for other, key in keys.items()}
-    for other in seat.neighbours:
+    for other in role.neighbours:
         if plan.names[other] in stage.coalition:
             seen = [(r, *found) for r, found in one.keys.items() if r <= k and other in found[0]]
             for r, agreed, kept in seen[-1:]:
                 chains[other], once[other] = _later(agreed[other], k - r), kept.get(other, once[other])
-    return ChainStreams(k, chains, once, _later(ESCROW.own_chain(seat.index), k - 1), seat.dtype)
+    return ChainStreams(k, chains, once, _later(ESCROW.own_chain(role.index), k - 1), role.dtype)
 
 
 @functools.lru_cache
@@ -184,36 +184,36 @@ def _later(chain: bytes, rounds: int) -> bytes:
     return chain
 
 
-def planned_talk(stage: Stage, one: Honest, seat: Seat, k: int, x: np.ndarray) -> Any:
+def planned_talk(stage: Stage, one: Honest, role: Role, k: int, x: np.ndarray) -> Any:
     """The round as the plan has it, from a state."""
-    descend = LocalSteps(one.member.task, 1, one.member.plan.task.seed, seat.index)
+    descend = LocalSteps(one.member.task, 1, one.member.plan.task.seed, role.index)
     agent = Agent(
-        index=seat.index,
-        alpha=seat.step,
+        index=role.index,
+        alpha=role.step,
         objective=_nothing,
-        feasible=seat.plain_set,
-        shares=shares(seat, streams(stage, one, k), k),
+        feasible=role.plain_set,
+        shares=shares(role, streams(stage, one, k), k),
         local=descend,
     )
-    return seat.round(agent, x, k)
+    return role.round(agent, x, k)
 
 
 def _nothing(v: Any) -> Any:
     raise AssertionError
 
 
-def _off(stage: Stage, one: Honest, said: Said, seat: Seat) -> float:
+def _off(stage: Stage, one: Honest, said: Said, role: Role) -> float:
     """How far a word is from the planned one, at any of the states with which the round began."""
     [word] = unpack(said.message, Limits(len(said.message))).parts
     receiver, far = stage.federation.plan.agent(said.receiver), np.inf
     for x in one.states.get(said.round, []):
-        planned = arrays_for(seat, next(planned_talk(stage, one, seat, said.round, x)))
+        planned = arrays_for(role, next(planned_talk(stage, one, role, said.round, x)))
         [array] = planned.get(None) or planned.get(receiver) or [np.full_like(x, np.inf)]
         far = min(far, float(np.abs(array - word).max()))
     return far
 
 
-def _next_state(stage: Stage, one: Honest, played: Played, spoke: Seat, heard: Seat) -> np.ndarray:
+def _next_state(stage: Stage, one: Honest, played: Played, spoke: Role, heard: Role) -> np.ndarray:
     """Where the planned step leads from what was heard, noise functions included."""
     talk = planned_talk(stage, one, spoke, played.k, one.states[played.k][0])
     spoken = next(talk)
@@ -221,7 +221,7 @@ def _next_state(stage: Stage, one: Honest, played: Played, spoke: Seat, heard: S
     structure = jax.tree.structure(np.zeros(1))
     words = [jax.tree.unflatten(structure, [word]) for word in played.heard]
     try:
-        talk.send(Words(own, list(weights.values()), words))
+        talk.send(WireWords(own, list(weights.values()), words))
     except StopIteration as end:
         return np.asarray(end.value)
     raise AssertionError(f"more than one exchange after {spoken}")

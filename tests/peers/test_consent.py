@@ -21,7 +21,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_file import plan_text, read_plan
 from hocket.federation.run_folder import RunFolder
-from hocket.links.lasting_noise import Keepsakes
+from hocket.links.lasting_noise import LastingNoise
 from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
 
 SAFE, UNSAFE = drawn(algorithm=SHARING), drawn(algorithm={"name": "dgd"}, unsafe=True)
@@ -156,13 +156,13 @@ def test_another_spelling_of_the_dataset_is_to_be_renamed(capsys: pytest.Capture
 
 def test_renamed_keepsakes_are_still_those_of_the_data() -> None:
     home = Home(Path("home"))
-    home.keepsakes("trial-7").parent.mkdir(parents=True)
+    home.lasting_noise("trial-7").parent.mkdir(parents=True)
     old = home.folder / "datasets" / "Trial_7.sqlite"
-    Keepsakes.open(old, "Trial_7").close()
+    LastingNoise.open(old, "Trial_7").close()
     with pytest.raises(BadConfig, match=r"rename the file to trial-7\.sqlite"):
-        home.keepsakes("trial-7")
+        home.lasting_noise("trial-7")
     os.rename(old, old.with_name("trial-7.sqlite"))
-    Keepsakes.open(home.keepsakes("trial-7"), "trial-7").close()
+    LastingNoise.open(home.lasting_noise("trial-7"), "trial-7").close()
 
 
 FLOORS: list[tuple[str, FederationPlan, str]] = [

@@ -11,7 +11,7 @@ import pytest
 
 from hocket.cli.app import EXPOSED, main
 from hocket.errors import UnsafeRemainder
-from hocket.federation.attendance import NUMBER_BYTES, Roll
+from hocket.federation.attendance import NUMBER_BYTES, Attendance
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
 from hocket.federation.engine.peer import Finished
@@ -67,9 +67,9 @@ def test_votes_that_were_never_checked_count_for_nothing_after_a_restart(tmp_pat
     federation = Federation(tmp_path, members=4, topology="complete", rounds=10)
     ash = federation.member("ash")
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        mine = Roll(ash.plan, ash.identity, journal.run)
+        mine = Attendance(ash.plan, ash.identity, journal.run)
         for voter, leaver in [("elm", "birch"), ("elm", "cedar"), ("birch", "cedar"), ("cedar", "birch")]:
-            theirs = Roll(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+            theirs = Attendance(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
             theirs.take(mine.frame(mine.entries["ash"]), "ash")
             journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(ash.plan)))
     ends = asyncio.run(outcomes(federation, federation.names))
@@ -85,13 +85,21 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
     async def nobody(frame: Frame, source: str) -> None: ...
 
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        roll, log = Roll(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
+        attendance, log = Attendance(ash.plan, ash.identity, journal.run), Log(ash.folder.log)
         departures = Departures(
-            roll, journal.ballots, log, ash.folder, NONE, 1, pass_on=nobody, drop=pytest.fail, round=lambda: 3
+            attendance,
+            journal.ballots,
+            log,
+            ash.folder,
+            NONE,
+            1,
+            pass_on=nobody,
+            drop=pytest.fail,
+            round=lambda: 3,
         )
         for voter in ("ash", "cedar"):
             for leaver in ("birch", "elm"):
-                theirs = Roll(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
+                theirs = Attendance(ash.plan, federation.identities[voter], os.urandom(NUMBER_BYTES))
                 journal.ballots.add(voter, leaver, pack(vote(theirs, leaver).frame(ash.plan)))
         asyncio.run(departures.settle())
         assert departures.gone == frozenset()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Plan
-from hocket.federation.engine.role import Seat
+from hocket.algorithm import Setting
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 
 from .company import Company
@@ -37,19 +37,19 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
 
 def test_normal_draws_are_normal_and_cancel():
     """Both ends of a link draw the same numbers, of the deviation that the plan asks for and with a bell's tails."""
-    plan = Plan(hk.Network.cycle(3), 20_000, hk.Power(1.0, 20, 0.75), 10)
+    plan = Setting(hk.Network.cycle(3), 20_000, hk.Power(1.0, 20, 0.75), 10)
     algorithm = hk.RssNb(delta=1.0, distribution="gaussian")
-    seats = [Seat(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(3)]
+    roles = [Role(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64)) for j in range(3)]
     keys = {frozenset(pair): bytes([sum(pair)]) * 32 for pair in ((0, 1), (0, 2), (1, 2))}
     shared = [
         shares(
-            seat,
+            role,
             ChainStreams(
-                2, {o: keys[frozenset((seat.index, o))] for o in seat.neighbours}, {}, b"", seat.dtype
+                2, {o: keys[frozenset((role.index, o))] for o in role.neighbours}, {}, b"", role.dtype
             ),
             2,
         )["paired"]
-        for seat in seats
+        for role in roles
     ]
     # Four draws each, of deviation s: the sum's is 2s. 20,000 numbers: known to 0.5 %, their fourth moment to 5 %.
     expected = 2 * algorithm.link_sd(plan)[0, 0]

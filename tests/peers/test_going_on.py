@@ -66,13 +66,13 @@ def exact(name: str, federation: Federation) -> GradientTask:
 def simulated(federation: Federation, start: np.ndarray, *, kept: bytes) -> np.ndarray:
     """The same run in the simulator, on the escrow's noise; anchors are those of the run that dealt them first."""
     members = [federation.member(name) for name in federation.names]
-    seats = [member.seat() for member in members]
+    roles = [member.role() for member in members]
     streams = []
-    for seat in seats:
-        links = {other: sorted((seat.index, other)) for other in seat.neighbours}
+    for role in roles:
+        links = {other: sorted((role.index, other)) for other in role.neighbours}
         chains = {other: ESCROW.keys(federation.plan.run_hash, *pair).chain for other, pair in links.items()}
         once = {other: ESCROW.keys(kept, *pair).once for other, pair in links.items()}
-        streams.append(ChainStreams(1, chains, once, ESCROW.own_chain(seat.index), seat.dtype))
+        streams.append(ChainStreams(1, chains, once, ESCROW.own_chain(role.index), role.dtype))
     problem = Problem(
         lambda x, aim: ((x - aim) ** 2).sum() / 2,
         np.stack([target(j) for j in range(len(members))]),
@@ -82,7 +82,7 @@ def simulated(federation: Federation, start: np.ndarray, *, kept: bytes) -> np.n
     run = solve(
         problem,
         federation.plan.network,
-        replayed(seats, streams),
+        replayed(roles, streams),
         rounds=federation.plan.run.rounds,
         step=federation.plan.step,
         start=np.stack([federation.plan.feasible.project(row) for row in start]),

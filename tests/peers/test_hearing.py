@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
 from hocket.errors import BadFrame, Diverged, LinkError
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.words import check_own, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Heard
@@ -130,9 +130,9 @@ def test_what_was_missed_is_said_again():
     assert asyncio.run(scene()) == [word(4), word(3), word(4)]
 
 
-def seat(algorithm: Any = None, feasible: Any = None) -> Seat:
-    plan = Plan(hk.Network.cycle(3), 2, hk.Power(1.0, 1, 1), 10)
-    return Seat(0, plan, algorithm or hk.Dgd(), feasible or hk.Box(-1.0, 1.0), np.dtype(np.float64))
+def role(algorithm: Any = None, feasible: Any = None) -> Role:
+    plan = Setting(hk.Network.cycle(3), 2, hk.Power(1.0, 1, 1), 10)
+    return Role(0, plan, algorithm or hk.Dgd(), feasible or hk.Box(-1.0, 1.0), np.dtype(np.float64))
 
 
 LIKE = [np.zeros(2)]
@@ -152,19 +152,19 @@ LIKE = [np.zeros(2)]
 )
 def test_words_that_cannot_be_true_are_refused_by_name(part, said):
     with pytest.raises(LinkError, match=said) as caught:
-        check_word(seat(), "birch", [part], LIKE, 2)
+        check_word(role(), "birch", [part], LIKE, 2)
     assert "birch" in str(caught.value)
 
 
 def test_noise_may_carry_a_word_outside_but_no_farther_than_its_bound():
-    noisy, k = seat(hk.RssNb(delta=0.9)), 2  # α_2 Δ = 0.3
+    noisy, k = role(hk.RssNb(delta=0.9)), 2  # α_2 Δ = 0.3
     check_word(noisy, "birch", [np.array([0.0, 1.29])], LIKE, k)
     with pytest.raises(LinkError, match=r"where noise carries it 0\.3"):
         check_word(noisy, "birch", [np.array([0.0, 1.31])], LIKE, k)
 
 
 def test_without_a_feasible_set_only_finite_words_can_be_asked_for():
-    check_word(seat(feasible=hk.Everywhere()), "birch", [np.array([1e9, 0.0])], LIKE, 2)
+    check_word(role(feasible=hk.Everywhere()), "birch", [np.array([1e9, 0.0])], LIKE, 2)
 
 
 @pytest.mark.parametrize("feasible", [hk.Box(-1.0, 1.0), hk.Ball(1.0), hk.Everywhere()], ids=str)
@@ -172,7 +172,7 @@ def test_without_a_feasible_set_only_finite_words_can_be_asked_for():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_no_word_is_so_far_out_that_its_distance_cannot_be_told(feasible, size, dtype):
     """In [−1, 1] a word of 100 was refused and one of 1e200 believed: infinity is not more than infinity."""
-    far = replace(seat(feasible=feasible), reach=1e9)
+    far = replace(role(feasible=feasible), reach=1e9)
     word = np.array([0.0, min(size, float(np.finfo(dtype).max))], dtype)
     with pytest.raises(LinkError, match="birch said a number of size"):
         check_word(far, "birch", [word], [np.zeros(2, dtype)], 2)
@@ -182,7 +182,7 @@ def test_no_word_is_so_far_out_that_its_distance_cannot_be_told(feasible, size, 
 
 @pytest.mark.parametrize("size", [1.5, 1e3, 1e9, 1e25])
 def test_within_reach_the_distance_from_the_set_still_counts(size):
-    far = replace(seat(), reach=1e30)
+    far = replace(role(), reach=1e30)
     with pytest.raises(LinkError, match="outside the feasible set"):
         check_word(far, "birch", [np.array([0.0, size])], LIKE, 2)
     with pytest.raises(LinkError, match="outside the feasible set"):
@@ -191,4 +191,4 @@ def test_within_reach_the_distance_from_the_set_still_counts(size):
 
 def test_a_word_has_as_many_arrays_as_the_algorithm_says():
     with pytest.raises(LinkError, match="birch said 2 arrays"):
-        check_word(seat(), "birch", [*LIKE, *LIKE], LIKE, 2)
+        check_word(role(), "birch", [*LIKE, *LIKE], LIKE, 2)

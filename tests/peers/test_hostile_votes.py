@@ -52,11 +52,11 @@ def voting() -> Script:
 
 def guesses(stage: Stage, one: Honest) -> Iterator[Guess]:
     """The attack: take off what the coalition drew with the victim, as if nothing else were there."""
-    plan, whole = stage.federation.plan, one.member.seat()
+    plan, whole = stage.federation.plan, one.member.role()
     honest = {plan.agent(name) for name in stage.honest} & set(whole.neighbours)
-    seat = replace(whole, dropped=frozenset(honest))
+    role = replace(whole, dropped=frozenset(honest))
     states = {
-        said.round: _word(said.message) - _noise(stage, one, seat, said.round, said.receiver)
+        said.round: _word(said.message) - _noise(stage, one, role, said.round, said.receiver)
         for said in one.said
         if said.receiver in stage.coalition
     }
@@ -64,24 +64,24 @@ def guesses(stage: Stage, one: Honest) -> Iterator[Guess]:
     for k in sorted(states):
         if k + 1 not in states:
             continue
-        own, weights = seat.weights(k)
+        own, weights = role.weights(k)
         heard = [
             stage.hostile[plan.names[other]].memory.get(("said", k, one.member.name)) for other in weights
         ]
         if all(word is not None for word in heard):
             pairs = zip(weights.values(), heard, strict=True)
             v = own * words[k] + sum(weight * word for weight, word in pairs)
-            yield Guess(k, states[k], v - (v - states[k + 1]) / seat.step(k))
+            yield Guess(k, states[k], v - (v - states[k + 1]) / role.step(k))
 
 
 def _word(message: bytes) -> np.ndarray:
     return np.array(unpack(message, Limits(len(message))).parts[0])
 
 
-def _noise(stage: Stage, one: Honest, seat, k: int, receiver: str) -> np.ndarray:
+def _noise(stage: Stage, one: Honest, role, k: int, receiver: str) -> np.ndarray:
     """The word that would be said at zero, of the coalition's noise alone."""
     zero = np.zeros(stage.federation.plan.task.dimension)
-    planned = arrays_for(seat, next(planned_talk(stage, one, seat, k, zero)))
+    planned = arrays_for(role, next(planned_talk(stage, one, role, k, zero)))
     [array] = planned.get(None) or planned[stage.federation.plan.agent(receiver)]
     return array
 

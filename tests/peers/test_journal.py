@@ -12,7 +12,7 @@ from hocket.errors import JournalError
 from hocket.links.database import FORGET, PAGE
 from hocket.links.handshake import SeedEscrow
 from hocket.links.journal import EVERYBODY, KEPT_ROUNDS, Journal
-from hocket.links.lasting_noise import Keepsake, Keepsakes
+from hocket.links.lasting_noise import LastingKey, LastingNoise
 
 from .journal_case import OPEN, OTHER_PLAN, PLAN, begin, chains, in_another_process
 
@@ -224,31 +224,31 @@ def test_votes(path):
 
 def test_keepsakes_outlive_runs_and_never_change(tmp_path):
     path = tmp_path / "data.sqlite"
-    kept, mine = Keepsakes.open(path, "trial"), {"anna": Keepsake(b"k" * 32, "anchor of 1")}
+    kept, mine = LastingNoise.open(path, "trial"), {"anna": LastingKey(b"k" * 32, "anchor of 1")}
     assert kept.kept("anna") is None
     kept.check_links({"anna", "ben"})
     kept.keep(mine)
     kept.keep(mine)
     kept.close()
 
-    kept = Keepsakes.open(path, "trial")
+    kept = LastingNoise.open(path, "trial")
     assert kept.kept("anna") == (b"k" * 32, "anchor of 1")
     with pytest.raises(
         JournalError, match="as anchor of 1, and this plan would deal it as anchor of 2: together"
     ):
-        kept.keep({"anna": Keepsake(b"k" * 32, "anchor of 2")})
+        kept.keep({"anna": LastingKey(b"k" * 32, "anchor of 2")})
     with pytest.raises(JournalError, match="other noise than before would be dealt with anna"):
-        kept.keep({"anna": Keepsake(b"x" * 32, "anchor of 1")})
+        kept.keep({"anna": LastingKey(b"x" * 32, "anchor of 1")})
     kept.close()
     with pytest.raises(JournalError, match="keeps noise for the dataset 'trial', not 'other'"):
-        Keepsakes.open(path, "other")
+        LastingNoise.open(path, "other")
 
 
 @pytest.mark.parametrize("neighbours", [{"anna"}, {"anna", "ben", "carl"}, {"anna", "carl"}], ids=sorted)
 def test_kept_noise_belongs_to_its_links(tmp_path, neighbours):
     """On another link it would be drawn afresh, for the same data."""
-    kept = Keepsakes.open(tmp_path / "data.sqlite", "trial")
-    kept.keep({name: Keepsake(b"k" * 32, "anchor of 1") for name in ("anna", "ben")})
+    kept = LastingNoise.open(tmp_path / "data.sqlite", "trial")
+    kept.keep({name: LastingKey(b"k" * 32, "anchor of 1") for name in ("anna", "ben")})
     kept.check_links({"ben", "anna"})
     with pytest.raises(JournalError, match="kept on the links with anna, ben, and this plan links with anna"):
         kept.check_links(neighbours)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.federation.attendance import NUMBER_BYTES, UNKNOWN, Entry, Roll
+from hocket.federation.attendance import NUMBER_BYTES, UNKNOWN, Attendance, Entry
 from hocket.federation.cards import Card
 from hocket.federation.engine.peer import Finished
 from hocket.federation.ledger import Ledger
@@ -31,15 +31,15 @@ PLAN = drawn()
 NUMBERS = [bytes([j + 1]) * NUMBER_BYTES for j in range(5)]
 
 
-def roll_of(agent: int, number: bytes | None = None) -> Roll:
-    return Roll(PLAN, IDENTITIES[agent], number or NUMBERS[agent])
+def roll_of(agent: int, number: bytes | None = None) -> Attendance:
+    return Attendance(PLAN, IDENTITIES[agent], number or NUMBERS[agent])
 
 
-def met(*rolls: Roll) -> None:
+def met(*rolls: Attendance) -> None:
     """All of them hear of each other."""
-    for roll in rolls:
+    for attendance in rolls:
         for other in rolls:
-            roll.take(other.frame(other.entries[other.identity.name]), other.identity.name)
+            attendance.take(other.frame(other.entries[other.identity.name]), other.identity.name)
 
 
 def test_a_vote_is_believed_by_those_whose_number_is_in_it():
@@ -86,7 +86,7 @@ def test_numbers_are_signed_and_the_first_one_stands():
     mine = a.entries["clinic-a"]
     forged = Entry("clinic-b", mine.number, mine.signature)
     assert c.take(a.frame(forged), "clinic-a") is None
-    assert c.take(Frame(Kind.ROLL, PLAN.run_hash, parts=(b"too few",)), "clinic-a") is None
+    assert c.take(Frame(Kind.ATTENDANCE, PLAN.run_hash, parts=(b"too few",)), "clinic-a") is None
     assert c.take(a.frame(mine), "clinic-b") == mine
     assert c.take(a.frame(mine), "clinic-b") is None  # no news
     later = roll_of(0, b"a later number..")

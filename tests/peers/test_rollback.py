@@ -71,7 +71,7 @@ def check(stages: Iterable[RolledBack]) -> None:
 def harm(stage: RolledBack) -> Iterable[str]:
     """Two words for a round, or an end that does not tell the operator what happened."""
     for name, one in stage.honest.items():
-        by_receiver = isinstance(one.member.seat().algorithm, RssLb)
+        by_receiver = isinstance(one.member.role().algorithm, RssLb)
         yield from (f"{name}: {words}" for words in said_twice(one, by_receiver=by_receiver))
         if one.error is not None and not isinstance(one.error, HocketError):
             yield f"{name} crashed with {type(one.error).__name__}: {one.error}"

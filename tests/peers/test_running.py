@@ -226,8 +226,8 @@ def test_a_neighbour_that_deviates_pauses_the_run_and_loses_nothing(tmp_path):
     far = Box(-99.0, 99.0)
 
     class Deviating(Member):
-        def seat(self, gone: frozenset[str] = frozenset()) -> Any:
-            return replace(super().seat(gone), feasible=far)
+        def role(self, gone: frozenset[str] = frozenset()) -> Any:
+            return replace(super().role(gone), feasible=far)
 
     def push(x: np.ndarray, k: int, h: int, rng: np.random.Generator) -> np.ndarray:
         return np.full(DIMENSION, -60.0 if k == 5 else 0.0)

@@ -8,7 +8,7 @@ import pytest
 import hocket as hk
 from hocket.federation.engine.shares import directed, shares
 from hocket.links.noise_keys import PIECE, Source
-from hocket.networks.slots import wire
+from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Pair, When
 
 from .company import Company
@@ -24,20 +24,20 @@ NETWORKS = {
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=NETWORKS.keys())
 def test_shares_are_dealt_as_in_the_simulator(network, anchor, tmp_path):
     company = Company(PROBLEM, network, hk.RssNb(delta=1.0, anchor=anchor), tmp_path, rounds=4)
-    seats = [company.seat(j) for j in range(5)]
-    streams = [company._streams(seat) for seat in seats]
+    roles = [company.role(j) for j in range(5)]
+    streams = [company._streams(role) for role in roles]
     for k in range(1, 5):
-        dealt = [shares(seat, stream, k) for seat, stream in zip(seats, streams, strict=True)]
+        dealt = [shares(role, stream, k) for role, stream in zip(roles, streams, strict=True)]
         for name, draw in company.algorithm.draws(company.plan).items():
             both = np.zeros((2, 1, len(network.links), PROBLEM.dim))
-            for seat, stream in zip(seats, streams, strict=True):
-                drawn = directed(seat, stream, name, k)
-                for slot, other in enumerate(seat.neighbours):
-                    ends = sorted((seat.index, other))
+            for role, stream in zip(roles, streams, strict=True):
+                drawn = directed(role, stream, name, k)
+                for slot, other in enumerate(role.neighbours):
+                    ends = sorted((role.index, other))
                     link = network.links.tolist().index(ends)
                     both[:, 0, link] = drawn.forward[0, slot], drawn.backward[0, slot]
             when = When(np.array([k]), np.array([(k - 1) % network.period]))
-            expected = draw.deal(draw.condense(Pair(*both)), when, wire(network, slots_needed=True))[0]
+            expected = draw.deal(draw.condense(Pair(*both)), when, tabulate(network, slots_needed=True))[0]
             # float64, four draws of at most 1, in another order
             np.testing.assert_allclose([mine[name] for mine in dealt], expected, atol=1e-15, rtol=0)
             assert (name == "paired" and k == 1) == (not expected.any())
@@ -59,11 +59,11 @@ def test_numbers_do_not_depend_on_how_they_are_taken(dtype):
 
 def test_the_next_rounds_streams_beside_this_rounds(tmp_path):
     company = Company(PROBLEM, NETWORKS["ring"], hk.RssNb(delta=1.0), tmp_path)
-    seat = company.seat(0)
-    streams = company._streams(seat)
+    role = company.role(0)
+    streams = company._streams(role)
     ahead = streams.advanced()
-    before = shares(seat, streams, 1)
-    early = shares(seat, ahead, 2)
-    np.testing.assert_array_equal(before["paired"], shares(seat, streams, 1)["paired"])
+    before = shares(role, streams, 1)
+    early = shares(role, ahead, 2)
+    np.testing.assert_array_equal(before["paired"], shares(role, streams, 1)["paired"])
     streams.advance()
-    np.testing.assert_array_equal(early["paired"], shares(seat, streams, 2)["paired"])
+    np.testing.assert_array_equal(early["paired"], shares(role, streams, 2)["paired"])

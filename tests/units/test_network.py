@@ -157,7 +157,7 @@ def test_nodes_with_names_are_numbered_in_order_and_kept():
     assert network.labels == ("oslo", "rome", "bern")
     assert network.links.tolist() == [[0, 1], [1, 2]]
     assert network.name == "cities"
-    # Whole numbers from 0 name agents themselves, in whatever order the graph met them.
+    # WholePopulation numbers from 0 name agents themselves, in whatever order the graph met them.
     assert Network(nx.Graph([(2, 1), (1, 0)])).labels is None
     assert Network(nx.Graph([(2, 1), (1, 0)])).neighbours(0) == (1,)
 

@@ -11,11 +11,11 @@ import pytest
 import scipy
 
 import hocket as hk
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
 from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
 from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.prepare import on_device
-from hocket.networks.slots import Wiring, wire
+from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Draw, Gaussian, Own, Pair, Paired, When
 
@@ -29,7 +29,7 @@ NETWORKS = {
 
 
 def draws_of(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Draw]:
-    return dict(algorithm.draws(Plan(network, 3, hk.Power(1, 0, 1), 10)))
+    return dict(algorithm.draws(Setting(network, 3, hk.Power(1, 0, 1), 10)))
 
 
 ALGORITHMS = {
@@ -44,31 +44,31 @@ ALGORITHMS = {
 }
 
 
-def moments(library: Any, draw: Draw, wiring: Wiring, rounds: np.ndarray) -> When:
+def moments(library: Any, draw: Draw, tables: NeighbourTables, rounds: np.ndarray) -> When:
     """The rounds to draw for; for noise drawn once, every phase."""
-    phases = np.arange(wiring.period) if draw.once else (rounds - 1) % wiring.period
+    phases = np.arange(tables.period) if draw.once else (rounds - 1) % tables.period
     return When(*map(library.asarray, (np.zeros_like(phases) if draw.once else rounds, phases)))
 
 
-def drawn(library: Any, draw: Draw, wiring: Wiring, rounds: np.ndarray) -> Any:
+def drawn(library: Any, draw: Draw, tables: NeighbourTables, rounds: np.ndarray) -> Any:
     """What one library draws, under one key."""
     key = threefry.derive(tuple(library.asarray(threefry.seed_key(9))), draw.label)
-    return draw.raw(key, moments(library, draw, wiring, rounds), wiring, np.float64)
+    return draw.raw(key, moments(library, draw, tables, rounds), tables, np.float64)
 
 
-def dealt(draw: Draw, wiring: Wiring, rounds: np.ndarray) -> tuple[Any, np.ndarray]:
+def dealt(draw: Draw, tables: NeighbourTables, rounds: np.ndarray) -> tuple[Any, np.ndarray]:
     """What NumPy draws and deals."""
-    raw = drawn(np, draw, wiring, rounds)
-    return raw, draw.deal(draw.condense(raw), moments(np, draw, wiring, rounds), wiring)
+    raw = drawn(np, draw, tables, rounds)
+    return raw, draw.deal(draw.condense(raw), moments(np, draw, tables, rounds), tables)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_numpy_and_jax_draw_the_same_noise(name):
-    wiring, rounds = wire(VARYING, slots_needed=True), np.arange(1, 5)
+    tables, rounds = tabulate(VARYING, slots_needed=True), np.arange(1, 5)
     for draw in draws_of(ALGORITHMS[name], VARYING).values():
-        ours = drawn(np, draw, wiring, rounds)
+        ours = drawn(np, draw, tables, rounds)
         with jax.enable_x64(True):
-            theirs = drawn(jnp, *on_device((draw, wiring), np.float64), rounds)
+            theirs = drawn(jnp, *on_device((draw, tables), np.float64), rounds)
         normal = isinstance(draw, Gaussian) or (isinstance(draw, Paired) and draw.normal)
         near = 1e-15 if normal else 0  # log, cos and sin are rounded differently by the two
         jax.tree.map(
@@ -79,11 +79,11 @@ def test_numpy_and_jax_draw_the_same_noise(name):
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_numpy_and_jax_deal_alike(name, network):
-    wiring, rounds = wire(NETWORKS[network], slots_needed=True), np.arange(1, 5)
+    tables, rounds = tabulate(NETWORKS[network], slots_needed=True), np.arange(1, 5)
     for draw in draws_of(ALGORITHMS[name], NETWORKS[network]).values():
-        raw, ours = dealt(draw, wiring, rounds)
+        raw, ours = dealt(draw, tables, rounds)
         with jax.enable_x64(True):
-            draw, wires, raw = on_device((draw, wiring, raw), np.float64)
+            draw, wires, raw = on_device((draw, tables, raw), np.float64)
             theirs = draw.deal(draw.condense(raw), moments(jnp, draw, wires, rounds), wires)
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)  # sums of up to 19 draws below 1
 
@@ -91,21 +91,21 @@ def test_numpy_and_jax_deal_alike(name, network):
 @pytest.mark.parametrize("network", NETWORKS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_agents_that_draw_for_themselves_draw_what_they_would_be_dealt(name, network):
-    wiring, rounds = wire(NETWORKS[network], slots_needed=True), np.arange(1, 5)
+    tables, rounds = tabulate(NETWORKS[network], slots_needed=True), np.arange(1, 5)
     for draw in draws_of(ALGORITHMS[name], NETWORKS[network]).values():
         key = threefry.derive(tuple(threefry.seed_key(9)), draw.label)
-        when = moments(np, draw, wiring, rounds)
-        own = draw.at_each_end(key, when, wiring, np.dtype(np.float64))
-        np.testing.assert_array_equal(own, dealt(draw, wiring, rounds)[1])
+        when = moments(np, draw, tables, rounds)
+        own = draw.at_each_end(key, when, tables, np.dtype(np.float64))
+        np.testing.assert_array_equal(own, dealt(draw, tables, rounds)[1])
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_noise_does_not_depend_on_how_rounds_are_blocked(name):
-    wiring = wire(VARYING, slots_needed=True)
+    tables = tabulate(VARYING, slots_needed=True)
     for draw in draws_of(ALGORITHMS[name], VARYING).values():
         if not draw.once:
-            whole = dealt(draw, wiring, np.arange(1, 9))[1]
-            single = [dealt(draw, wiring, np.array([k]))[1][0] for k in range(1, 9)]
+            whole = dealt(draw, tables, np.arange(1, 9))[1]
+            single = [dealt(draw, tables, np.array([k]))[1][0] for k in range(1, 9)]
             np.testing.assert_allclose(whole, single, rtol=0, atol=1e-15)  # only vector units may differ
 
 
@@ -113,9 +113,9 @@ def test_noise_does_not_depend_on_how_rounds_are_blocked(name):
 @pytest.mark.parametrize("name", ["paired", "anchored", "function", "normal pairs", "normal function"])
 def test_paired_shares_cancel_and_keep_to_their_links(name, network):
     graph = NETWORKS[network]
-    wiring, rounds = wire(graph, slots_needed=False), np.arange(1, 5)
+    tables, rounds = tabulate(graph, slots_needed=False), np.arange(1, 5)
     for kind, draw in draws_of(ALGORITHMS[name], graph).items():
-        raw, shares = dealt(draw, wiring, rounds)
+        raw, shares = dealt(draw, tables, rounds)
         assert isinstance(draw, Paired)
         assert isinstance(raw, Pair)
         np.testing.assert_allclose(shares.sum(axis=1), 0, atol=1e-14)
@@ -129,9 +129,9 @@ def test_paired_shares_cancel_and_keep_to_their_links(name, network):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_balanced_noise_is_balanced_by_what_neighbours_weigh_it_with(network):
     graph = NETWORKS[network]
-    wiring, rounds = wire(graph, slots_needed=True), np.arange(1, 5)
+    tables, rounds = tabulate(graph, slots_needed=True), np.arange(1, 5)
     (draw,) = draws_of(ALGORITHMS["balanced"], graph).values()
-    shares = dealt(draw, wiring, rounds)[1]
+    shares = dealt(draw, tables, rounds)[1]
     assert np.linalg.norm(shares, axis=-1).max() <= 1
     for row, k in enumerate(rounds):
         B = graph.B_at(int(k))
@@ -145,9 +145,9 @@ def test_balanced_noise_is_balanced_by_what_neighbours_weigh_it_with(network):
 
 
 def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
-    wiring = wire(hk.Network.cycle(6), slots_needed=False)
+    tables = tabulate(hk.Network.cycle(6), slots_needed=False)
     own, normal = (
-        dealt(draw, wiring, np.arange(1, 5001))[1]
+        dealt(draw, tables, np.arange(1, 5001))[1]
         for draw in (
             Own(np.asarray(0.5), width=2, label=4),
             Gaussian(np.asarray(0.5), width=2, label=6),
@@ -161,9 +161,9 @@ def test_own_noise_keeps_to_its_bound_and_normal_noise_to_its_deviation():
 
 
 def test_normal_pairs_are_normal_and_their_two_draws_independent():
-    wiring, network = wire(hk.Network.cycle(6), slots_needed=False), hk.Network.cycle(6)
+    tables, network = tabulate(hk.Network.cycle(6), slots_needed=False), hk.Network.cycle(6)
     draw = draws_of(hk.RssNb(1.0, distribution="gaussian"), network)["paired"]
-    raw = drawn(np, draw, wiring, np.arange(2, 5002))
+    raw = drawn(np, draw, tables, np.arange(2, 5002))
     forward, backward = (side.ravel() / draw.sd[0, 0] for side in raw)
     for side in (forward, backward):  # 90,000 draws each, under one key
         assert scipy.stats.kstest(side, "norm").pvalue > 1e-4
@@ -176,10 +176,10 @@ def test_normal_pairs_are_normal_and_their_two_draws_independent():
 def test_normal_noise_breaks_its_bound_no_more_often_than_promised(dim):
     """With a failure so likely that it can be seen."""
     network, events = hk.Network.star(5), 4000
-    wiring, rounds = wire(network, slots_needed=True), np.arange(2, events // network.n + 2)
+    tables, rounds = tabulate(network, slots_needed=True), np.arange(2, events // network.n + 2)
     sd = sd_within_norm(dim, events=1, failure=0.2)
     scale = np.full((1, 4), sd / np.sqrt(2 * 4))
-    shares = dealt(Paired(scale, width=dim, label=1, first=2, normal=True), wiring, rounds)[1]
+    shares = dealt(Paired(scale, width=dim, label=1, first=2, normal=True), tables, rounds)[1]
     broken = np.linalg.norm(shares, axis=-1) > 1
     # The hub has all four links that the deviation allows for, and fails as often as promised; the leaves have one.
     assert broken[:, 0].mean() == pytest.approx(0.2, abs=4 * np.sqrt(0.16 / len(rounds)))
@@ -201,7 +201,7 @@ def test_many_events_share_one_failure():
 @pytest.mark.parametrize("dim", [1, 20, 1000])
 def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
     """In many dimensions a normal vector's length hardly varies, so that Δ buys more noise than a box does."""
-    plan = Plan(hk.Network.cycle(5), dim, hk.Power(1), 100)
+    plan = Setting(hk.Network.cycle(5), dim, hk.Power(1), 100)
     sd = {
         kind: hk.RssNb(1.0, distribution=kind).draws(plan)["paired"].sd[0, 0]
         for kind in ("uniform", "gaussian")
@@ -215,9 +215,9 @@ def test_normal_noise_fills_a_ball_that_a_box_leaves_empty(dim):
 def test_the_kernel_for_gpus_gives_the_numbers_of_array_code(network):
     graph = NETWORKS[network]
     [draw] = draws_of(ALGORITHMS["balanced"], graph).values()
-    draw, wiring = on_device((draw, wire(graph, slots_needed=True)), np.float32)
+    draw, tables = on_device((draw, tabulate(graph, slots_needed=True)), np.float32)
     key = threefry.derive(tuple(jnp.asarray(threefry.seed_key(9))), draw.label)
-    when = moments(jnp, draw, wiring, np.array([4]))
-    dealt_out = draw.deal(draw.condense(draw.raw(key, when, wiring, np.float32)), when, wiring)
-    assert in_one_kernel(draw, when, wiring, np.float32)
-    np.testing.assert_allclose(balanced_noise(draw, key, when, wiring), dealt_out, rtol=0, atol=1e-6)
+    when = moments(jnp, draw, tables, np.array([4]))
+    dealt_out = draw.deal(draw.condense(draw.raw(key, when, tables, np.float32)), when, tables)
+    assert in_one_kernel(draw, when, tables, np.float32)
+    np.testing.assert_allclose(balanced_noise(draw, key, when, tables), dealt_out, rtol=0, atol=1e-6)

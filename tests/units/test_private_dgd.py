@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import hocket as hk
-from hocket.networks.slots import wire
+from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Gaussian, When
 
 RING = hk.Network.cycle(5)
@@ -20,7 +20,7 @@ def drawn(sigma: float = 1.0, rounds: int = 4000, dtype: type = np.float64) -> n
     k = np.arange(1, rounds + 1)
     noise = Gaussian(np.asarray(sigma), width=2, label=6)
     key = (np.uint32(1), np.uint32(2))
-    return noise.raw(key, When(k, np.zeros_like(k)), wire(RING, slots_needed=False), dtype)
+    return noise.raw(key, When(k, np.zeros_like(k)), tabulate(RING, slots_needed=False), dtype)
 
 
 def test_sigma_buys_exactly_the_budget():

@@ -15,8 +15,8 @@ from hocket.engines import measures, progress, recorder, simulator
 from hocket.engines.compiled import compilations
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
-from hocket.networks import slots as wirings
-from hocket.networks.slots import wire
+from hocket.networks import slots as neighbour_tables
+from hocket.networks.neighbour_tables import tabulate
 from hocket.runs.run import Ending
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import SIX, STEP, play
@@ -131,9 +131,9 @@ def test_a_bar_shows_how_a_long_run_is_going(capfd, monkeypatch):
 def check_layouts(network: hk.Network, algorithm: hk.Algorithm, layout: str, monkeypatch: Any) -> None:
     """The layout that suits a network gives the same run as neighbour slots."""
     problem = quadratics(network.n, 2, 1)
-    assert wire(network, slots_needed=False).layout == layout
+    assert tabulate(network, slots_needed=False).layout == layout
     natural = play(algorithm, problem=problem, network=network, rounds=30)
-    monkeypatch.setattr(wirings, "_layout", lambda *_: "slots")
+    monkeypatch.setattr(neighbour_tables, "_layout", lambda *_: "slots")
     by_slots = play(algorithm, problem=problem, network=network, rounds=30)
     np.testing.assert_allclose(natural.x, by_slots.x, rtol=0, atol=1e-12)  # sums of 40 words, 30 rounds
 
@@ -148,9 +148,9 @@ def test_a_star_is_carried_link_by_link(monkeypatch):
 
 def test_a_large_star_needs_no_table_of_all_pairs():
     network = hk.Network.star(2000)
-    wiring = wire(network, slots_needed=False)
-    assert wiring.layout == "links"
-    assert sum(leaf.size for leaf in jax.tree.leaves(wiring)) < 10 * network.n
+    tables = tabulate(network, slots_needed=False)
+    assert tables.layout == "links"
+    assert sum(leaf.size for leaf in jax.tree.leaves(tables)) < 10 * network.n
     run = play(hk.RssNb(1.0), problem=quadratics(2000, 2, 1), network=network, rounds=5)
     assert np.isfinite(run.x).all()
 

@@ -8,7 +8,7 @@ import pytest
 
 import hocket as hk
 from hocket import theory
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
 from hocket.theory.finite_time import BLOCK, discounted_steps, sums_after
 from hocket.theory.quantities import added_constants
 from tests.units.theory_cases import C5, NUMBERS, PAPER, SPECTRAL, SQRT, START, small_polynomials, without
@@ -161,7 +161,7 @@ def test_noise_functions_stay_within_what_they_are_said_to_add(family, drawn):
     rng = np.random.default_rng(1)
     width = algorithm.basis.width(2)
     draws = rng.choice([-0.5, 0.5], size=(3, 2, width))
-    plan = Plan(network, 2, SQRT, 1)
+    plan = Setting(network, 2, SQRT, 1)
     slope, bend = added_constants(algorithm, plan, feasible, draws if drawn else None)
     hub = (draws[:, 1] - draws[:, 0]).sum(axis=0)  # agent 0 is the lower end of all links
     points = np.stack([feasible.project(x) for x in rng.normal(scale=3, size=(400, 2))])

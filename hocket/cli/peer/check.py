@@ -4,52 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import HomeOption
 from hocket.cli.peer.run import TaskOption
-from hocket.federation.member import Member
-from hocket.links.events import Joined, Lost
 
-# Whether every neighbour can be reached and is who it claims, before a run begins.
-
-
-class Reached(NamedTuple):
-    """What became of one link."""
-
-    connected: bool
-    reason: str
-    """Why not, as far as it is known."""
-    version: str
-    fingerprint: str
-    """Of the certificate that the plan pins for it, to compare by voice."""
-
-
-async def reach_neighbours(member: Member, wait: float) -> dict[str, Reached]:
-    """Open all links, and see who is there within so many seconds. Nothing of the run is said."""
-    plan = member.plan
-    found = {
-        name: Reached(False, "", "", plan.card(name).fingerprint) for name in plan.neighbours(member.name)
-    }
-    channels = await member.open_channels()
-    try:
-        async with asyncio.timeout(wait):
-            while not all(one.connected for one in found.values()):
-                event = await channels.receive()
-                before = found[event.neighbour]
-                if isinstance(event, Joined):
-                    found[event.neighbour] = before._replace(connected=True, reason="", version=event.version)
-                elif isinstance(event, Lost) and not before.connected:
-                    found[event.neighbour] = before._replace(reason=event.reason)
-    except TimeoutError:
-        pass
-    finally:
-        await asyncio.sleep(1.0)  # so that neighbours see us too
-        await channels.close()
-    return found
+if TYPE_CHECKING:
+    from hocket.federation.reachability import Reached
 
 
 def check(
@@ -70,6 +34,7 @@ def check(
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
     from hocket.cli.peer.common import member_of
+    from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 

@@ -65,12 +65,12 @@ def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
     for spoken in _spoken(job, program):
         timetable = layout.told if isinstance(spoken, Tell) else layout.said
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(spoken[0]))
-        word = size // layout.wiring.slots if isinstance(spoken, Tell) else size
+        word = size // layout.tables.slots if isinstance(spoken, Tell) else size
         needed, moved = needed + timetable.needed * word, moved + timetable.moved * word
     return Traffic(
         processes=jax.process_count(),
         shards=layout.shards,
-        links=len(layout.wiring.links),
+        links=len(layout.tables.links),
         crossing=layout.crossing,
         bytes_needed=needed,
         bytes_moved=moved,

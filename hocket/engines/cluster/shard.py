@@ -13,15 +13,15 @@ from jaxtyping import Bool, Int
 
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.routes import SHARDS, Routes
-from hocket.engines.population import Crew
+from hocket.engines.population import Population
 from hocket.engines.program import Program
-from hocket.networks.slots import Wiring
+from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.problems.objective_groups import Group
 
 # One shard's agents, and how they reach those of other shards: by collectives of JAX.
 
 
-class Shard(Crew):
+class Shard(Population):
     """Some agents are here, the others are reached through the mesh."""
 
     agents: int = eqx.field(static=True)
@@ -37,7 +37,7 @@ class Shard(Crew):
     said_routes: Routes
     told_routes: Routes | None
 
-    def count(self, wiring: Wiring) -> int:
+    def count(self, tables: NeighbourTables) -> int:
         return self.agents
 
     def said(self, words: Any) -> Any:
@@ -90,17 +90,17 @@ def cut(program: Program, layout: Layout, shard: int) -> Program:
     return replace(
         program,
         problem=eqx.tree_at(lambda problem: problem.groups, program.problem, groups),
-        wiring=_wiring(layout, shard),
+        tables=_wiring(layout, shard),
         draws={name: draw.among(links, agents) for name, draw in program.draws.items()},
         order=order,
-        crew=Shard(
-            agents=layout.wiring.n,
+        population=Shard(
+            agents=layout.tables.n,
             stand_in=layout.row_of[agents].astype(np.int32),
             numbers=agents.astype(np.int32),
             first=layout.row_of[agents] == np.arange(layout.size),
-            seats=layout.seat_of.astype(np.int32),
+            seats=layout.role_of.astype(np.int32),
             said_routes=layout.said.routes(shard),
-            told_routes=layout.told.routes(shard) if layout.wiring.slots else None,
+            told_routes=layout.told.routes(shard) if layout.tables.slots else None,
         ),
     )
 
@@ -117,15 +117,15 @@ def differing(program: Program) -> Program:
         problem=eqx.tree_at(
             lambda problem: problem.groups, same.problem, all_of(program.problem.groups, True)
         ),
-        wiring=all_of(program.wiring, True),
+        tables=all_of(program.tables, True),
         draws=all_of(program.draws, True),
         order=all_of(program.order, True),
-        crew=all_of(program.crew, True),
+        population=all_of(program.population, True),
     )
 
 
-def _wiring(layout: Layout, shard: int) -> Wiring:
-    whole, agents, said = layout.wiring, layout.agents[shard], layout.said
+def _wiring(layout: Layout, shard: int) -> NeighbourTables:
+    whole, agents, said = layout.tables, layout.agents[shard], layout.said
     links = layout.links_at(shard)
     real = links >= 0
     ends = np.where(real[:, None], whole.links[links], agents[0])
@@ -170,9 +170,9 @@ def _wiring(layout: Layout, shard: int) -> Wiring:
 
 def _neighbouring(layout: Layout, shard: int) -> np.ndarray:
     """Agents elsewhere with a neighbour in the shard."""
-    links = layout.wiring.links
+    links = layout.tables.links
     ends = layout.shard_of[links]
-    out = np.zeros(layout.wiring.n, bool)
+    out = np.zeros(layout.tables.n, bool)
     out[links[(ends[:, 1] == shard) & (ends[:, 0] != shard), 0]] = True
     out[links[(ends[:, 0] == shard) & (ends[:, 1] != shard), 1]] = True
     return out
@@ -188,7 +188,7 @@ def _groups(program: Program, layout: Layout, shard: int) -> tuple[tuple[Group, 
         ), None
     parts, order, lined_up = [], np.zeros(layout.size, np.int32), 0
     for group in groups:
-        place = np.full(layout.wiring.n, -1)
+        place = np.full(layout.tables.n, -1)
         place[np.asarray(group.members)] = np.arange(group.size)
         # Filled up to equally many for all shards, with agents whose gradients nobody asks for.
         count = int((place[layout.agents] >= 0).sum(axis=1).max())

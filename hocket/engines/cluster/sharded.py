@@ -39,7 +39,7 @@ class Sharded:
 
     def __init__(self, program: Program, devices: list[Any]):
         self.program = program
-        self.layout: Layout = lay_out(program.wiring, len(devices))
+        self.layout: Layout = lay_out(program.tables, len(devices))
         self._mesh = Mesh(np.array(devices), (SHARDS,))
         here = jax.process_index()
         parts = {
@@ -81,7 +81,7 @@ class Sharded:
 
         def in_order(leaf: Any, spec: Spec) -> np.ndarray:
             array = np.asarray(leaf)
-            return array if spec == EVERYWHERE else array.take(self.layout.seat_of, axis=len(spec) - 1)
+            return array if spec == EVERYWHERE else array.take(self.layout.role_of, axis=len(spec) - 1)
 
         return _map_carry(in_order, everywhere)
 
@@ -169,6 +169,6 @@ def _advance(
 @partial(jax.jit, static_argnums=(0, 1))
 def _sound(blueprint: Blueprint, mesh: Mesh, numbers: Any, x: Any) -> Any:
     def all_finite(program: Program, x: Any) -> Any:
-        return program.crew.every(jnp.isfinite(program.crew.real(x)).all())
+        return program.population.every(jnp.isfinite(program.population.real(x)).all())
 
     return _on_shards(all_finite, blueprint, mesh, numbers, ((HERE,), EVERYWHERE))(numbers, x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
 from hocket.engines.solver import solve
 from hocket.errors import BadAlgorithm
@@ -88,9 +88,9 @@ def lb_one_neighbour() -> Finding:
     """With one neighbour the balance forces the noise to zero; such a run is refused."""
     path = Network.path(3)
     try:
-        RssLb(1.0).check(Plan(path, 1, STEP, 1))
+        RssLb(1.0).check(Setting(path, 1, STEP, 1))
     except BadAlgorithm as refusal:
-        gamma = RssLb(1.0, unprotected=True).draws(Plan(path, 1, STEP, 1))["balanced"].gamma  # type: ignore[attr-defined]
+        gamma = RssLb(1.0, unprotected=True).draws(Setting(path, 1, STEP, 1))["balanced"].gamma  # type: ignore[attr-defined]
         return Finding(
             gamma[0, 0] == gamma[0, 2] == 0 and gamma[0, 1] > 0,
             f"on a path of three, refused: {str(refusal).split(';')[0]}",
@@ -145,7 +145,7 @@ def fs_not_convex() -> Finding:
 def fs_regular() -> Finding:
     """What noise functions add to L and N on X is finite, and grows steeply with the set."""
     slope, bend = added_constants(
-        FunctionSharing(4, 0.1), Plan(RING, 1, STEP, ROUNDS), small_polynomials().feasible
+        FunctionSharing(4, 0.1), Setting(RING, 1, STEP, ROUNDS), small_polynomials().feasible
     )
     return Finding(
         bool(np.isfinite([slope, bend]).all()),

@@ -148,20 +148,20 @@ def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration
 
 def replay(members: list[Member]) -> Run:
     """The same run in the simulator, on the noise that the escrow gives away."""
-    plan, seats = members[0].plan, [one.seat() for one in members]
+    plan, roles = members[0].plan, [one.role() for one in members]
     streams = []
-    for seat in seats:
+    for role in roles:
         keys = {
-            other: ESCROW.keys(plan.run_hash, min(seat.index, other), max(seat.index, other))
-            for other in seat.neighbours
+            other: ESCROW.keys(plan.run_hash, min(role.index, other), max(role.index, other))
+            for other in role.neighbours
         }
         chains = {other: key.chain for other, key in keys.items()}
         once = {other: key.once for other, key in keys.items()}
-        streams.append(ChainStreams(1, chains, once, ESCROW.own_chain(seat.index), seat.dtype))
+        streams.append(ChainStreams(1, chains, once, ESCROW.own_chain(role.index), role.dtype))
     return solve(
         everybody(),
         plan.network,
-        replayed(seats, streams),
+        replayed(roles, streams),
         rounds=plan.run.rounds,
         step=plan.step,
         start=members[0].start(),

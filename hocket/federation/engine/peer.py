@@ -20,9 +20,9 @@ import numpy as np
 from hocket.agent import Local
 from hocket.algorithm import Say, Tell, x_of
 from hocket.errors import BadInput, LinkError
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
-from hocket.federation.engine.words import Words, arrays_for, check_own, check_word
+from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -61,7 +61,7 @@ class Played(NamedTuple):
 class Ahead(NamedTuple):
     """The next round's noise, drawn while this round's words are under way."""
 
-    seat: Seat
+    role: Role
     streams: ChainStreams
     shares: Mapping[str, Any]
 
@@ -70,7 +70,7 @@ class Ahead(NamedTuple):
 class Peer:
     """One member playing its part."""
 
-    seat: Seat
+    role: Role
     names: list[str]
     """All members, by number."""
     conversation: Conversation
@@ -91,7 +91,7 @@ class Peer:
 
     @property
     def rounds(self) -> int:
-        return self.seat.plan.rounds
+        return self.role.plan.rounds
 
     async def play(self, *, linger: float | None = None) -> Finished:
         """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
@@ -100,17 +100,17 @@ class Peer:
         k = 1 if position is None else position.round
         self.records = {} if position is None else dict(position.records)
         if position is None or k <= self.rounds + 1:
-            state, seat = self._begun() if position is None else self._resumed(position)
+            state, role = self._begun() if position is None else self._resumed(position)
             await self._speak_up()
             while k <= self.rounds:
-                state = await self._round(k, state, seat)
+                state = await self._round(k, state, role)
                 if self.watch is not None:
                     self.watch(Played(k, x_of(state), *self._words))
                 self._advance()
-                seat, k = self.seat, k + 1
-            published = x_of(await self._round(k, state, seat))
+                role, k = self.role, k + 1
+            published = x_of(await self._round(k, state, role))
             k += 1
-            self._commit(k, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k, 0, [])}, {}, seat)
+            self._commit(k, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k, 0, [])}, {}, role)
             finished = Finished(x_of(state), published)
         else:
             x, published, *_ = self._stored(position.state)
@@ -121,8 +121,8 @@ class Peer:
 
     def drop(self, member: int) -> None:
         """Go on without a neighbour, from whatever exchange this member is in."""
-        if member in self.seat.neighbours:
-            self.seat = replace(self.seat, dropped=self.seat.dropped | {member})
+        if member in self.role.neighbours:
+            self.role = replace(self.role, dropped=self.role.dropped | {member})
             self.streams.drop(member)
             self.conversation.forget(self.names[member])
 
@@ -135,12 +135,12 @@ class Peer:
         self.journal.forget_previous()
         return finished
 
-    async def _round(self, k: int, state: Any, seat: Seat) -> Any:
+    async def _round(self, k: int, state: Any, role: Role) -> Any:
         """One round, or after the last one the exchange whose result may be published.
 
-        `seat` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
+        `role` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = seat.round(seat.agent(k, self._noise(k, seat), self.descend), state, k)
+        talk = role.round(role.agent(k, self._noise(k, role), self.descend), state, k)
         if not isinstance(talk, Generator):
             return talk
         leaves, exchange, heard = jax.tree.leaves(state), 0, None
@@ -148,7 +148,7 @@ class Peer:
             while True:
                 with self._blaming():
                     spoken = talk.send(heard)
-                heard = await self._exchange(k, exchange, spoken, leaves, seat)
+                heard = await self._exchange(k, exchange, spoken, leaves, role)
                 exchange += 1
         except StopIteration as end:
             return end.value
@@ -169,19 +169,19 @@ class Peer:
             ) from error
 
     async def _exchange(
-        self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], seat: Seat
-    ) -> Words:
-        arrays = arrays_for(seat, spoken)
-        check_own(seat, arrays.values(), k)
+        self, k: int, exchange: int, spoken: Say | Tell, leaves: list[Any], role: Role
+    ) -> WireWords:
+        arrays = arrays_for(role, spoken)
+        check_own(role, arrays.values(), k)
         words = self._framed(k, exchange, arrays)
         if exchange == 0:
-            said = self._commit(k, leaves, words, self._chains(), seat)
+            said = self._commit(k, leaves, words, self._chains(), role)
         else:
             said = self.journal.commit_words(k, exchange, words)
         frames = await self.conversation.exchange(
             Moment(k, exchange),
             self._for_each(words),
-            meanwhile=partial(self._draw_ahead, k) if seat.kinds and exchange == 0 else None,
+            meanwhile=partial(self._draw_ahead, k) if role.kinds and exchange == 0 else None,
         )
         self._remember(Moment(k, exchange), said)
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
@@ -195,8 +195,8 @@ class Peer:
 
     def _opened(
         self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
-    ) -> Words:
-        own, weights = self.seat.weights(k)
+    ) -> WireWords:
+        own, weights = self.role.weights(k)
         structure = jax.tree.structure(spoken[0])
         names = [self.names[other] for other in weights]
         for name in names:
@@ -204,10 +204,12 @@ class Peer:
                 raise LinkError(
                     f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
                 )
-        heard = [check_word(self.seat, name, frames[name].parts, like, k) for name in names]
+        heard = [check_word(self.role, name, frames[name].parts, like, k) for name in names]
         self._words = like[0], [arrays[0] for arrays in heard]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
-        return Words(own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard])
+        return WireWords(
+            own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard]
+        )
 
     def _framed(
         self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
@@ -217,31 +219,31 @@ class Peer:
             for other, parts in arrays.items()
         }
 
-    def _noise(self, k: int, seat: Seat) -> Mapping[str, Any]:
+    def _noise(self, k: int, role: Role) -> Mapping[str, Any]:
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.seat is seat and ahead.streams is self.streams:
+        if ahead is not None and ahead.role is role and ahead.streams is self.streams:
             return ahead.shares
-        return shares(seat, self.streams, k)
+        return shares(role, self.streams, k)
 
     def _draw_ahead(self, k: int) -> None:
         """The keys of round k + 1 stay in memory until that round is in the journal."""
         if k <= self.rounds:
             streams = self.streams.advanced()
-            self._ahead = Ahead(self.seat, streams, shares(self.seat, streams, k + 1))
+            self._ahead = Ahead(self.role, streams, shares(self.role, streams, k + 1))
 
     def _advance(self) -> None:
-        if self._ahead is not None and self._ahead.seat is self.seat:
+        if self._ahead is not None and self._ahead.role is self.role:
             self.streams = self._ahead.streams
             return
         self.streams.advance()
-        for gone in self.seat.dropped:
+        for gone in self.role.dropped:
             self.streams.drop(gone)
 
-    def _begun(self) -> tuple[Any, Seat]:
-        agent = self.seat.agent(1, kept_shares(self.seat, self.streams), self.descend)
-        return self.seat.algorithm.setup(agent, self.start), self.seat
+    def _begun(self) -> tuple[Any, Role]:
+        agent = self.role.agent(1, kept_shares(self.role, self.streams), self.descend)
+        return self.role.algorithm.setup(agent, self.start), self.role
 
-    def _resumed(self, position: Position) -> tuple[Any, Seat]:
+    def _resumed(self, position: Position) -> tuple[Any, Role]:
         *leaves, left, task = self._stored(position.state)
         self.restore(bytes(task))
         self._say_again()
@@ -265,15 +267,15 @@ class Peer:
     def _first_words(self, previous: Position) -> dict[str, bytes]:
         """What the previous round began with, made again from its state and keys."""
         *leaves, left, _ = self._stored(previous.state)
-        k, seat = previous.round, self._seat_with(left)
+        k, role = previous.round, self._seat_with(left)
         streams = self.streams.at(
-            k, {self.names.index(name): key for name, key in previous.chains.items()}, seat.index
+            k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
         )
-        agent = seat.agent(k, shares(seat, streams, k), self.descend)
-        talk = seat.round(agent, jax.tree.unflatten(self._structure, leaves), k)
+        agent = role.agent(k, shares(role, streams, k), self.descend)
+        talk = role.round(agent, jax.tree.unflatten(self._structure, leaves), k)
         if not isinstance(talk, Generator):
             return {}
-        words = self._framed(k, 0, arrays_for(seat, next(talk)))
+        words = self._framed(k, 0, arrays_for(role, next(talk)))
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
@@ -283,18 +285,18 @@ class Peer:
         """How the parts of a state hang together."""
         return jax.tree.structure(self._begun()[0])
 
-    def _seat_with(self, left: Any) -> Seat:
+    def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())
-        return self.seat if gone == self.seat.dropped else replace(self.seat, dropped=gone)
+        return self.role if gone == self.role.dropped else replace(self.role, dropped=gone)
 
     def _said(self, k: int, exchange: int) -> dict[str, bytes]:
         found = {name: self.journal.said(k, exchange, name) for name in self.conversation.neighbours}
         return {name: word for name, word in found.items() if word is not None}
 
     def _commit(
-        self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], seat: Seat
+        self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], role: Role
     ) -> Mapping[str, bytes]:
-        gone = " ".join(map(str, sorted(seat.dropped))).encode()
+        gone = " ".join(map(str, sorted(role.dropped))).encode()
         parts = [*map(np.asarray, leaves), gone, self.recall()]
         state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
         return self.journal.commit_round(k, state, chains=chains, words=words, records=self.records)
@@ -304,7 +306,7 @@ class Peer:
 
     def _chains(self) -> dict[str, bytes]:
         chains = {self.names[other]: chain for other, chain in self.streams.chains.items()}
-        return chains | {self.names[self.seat.index]: self.streams.own_chain}
+        return chains | {self.names[self.role.index]: self.streams.own_chain}
 
     def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
         return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}

@@ -10,10 +10,10 @@ import jax
 import numpy as np
 
 from hocket.agent import Agent, Local
-from hocket.algorithm import Algorithm, Plan, Round
-from hocket.federation.engine.role import Seat
+from hocket.algorithm import Algorithm, Round, Setting
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
-from hocket.federation.engine.words import Words, arrays_for
+from hocket.federation.engine.words import WireWords, arrays_for
 from hocket.links.wire import Frame, Kind, pack
 from hocket.noise.draws import Balanced, Draw
 
@@ -27,7 +27,7 @@ from hocket.noise.draws import Balanced, Draw
 class Player:
     """One member, with all that it drew and did."""
 
-    seat: Seat
+    role: Role
     streams: ChainStreams
     local: Local
     start: np.ndarray
@@ -46,10 +46,10 @@ class Spoken(NamedTuple):
 
 def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
     """Every word of the run, in order. When it is over, players hold what they published."""
-    rounds = players[0].seat.plan.rounds
+    rounds = players[0].role.plan.rounds
     for one in players:
-        agent = one.seat.agent(1, kept_shares(one.seat, one.streams), one.local)
-        one.state = one.seat.algorithm.setup(agent, one.start)
+        agent = one.role.agent(1, kept_shares(one.role, one.streams), one.local)
+        one.state = one.role.algorithm.setup(agent, one.start)
     for k in range(1, rounds + 2):
         yield from _round(players, k, plan)
         for one in players:
@@ -57,8 +57,8 @@ def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
 
 
 def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
-    agents = [one.seat.agent(k, shares(one.seat, one.streams, k), one.local) for one in players]
-    talks = [one.seat.round(agent, one.state, k) for one, agent in zip(players, agents, strict=True)]
+    agents = [one.role.agent(k, shares(one.role, one.streams, k), one.local) for one in players]
+    talks = [one.role.round(agent, one.state, k) for one, agent in zip(players, agents, strict=True)]
     if not all(isinstance(talk, Generator) for talk in talks):
         for one, state in zip(players, talks, strict=True):
             one.state = state
@@ -74,11 +74,11 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
                 one.state, ended = end.value, ended + 1
         if ended:
             return
-        arrays = [arrays_for(one.seat, spoken) for one, spoken in zip(players, said, strict=True)]
+        arrays = [arrays_for(one.role, spoken) for one, spoken in zip(players, said, strict=True)]
         for one, mine in zip(players, arrays, strict=True):
-            for other in one.seat.neighbours:
+            for other in one.role.neighbours:
                 message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
-                yield Spoken(k, exchange, one.seat.index, other, message)
+                yield Spoken(k, exchange, one.role.index, other, message)
         heard = [
             _heard(one, k, jax.tree.structure(spoken[0]), arrays)
             for one, spoken in zip(players, said, strict=True)
@@ -86,10 +86,10 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
         exchange += 1
 
 
-def _heard(one: Player, k: int, structure: Any, arrays: Sequence[Mapping[int | None, Any]]) -> Words:
-    own, weights = one.seat.weights(k)
-    words = [_for(arrays[other], one.seat.index) for other in weights]
-    return Words(own, list(weights.values()), [jax.tree.unflatten(structure, word) for word in words])
+def _heard(one: Player, k: int, structure: Any, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
+    own, weights = one.role.weights(k)
+    words = [_for(arrays[other], one.role.index) for other in weights]
+    return WireWords(own, list(weights.values()), [jax.tree.unflatten(structure, word) for word in words])
 
 
 def _for(arrays: Mapping[int | None, list[np.ndarray]], receiver: int) -> list[np.ndarray]:
@@ -114,41 +114,41 @@ class Replayed(Algorithm):
     def setup(self, agent: Agent, x: Any) -> Any:
         return self.algorithm.setup(agent, x)
 
-    def check(self, plan: Plan) -> None:
+    def check(self, plan: Setting) -> None:
         self.algorithm.check(plan)
 
-    def draws(self, plan: Plan) -> Mapping[str, Draw]:
+    def draws(self, plan: Setting) -> Mapping[str, Draw]:
         drawn: Mapping[str, Any] = self.algorithm.draws(plan)
         return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
 
 
-def replayed(seats: Sequence[Seat], streams: Sequence[ChainStreams]) -> Replayed:
+def replayed(roles: Sequence[Role], streams: Sequence[ChainStreams]) -> Replayed:
     """The algorithm of these members, in order and all of them, with the noise of their streams from round 1 on."""
-    seat, plan = seats[0], seats[0].plan
+    role, plan = roles[0], roles[0].plan
     links = {tuple(link): number for number, link in enumerate(plan.network.links.tolist())}
-    drawn: Mapping[str, Any] = seat.draws
+    drawn: Mapping[str, Any] = role.draws
     tables = {
         name: np.zeros((1 if draw.once else plan.rounds, len(links), 2, draw.width))
         for name, draw in drawn.items()
     }
     for k in range(1, plan.rounds + 1):
-        for member, stream in zip(seats, streams, strict=True):
+        for member, stream in zip(roles, streams, strict=True):
             for name, table in tables.items():
                 if k <= len(table):
                     _fill(table[k - 1], member, stream, name, k, links)
             stream.advance()
-    return Replayed(seat.algorithm, tables)
+    return Replayed(role.algorithm, tables)
 
 
 def _fill(
-    row: np.ndarray, seat: Seat, stream: ChainStreams, name: str, k: int, links: dict[Any, int]
+    row: np.ndarray, role: Role, stream: ChainStreams, name: str, k: int, links: dict[Any, int]
 ) -> None:
     """What one member knows of one kind's draws in one round."""
-    balanced = isinstance(seat.draws[name], Balanced)
-    rows = shares(seat, stream, k)[name] if balanced else directed(seat, stream, name, k)
-    for slot, other in zip(seat.slots, seat.neighbours, strict=True):
-        link = links[min(seat.index, other), max(seat.index, other)]
+    balanced = isinstance(role.draws[name], Balanced)
+    rows = shares(role, stream, k)[name] if balanced else directed(role, stream, name, k)
+    for slot, other in zip(role.slots, role.neighbours, strict=True):
+        link = links[min(role.index, other), max(role.index, other)]
         if balanced:
-            row[link, int(seat.index > other)] = rows[slot]
+            row[link, int(role.index > other)] = rows[slot]
         else:
             row[link] = rows.forward[0, slot], rows.backward[0, slot]

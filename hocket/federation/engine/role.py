@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.agent import Agent, Local
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
-from hocket.networks.slots import Wiring, wire
+from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise.draws import Balanced, Draw, Paired, When
 from hocket.problems.sets import FeasibleSet
 
@@ -31,7 +31,7 @@ class PlainSet:
 
 @dataclass(frozen=True, eq=False)
 class OwnLinks:
-    """One agent's rows of a `Wiring`. A plain class: a module's attributes take a microsecond each, in every round."""
+    """One agent's own rows. A plain class: a module's attributes take a microsecond each, in every round."""
 
     period: int
     slots: int
@@ -57,11 +57,11 @@ class Kind(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Seat:
+class Role:
     """Who I am in this run, and what all of us agreed on."""
 
     index: int
-    plan: Plan
+    plan: Setting
     algorithm: Algorithm
     feasible: FeasibleSet
     dtype: np.dtype
@@ -141,7 +141,7 @@ class Seat:
         return PlainSet(partial(type(self.feasible).project, self.feasible))
 
     @cached_property
-    def wiring(self) -> OwnLinks:
+    def tables(self) -> OwnLinks:
         """What noise needs to know of a network of one agent, whose links are numbered by slot."""
         whole, j = self._wiring, self.index
         left = np.isin(whole.neighbour[[j]], list(self.dropped))
@@ -169,8 +169,8 @@ class Seat:
         }
 
     @cached_property
-    def _wiring(self) -> Wiring:
-        return wire(self.plan.network, slots_needed=True)
+    def _wiring(self) -> NeighbourTables:
+        return tabulate(self.plan.network, slots_needed=True)
 
     def _own_part(self, draw: Draw) -> Draw:
         if isinstance(draw, Paired):
@@ -180,7 +180,7 @@ class Seat:
         if isinstance(draw, Balanced):
             gamma, towards = draw.gamma[:, [self.index]], draw.towards[:, [self.index]]
             if self.dropped:  # balance over those who remain, within the same bound
-                before, towards = amplitude(towards), np.where(self.wiring.filled, towards, 0.0)
+                before, towards = amplitude(towards), np.where(self.tables.filled, towards, 0.0)
                 gamma = gamma * amplitude(towards) / np.where(before > 0, before, 1.0)
             return replace(draw, gamma=gamma, towards=towards)
         raise BadAlgorithm(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hocket.federation.engine.role import Kind, Seat
+from hocket.federation.engine.role import Kind, Role
 from hocket.links.noise_keys import Source, key_of, next_chain
 from hocket.noise.counted import normal_pairs
 from hocket.noise.draws import Pair, When
@@ -89,21 +89,21 @@ class Streams(Protocol):
         ...
 
 
-def shares(seat: Seat, streams: Streams, k: int) -> dict[str, Any]:
+def shares(role: Role, streams: Streams, k: int) -> dict[str, Any]:
     """This agent's noise in round k, by kind."""
-    return {name: _share(seat, streams, name, k) for name in seat.kinds}
+    return {name: _share(role, streams, name, k) for name in role.kinds}
 
 
-def kept_shares(seat: Seat, streams: Streams) -> dict[str, Any]:
+def kept_shares(role: Role, streams: Streams) -> dict[str, Any]:
     """This agent's share of the noise that was drawn once: an algorithm may set up its state with it."""
-    return {name: _share(seat, streams, name, 1) for name, kind in seat.kinds.items() if kind.once}
+    return {name: _share(role, streams, name, 1) for name, kind in role.kinds.items() if kind.once}
 
 
-def directed(seat: Seat, streams: Streams, name: str, k: int) -> Pair:
+def directed(role: Role, streams: Streams, name: str, k: int) -> Pair:
     """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
-    kind = seat.kinds[name]
-    drawn = np.zeros((2, 1, seat.wiring.slots, kind.width), dtype=seat.dtype)
-    for link in _links(seat, streams, kind, k):
+    kind = role.kinds[name]
+    drawn = np.zeros((2, 1, role.tables.slots, kind.width), dtype=role.dtype)
+    for link in _links(role, streams, kind, k):
         if kind.normal:
             drawn[:, 0, link.slot] = link.normal_draws(kind.width)
             continue
@@ -126,18 +126,18 @@ class _Link(NamedTuple):
         return normal_pairs(self.scale, first, second, first.dtype)
 
 
-def _share(seat: Seat, streams: Streams, name: str, k: int) -> Any:
-    kind = seat.kinds[name]
-    return _balanced(seat, streams, name, k) if kind.balanced else _paired(seat, streams, kind, k)
+def _share(role: Role, streams: Streams, name: str, k: int) -> Any:
+    kind = role.kinds[name]
+    return _balanced(role, streams, name, k) if kind.balanced else _paired(role, streams, kind, k)
 
 
-def _paired(seat: Seat, streams: Streams, kind: Kind, k: int) -> np.ndarray:
+def _paired(role: Role, streams: Streams, kind: Kind, k: int) -> np.ndarray:
     """d_j = Σ_i (s^{i,j} − s^{j,i}): the higher-numbered end gains what the lower one says, and the other way."""
-    total = np.zeros(kind.width, dtype=seat.dtype)
-    for link in _links(seat, streams, kind, k):
+    total = np.zeros(kind.width, dtype=role.dtype)
+    for link in _links(role, streams, kind, k):
         if kind.active is not None and not kind.active[(k - 1) % len(kind.active), link.slot]:
             continue
-        sign = 1.0 if seat.index > seat.neighbours[link.slot] else -1.0
+        sign = 1.0 if role.index > role.neighbours[link.slot] else -1.0
         if kind.normal:
             lower, higher = link.normal_draws(kind.width)
             total += sign * (lower - higher)
@@ -149,22 +149,22 @@ def _paired(seat: Seat, streams: Streams, kind: Kind, k: int) -> np.ndarray:
     return total
 
 
-def _links(seat: Seat, streams: Streams, kind: Kind, k: int) -> Iterator[_Link]:
+def _links(role: Role, streams: Streams, kind: Kind, k: int) -> Iterator[_Link]:
     """What is drawn in round k, link by link; neither with those who left nor before the first round with noise."""
     if k < kind.first and not kind.once:
         return
     assert kind.scale is not None
     scale = kind.scale[(k - 1) % len(kind.scale)].tolist()
-    for slot, neighbour in enumerate(seat.neighbours):
-        if neighbour in seat.dropped:
+    for slot, neighbour in enumerate(role.neighbours):
+        if neighbour in role.dropped:
             continue
         source = streams.kept(neighbour, kind.label) if kind.once else streams.fresh(neighbour, kind.label, k)
         yield _Link(slot, scale[slot], source)
 
 
-def _balanced(seat: Seat, streams: Streams, name: str, k: int) -> np.ndarray:
-    kind, links = seat.kinds[name], seat.wiring
+def _balanced(role: Role, streams: Streams, name: str, k: int) -> np.ndarray:
+    kind, links = role.kinds[name], role.tables
     drawn = streams.own(kind.label, k).take(links.slots * kind.width)
     raw = drawn.reshape(1, 1, links.slots, kind.width) * links.filled[:, :, None]
     when = When(np.array([k]), np.array([(k - 1) % links.period]))
-    return seat.dealing[name](raw, when, links)[0, 0].astype(seat.dtype, copy=False)
+    return role.dealing[name](raw, when, links)[0, 0].astype(role.dtype, copy=False)

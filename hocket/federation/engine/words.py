@@ -10,13 +10,13 @@ import numpy as np
 
 from hocket.algorithm import Say, Tell
 from hocket.errors import Diverged, LinkError
-from hocket.federation.engine.role import Seat
+from hocket.federation.engine.role import Role
 
 SLACK = 1.001
 """By how much a word may be farther out than its noise allows: rounding in single precision, and nothing else."""
 
 
-class Words(NamedTuple):
+class WireWords(NamedTuple):
     """What the neighbours said, each with the weight that it gets."""
 
     own_weight: float
@@ -34,20 +34,20 @@ class Words(NamedTuple):
         return mixed
 
 
-def arrays_for(seat: Seat, spoken: Say | Tell) -> Mapping[int | None, list[np.ndarray]]:
+def arrays_for(role: Role, spoken: Say | Tell) -> Mapping[int | None, list[np.ndarray]]:
     """What goes out: by neighbour where each is told its own, under None where all hear the same."""
     if isinstance(spoken, Say):
         return {None: _leaves(spoken.word)}
     leaves = _leaves(spoken.words)
     return {
         other: [leaf[slot] for leaf in leaves]
-        for slot, other in zip(seat.slots, seat.neighbours, strict=True)
-        if other not in seat.dropped
+        for slot, other in zip(role.slots, role.neighbours, strict=True)
+        if other not in role.dropped
     }
 
 
 def check_word(
-    seat: Seat, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int
+    role: Role, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int
 ) -> list[np.ndarray]:
     """The arrays of a neighbour's word, if they have the plan's form, are finite and lie where they can lie."""
     if len(parts) != len(like):
@@ -65,37 +65,37 @@ def check_word(
                 "mend it there, and start this member again"
             )
         farthest = float(np.abs(part).max(initial=0.0))
-        if farthest > seat.reach:
+        if farthest > role.reach:
             raise LinkError(
                 f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
-                f"{seat.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
+                f"{role.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
                 "member, and start this one again"
             )
-    _check_outside(seat, name, parts[0], k)
+    _check_outside(role, name, parts[0], k)
     return list(parts)
 
 
-def check_own(seat: Seat, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:
+def check_own(role: Role, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:
     """Refuse to say what no neighbour would believe."""
     farthest = max((float(np.abs(part).max(initial=0.0)) for parts in arrays for part in parts), default=0.0)
-    if not farthest <= seat.reach:
+    if not farthest <= role.reach:
         raise Diverged(
             f"this member's own word in round {k} holds a number of size {farthest:.3g}, where the plan has a reach of "
-            f"{seat.reach:g}; it was not said. Plan smaller steps, a bounded set, or a larger reach",
+            f"{role.reach:g}; it was not said. Plan smaller steps, a bounded set, or a larger reach",
             round=k,
         )
 
 
-def _check_outside(seat: Seat, name: str, word: np.ndarray, k: int) -> None:
+def _check_outside(role: Role, name: str, word: np.ndarray, k: int) -> None:
     """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true.
 
     Within the plan's reach nothing here overflows in float64, so that the comparison is one of numbers.
     """
-    if not seat.feasible.bounded or word.shape != (seat.plan.dim,):
+    if not role.feasible.bounded or word.shape != (role.plan.dim,):
         return
     said = word.astype(np.float64)
-    away = float(np.linalg.norm(said - seat.plain_set.project(word)))
-    allowed = seat.step(k) * float(getattr(seat.algorithm, "delta", 0.0))
+    away = float(np.linalg.norm(said - role.plain_set.project(word)))
+    allowed = role.step(k) * float(getattr(role.algorithm, "delta", 0.0))
     rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(said)))
     if not away <= SLACK * allowed + rounding:
         raise LinkError(

@@ -13,14 +13,14 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.noise.draws import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
 from hocket.privacy.attacks.public_plan import AnyStep, check_target, dimension, with_plan
 from hocket.privacy.estimate.leakage import EXACT, told_apart
 from hocket.privacy.estimate.levels import planned_levels
 from hocket.privacy.estimate.listener import Drive, Listener
-from hocket.privacy.estimate.recursion import Course, Words, first_belief, watch
+from hocket.privacy.estimate.recursion import Course, HeardWords, first_posterior, watch
 from hocket.runs.view import View
 
 NAME = "averaging"
@@ -58,16 +58,18 @@ def averaging_attacks(
     )
     course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
-    belief = first_belief(
+    posterior = first_posterior(
         course, prior=prior, start=prior if start is None else 0.0, starts=starts[listener.honest]
     )
-    belief.mean[: listener.states] += words.driven(0).reshape(-1, dim)
+    posterior.mean[: listener.states] += words.driven(0).reshape(-1, dim)
     with threadpool_limits(1, user_api="blas"):
-        for _, belief in watch(course, belief, words):  # noqa: B007, B020 - the last one is wanted
+        for _, posterior in watch(course, posterior, words):  # noqa: B007, B020 - the last one is wanted
             pass
-        told = np.linalg.norm(told_apart(course, belief, prior=prior, public_start=start is not None), axis=1)
+        told = np.linalg.norm(
+            told_apart(course, posterior, prior=prior, public_start=start is not None), axis=1
+        )
     gradients = slice(listener.states, listener.states + listener.h)
-    sd = np.where(belief.sd[gradients] < EXACT * prior, 0.0, belief.sd[gradients])
+    sd = np.where(posterior.sd[gradients] < EXACT * prior, 0.0, posterior.sd[gradients])
     return {
         j: Attack(
             NAME,
@@ -75,7 +77,7 @@ def averaging_attacks(
             _what(j),
             bool(told[row] > 1 - 1e-6),
             _why(told[row], sd[row]),
-            estimate=belief.mean[gradients][row][None],
+            estimate=posterior.mean[gradients][row][None],
             predicted_sd=np.full((1, dim), sd[row]),
             supposing=(NO_PROJECTION, SAME_GRADIENT),
         )
@@ -116,7 +118,7 @@ class _Heard:
         self.view, self.listener, self.dim = view, listener, dimension(view)
         self.phases = np.arange(view.rounds) % view.network.period
         assert view.step is not None
-        plan = Plan(view.network, self.dim, view.step, view.rounds)
+        plan = Setting(view.network, self.dim, view.step, view.rounds)
         draws = view.algorithm.draws(plan)
         self.shares = {
             name: self._known(name, draw) for name, draw in draws.items() if isinstance(draw, Paired)
@@ -128,13 +130,13 @@ class _Heard:
         self.members = [self._members_words(table) for table in view.words]
         self.drives = [self.driven(k) for k in range(1, view.rounds + 1)]
 
-    def __call__(self, k: int) -> Words:
+    def __call__(self, k: int) -> HeardWords:
         rows = [
             self.said[number][j][k - 1] if i is None else self.view.words[number][j, i][k - 1]
             for number, j, i in self.listener.heard(k)
         ]
         members = [table[k - 1] for table in self.members]
-        return Words(np.array(rows).reshape(len(rows), -1), Drive(self.drives[k - 1], members))
+        return HeardWords(np.array(rows).reshape(len(rows), -1), Drive(self.drives[k - 1], members))
 
     def driven(self, k: int) -> Float[np.ndarray, "outputs honest dim"]:
         """What known noise brings into round k; of noise functions, the slope where their agent said that it was."""
@@ -148,14 +150,14 @@ class _Heard:
 
     def _known(self, name: str, draw: Draw) -> Float[np.ndarray, "rounds honest width"]:
         """The honest agents' shares, as far as the coalition knows what was drawn."""
-        view, wiring = self.view, self.listener.wiring
+        view, tables = self.view, self.listener.tables
         rounds = 1 if draw.once else view.rounds
-        drawn = Pair(*np.zeros((2, rounds, len(wiring.links), draw.width)))
-        for link, (low, high) in enumerate(wiring.links.tolist()):
+        drawn = Pair(*np.zeros((2, rounds, len(tables.links), draw.width)))
+        for link, (low, high) in enumerate(tables.links.tolist()):
             for side, pair in zip(drawn, [(low, high), (high, low)], strict=True):
                 side[:, link] = view.noise.get(name, {}).get(pair, 0.0)
         when = When(np.arange(1, view.rounds + 1), self.phases)
-        return draw.deal(draw.condense(drawn), when, wiring)[:, self.listener.honest]
+        return draw.deal(draw.condense(drawn), when, tables)[:, self.listener.honest]
 
     def _members_words(self, table: dict[Any, np.ndarray]) -> Float[np.ndarray, "rounds honest dim"]:
         """What members' words bring into what the honest agents mix."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import ALL
 from hocket.errors import BadInput, NotRecorded
 from hocket.noise.draws import Draw
@@ -59,7 +59,7 @@ def planned_draws(view: View) -> Mapping[str, Draw]:
         # A user's noise is the run's secret; all that an attacker can suppose is that it looks like random draws.
         algorithm = dataclasses.replace(algorithm, noise=None)
     assert view.step is not None
-    return algorithm.draws(Plan(view.network, dimension(view), view.step, view.rounds))
+    return algorithm.draws(Setting(view.network, dimension(view), view.step, view.rounds))
 
 
 def uses_own_noise(view: View) -> bool:

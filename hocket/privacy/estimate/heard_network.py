@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
+from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.networks.network import Network
-from hocket.networks.slots import Wiring
 from hocket.runs.view import Threat
 
 
@@ -26,7 +26,7 @@ class Wired(NamedTuple):
 
 def wired(
     network: Network,
-    wiring: Wiring,
+    tables: NeighbourTables,
     phase: int,
     silenced: Bool[np.ndarray, " links"],
     honest: np.ndarray,
@@ -39,7 +39,7 @@ def wired(
     if threat == "coalition":
         listeners = np.setdiff1d(listeners, honest)
     near = active & np.isin(network.links, listeners).any(axis=1)
-    overheard = wiring.filled & active[wiring.link] & np.isin(wiring.neighbour, listeners)
+    overheard = tables.filled & active[tables.link] & np.isin(tables.neighbour, listeners)
     places, slots = np.nonzero(overheard[honest])
     return Wired(
         own=B.diagonal()[:, None].copy(),

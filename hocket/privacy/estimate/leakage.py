@@ -23,8 +23,15 @@ from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
 from hocket.privacy.estimate.listener import Listener, Scaling
-from hocket.privacy.estimate.posterior import Belief
-from hocket.privacy.estimate.recursion import Course, Release, averaged_out, begun_again, first_belief, watch
+from hocket.privacy.estimate.posterior import Posterior
+from hocket.privacy.estimate.recursion import (
+    Course,
+    Release,
+    averaged_out,
+    begun_again,
+    first_posterior,
+    watch,
+)
 from hocket.privacy.topology.components import check_hiding
 from hocket.privacy.wording import braced, counted, named
 from hocket.runs.view import Threat, check_watchers
@@ -187,25 +194,25 @@ def leakage(
 
 
 def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
-    """Follow the listener's belief through all runs."""
+    """Follow the listener's posterior through all runs."""
     listener = course.listener
     n, rounds = listener.network.n, course.rounds
-    first, shown = first_belief(course, prior=prior, start=start), _thinned(rounds)
-    belief = first
+    first, shown = first_posterior(course, prior=prior, start=start), _thinned(rounds)
+    posterior = first
     history: list[tuple[int, np.ndarray]] = []
     gradients = slice(listener.states, listener.states + listener.h)
     for number in range(runs):
         if number:
-            belief = begun_again(course, belief, start=start, anchors_kept=anchors_kept)
+            posterior = begun_again(course, posterior, start=start, anchors_kept=anchors_kept)
         history = []
-        heard = watch(course, belief, first=first, earlier=number * (rounds + 1))
-        for k, belief in heard:  # the next run goes on from the last belief
+        heard = watch(course, posterior, first=first, earlier=number * (rounds + 1))
+        for k, posterior in heard:  # the next run goes on from the last posterior
             if k - 1 in shown:
-                history.append((k - 1, belief.sd[gradients]))
-    factor = np.zeros((n, belief.factor.shape[1]))
-    factor[listener.honest] = belief.factor[gradients]
+                history.append((k - 1, posterior.sd[gradients]))
+    factor = np.zeros((n, posterior.factor.shape[1]))
+    factor[listener.honest] = posterior.factor[gradients]
     factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
-    told = told_apart(course, belief, prior=prior, public_start=start == 0)
+    told = told_apart(course, posterior, prior=prior, public_start=start == 0)
     subspace = np.zeros((n, told.shape[1]))
     subspace[listener.honest] = told
     return Leakage(
@@ -223,11 +230,11 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
 
 
 def told_apart(
-    course: Course, belief: Belief, *, prior: float, public_start: bool
+    course: Course, posterior: Posterior, *, prior: float, public_start: bool
 ) -> Float[np.ndarray, "honest rank"]:
     """A basis of the gradients' combinations that are known exactly in the end, or in which all noise averages out."""
     states, h = course.listener.states, course.listener.h
-    axes, size, _ = np.linalg.svd(belief.factor[states : states + h])
+    axes, size, _ = np.linalg.svd(posterior.factor[states : states + h])
     exact = axes[:, np.count_nonzero(size > EXACT * prior) :]
     return scipy.linalg.orth(np.hstack([exact, averaged_out(course, public_start=public_start)]), rcond=1e-6)
 

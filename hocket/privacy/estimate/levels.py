@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hocket.algorithm import Algorithm, Plan
+from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
@@ -47,7 +47,7 @@ def named_levels(network: Network, name: str, *, sigma: float, anchor_sigma: flo
         if not (np.isfinite(value) and value >= 0):
             raise BadInput(f"{what} = {value!r}; a standard deviation is zero or more")
     algorithm = stands_for(name, anchored=anchor_sigma > 0)
-    draws = algorithm.draws(Plan(network, 1, Constant(1.0), 1))
+    draws = algorithm.draws(Setting(network, 1, Constant(1.0), 1))
     sd = {"anchor": anchor_sigma}
     return Levels(algorithm, {kind: draw.with_sd(sd.get(kind, sigma)) for kind, draw in draws.items()})
 
@@ -59,8 +59,8 @@ def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: St
         raise NoTheorem(
             f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"
         )
-    algorithm.check(Plan(network, dim, step, rounds))
-    one, all_of_them = (algorithm.draws(Plan(network, width, step, rounds)) for width in (1, dim))
+    algorithm.check(Setting(network, dim, step, rounds))
+    one, all_of_them = (algorithm.draws(Setting(network, width, step, rounds)) for width in (1, dim))
     # Coordinates are alike and apart: one of them, with the deviation that it has among all.
     draws = {name: replace(draw, width=one[name].width) for name, draw in all_of_them.items()}
     return Levels(algorithm, draws)

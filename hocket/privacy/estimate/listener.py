@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Plan
+from hocket.algorithm import Setting
+from hocket.networks.neighbour_tables import tabulate
 from hocket.networks.network import Network
-from hocket.networks.slots import wire
 from hocket.privacy.estimate.heard_network import Wired, wired
 from hocket.privacy.estimate.levels import Levels
 from hocket.privacy.estimate.posterior import compressed
@@ -74,20 +74,20 @@ class Listener:
         self.h = len(self.honest)
         self._place = np.full(network.n, -1)
         self._place[self.honest] = np.arange(self.h)
-        self.wiring = wire(network, slots_needed=True)
-        self.rule = Rule(levels.algorithm, Plan(network, 1, step, rounds), levels.draws, self.wiring.slots)
+        self.tables = tabulate(network, slots_needed=True)
+        self.rule = Rule(levels.algorithm, Setting(network, 1, step, rounds), levels.draws, self.tables.slots)
         if scaling == "current":
             self._rescale_anchors(step)
         self.alpha = np.concatenate([[0.0], step.table(1, rounds)])
         """α_0 = 0, α_1, …"""
         self.states = self.rule.states * self.h
         """How many numbers the honest states have."""
-        self.unknown = UnknownNoise(network, self.wiring, levels.draws, self.rule, self.honest, threat)
+        self.unknown = UnknownNoise(network, self.tables, levels.draws, self.rule, self.honest, threat)
         self.keys = [self._key(k) for k in range(rounds + 1)]
         every = list(dict.fromkeys(self.keys[1:]))
         self.wired = {
             (phase, gone): wired(
-                network, self.wiring, phase, self.unknown.silenced(gone), self.honest, threat
+                network, self.tables, phase, self.unknown.silenced(gone), self.honest, threat
             )
             for phase, gone in every
         }
@@ -153,7 +153,7 @@ class Listener:
             places, slots = wired.told if one.told else (wired.reached, None)
             speakers = self.honest[places].tolist()
             receivers = (
-                [None] * len(places) if slots is None else self.wiring.neighbour[speakers, slots].tolist()
+                [None] * len(places) if slots is None else self.tables.neighbour[speakers, slots].tolist()
             )
             for _ in range(one.numbers):
                 rows += [(number, *pair) for pair in zip(speakers, receivers, strict=True)]
@@ -234,12 +234,12 @@ class Listener:
         if len(words) == 1:
             return wired.others @ words[0]
         total = np.zeros_like(words[0])
-        for slot in range(self.wiring.slots):
-            here = self.wiring.filled[self.honest, slot]
-            sender = self._place[self.wiring.neighbour[self.honest, slot]]
+        for slot in range(self.tables.slots):
+            here = self.tables.filled[self.honest, slot]
+            sender = self._place[self.tables.neighbour[self.honest, slot]]
             here &= sender >= 0
             weight = wired.others[np.flatnonzero(here), sender[here]]
-            at = self.wiring.back[self.honest, slot][here]
+            at = self.tables.back[self.honest, slot][here]
             for back in np.unique(at):
                 some = np.flatnonzero(here)[at == back]
                 total[some] += weight[at == back, None] * words[back][sender[some]]

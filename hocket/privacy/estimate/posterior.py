@@ -1,7 +1,7 @@
 """What a patient listener believes: a Gaussian kept as a mean and a factor, sharpened by exact observations.
 
 Words carry no measurement error: once heard, a combination of unknowns is known for good. A covariance matrix would
-lose such certainties to rounding, so the belief keeps a factor S with covariance S Sᵀ; seeing a combination removes
+lose such certainties to rounding, so the posterior keeps a factor S with covariance S Sᵀ; seeing a combination removes
 one direction from its columns, by QR.
 """
 
@@ -22,7 +22,7 @@ _lapack: Any = scipy.linalg.lapack
 
 
 @dataclass(frozen=True)
-class Belief:
+class Posterior:
     """A Gaussian over several unknowns; `mean` has a column per coordinate, and coordinates are alike and apart."""
 
     mean: Float[np.ndarray, "unknowns coordinates"]
@@ -43,8 +43,8 @@ class Belief:
         *,
         values: Float[np.ndarray, "seen coordinates"] | None = None,
         largest: float,
-    ) -> Belief:
-        """The belief about the first `unknowns` once all the others were seen, and turned out to be `values`.
+    ) -> Posterior:
+        """The posterior about the first `unknowns` once all the others were seen, and turned out to be `values`.
 
         `largest` is the size of the terms that those seen are sums of: what is below RESOLUTION times that is
         rounding, not news.
@@ -58,7 +58,7 @@ class Belief:
         if values is not None:
             surprise = (values - self.mean[unknowns:])[order[:rank]]
             mean = mean + along @ scipy.linalg.solve_triangular(r, surprise, trans=1, check_finite=False)
-        return Belief(mean, compressed(kept - along @ q.T))
+        return Posterior(mean, compressed(kept - along @ q.T))
 
 
 def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarray, "unknowns fewer"]:

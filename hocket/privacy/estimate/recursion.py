@@ -1,4 +1,4 @@
-"""A listener's belief over a whole run, round by round, and what it could tell apart in the end, by rank."""
+"""A listener's posterior over a whole run, round by round, and what it could tell apart in the end, by rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.linalg
 from jaxtyping import Float
 
 from hocket.privacy.estimate.listener import Drive, Listener
-from hocket.privacy.estimate.posterior import Belief, block_diagonal, compressed
+from hocket.privacy.estimate.posterior import Posterior, block_diagonal, compressed
 
 Release = Literal["nothing", "mixed", "raw"]
 """What is published at the end: nothing, what one more exchange without a gradient makes of the last words, or x."""
@@ -23,7 +23,7 @@ SETTLED = 4
 """Periods of the network in which noise reaches no new direction of the states, after which it never will."""
 
 
-class Words(NamedTuple):
+class HeardWords(NamedTuple):
     """What a real view adds to the plan in one round: numbers, a column per coordinate."""
 
     heard: Float[np.ndarray, "words coordinates"]
@@ -40,7 +40,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class Course:
-    """A run as far as a listener's belief depends on it: K gradient steps, and K + 1 messages."""
+    """A run as far as a listener's posterior depends on it: K gradient steps, and K + 1 messages."""
 
     listener: Listener
     rounds: int
@@ -65,7 +65,9 @@ class Course:
         return Turn(np.zeros_like(found.after), np.vstack([found.heard, *published]))
 
 
-def first_belief(course: Course, *, prior: float, start: float, starts: np.ndarray | None = None) -> Belief:
+def first_posterior(
+    course: Course, *, prior: float, start: float, starts: np.ndarray | None = None
+) -> Posterior:
     """Before anything was said: honest states, gradients and offsets, in this order.
 
     `starts` are the starts as they are believed to be, a row per honest agent, and their `start` the deviation.
@@ -74,17 +76,17 @@ def first_belief(course: Course, *, prior: float, start: float, starts: np.ndarr
     return _from_start(course, starts, start, block_diagonal(prior * np.eye(h), offsets))
 
 
-def begun_again(course: Course, belief: Belief, *, start: float, anchors_kept: bool) -> Belief:
+def begun_again(course: Course, posterior: Posterior, *, start: float, anchors_kept: bool) -> Posterior:
     """Another run on the same data: new starting states, and new anchors unless they were kept."""
     listener = course.listener
-    lasting = belief.factor[listener.states :]
+    lasting = posterior.factor[listener.states :]
     if not anchors_kept:
         lasting = block_diagonal(lasting[: listener.h], listener.offset_size * np.eye(listener.offsets))
     return _from_start(course, None, start, lasting)
 
 
-def _from_start(course: Course, starts: np.ndarray | None, start: float, lasting: np.ndarray) -> Belief:
-    """The belief before a first round, from what is believed of gradients and offsets."""
+def _from_start(course: Course, starts: np.ndarray | None, start: float, lasting: np.ndarray) -> Posterior:
+    """The posterior before a first round, from what is believed of gradients and offsets."""
     listener = course.listener
     h = listener.h
     known = np.zeros((h, 0)) if starts is None else starts
@@ -92,38 +94,38 @@ def _from_start(course: Course, starts: np.ndarray | None, start: float, lasting
     rows = np.hstack([np.vstack([known, np.zeros((len(lasting), known.shape[1]))]), rows])
     first = listener.begin(rows[:h], rows[h : 2 * h], rows[2 * h :])
     rows = np.vstack([first, rows[h:]])
-    return Belief(rows[:, : known.shape[1]], rows[:, known.shape[1] :])
+    return Posterior(rows[:, : known.shape[1]], rows[:, known.shape[1] :])
 
 
 def watch(
     course: Course,
-    belief: Belief,
-    words: Callable[[int], Words] | None = None,
+    posterior: Posterior,
+    words: Callable[[int], HeardWords] | None = None,
     *,
-    first: Belief | None = None,
+    first: Posterior | None = None,
     earlier: int = 0,
-) -> Iterator[tuple[int, Belief]]:
-    """The belief after the message of each round 1 … K + 1; the last one knows of the release.
+) -> Iterator[tuple[int, Posterior]]:
+    """The posterior after the message of each round 1 … K + 1; the last one knows of the release.
 
     Where this is not the first run, `first` is what was believed before anything was heard, and `earlier` says how
     many rounds were heard since.
     """
-    alpha, states, wide = course.listener.alpha, course.listener.states, belief.mean.shape[1]
+    alpha, states, wide = course.listener.alpha, course.listener.states, posterior.mean.shape[1]
     # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
-    before = belief if first is None else first
+    before = posterior if first is None else first
     drift = np.cumsum(alpha * np.sqrt(earlier + np.arange(len(alpha))))
     rounded = CARRIED * (before.sd[:states].max() + drift * before.sd[states:].max())
     for k in range(1, course.rounds + 2):
-        rows = np.hstack([belief.mean, belief.factor])
+        rows = np.hstack([posterior.mean, posterior.factor])
         told = words(k) if words is not None else None
         turn, noise = course.turn(rows, k, None if told is None else told.drive), course.noise(k)
         lasting = np.zeros((len(rows) - states, noise.after.shape[1]))  # gradients and offsets gain no noise
         news = np.concatenate([turn.after, rows[states:], turn.heard])
-        largest = max(belief.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
-        belief = Belief(
+        largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
+        posterior = Posterior(
             news[:, :wide], np.hstack([news[:, wide:], np.concatenate([noise.after, lasting, noise.heard])])
         ).see(len(rows), values=None if told is None else told.heard, largest=largest + rounded[k])
-        yield k, belief
+        yield k, posterior
 
 
 def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "honest rank"]:

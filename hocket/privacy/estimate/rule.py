@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Plan, Say, Tell, converse
+from hocket.algorithm import Algorithm, Say, Setting, Tell, converse
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.sets import Everywhere
@@ -120,7 +120,7 @@ class Rule:
     what it says and what of its own it mixes, in the order of the round, and then the numbers of its next state.
     """
 
-    def __init__(self, algorithm: Algorithm, plan: Plan, draws: Mapping[str, Draw], slots: int):
+    def __init__(self, algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slots: int):
         self.algorithm, self.n = algorithm, plan.network.n
         self._one_round = algorithm.round  # bound once: an equinox module binds anew at every look
         self._alpha, self._step = [0.0, *plan.step.table(1, plan.rounds).tolist()], plan.step

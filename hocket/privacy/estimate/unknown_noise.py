@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from jaxtyping import Bool, Float
 
+from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.networks.network import Network
-from hocket.networks.slots import Wiring
 from hocket.noise.draws import Draw, When
 from hocket.privacy.estimate.posterior import compressed
 from hocket.privacy.estimate.rule import Rule
@@ -28,13 +28,13 @@ class UnknownNoise:
     def __init__(
         self,
         network: Network,
-        wiring: Wiring,
+        tables: NeighbourTables,
         draws: Mapping[str, Draw],
         rule: Rule,
         honest: np.ndarray,
         threat: Threat,
     ):
-        self.network, self.wiring, self.draws, self.rule, self.honest = network, wiring, draws, rule, honest
+        self.network, self.tables, self.draws, self.rule, self.honest = network, tables, draws, rule, honest
         inside = np.isin(network.links, honest).all(axis=1)
         self._shared = np.flatnonzero(inside & (threat != "states+noise"))
         first = rule.given.start + 1
@@ -114,7 +114,7 @@ class UnknownNoise:
         """The shares of one kind of noise: the same for each of its terms, and independent."""
         phase, gone = key
         when = When(np.array([k]), np.array([phase]))
-        spread = draw.without(self.silenced(gone), self.wiring).spread(when, self.wiring)[self.honest]
+        spread = draw.without(self.silenced(gone), self.tables).spread(when, self.tables)[self.honest]
         first = self.rule.given.start + 1 + self.rule.shares[name].start
         for term in range(draw.width):
             places = [first + number * draw.width + term for number in range(spread.shape[1])]

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from hocket.networks.network import Network
 
 
-class Wiring(eqx.Module):
+class NeighbourTables(eqx.Module):
     """Slot and link tables of one network; phase axis first where the network may vary with the round."""
 
     n: int = eqx.field(static=True)
@@ -55,7 +55,7 @@ class Wiring(eqx.Module):
         return self.n if self.agent_numbers is None else self.agent_numbers
 
     def numbers_of(self, links: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
-        """What links of this wiring are called in the whole network."""
+        """What links of these tables are called in the whole network."""
         return links if self.link_numbers is None else self.link_numbers[links]
 
     @property
@@ -64,7 +64,7 @@ class Wiring(eqx.Module):
         return len(self.links) if self.link_numbers is None else self.link_numbers
 
 
-def wire(network: Network, *, slots_needed: bool) -> Wiring:
+def tabulate(network: Network, *, slots_needed: bool) -> NeighbourTables:
     """Lay out a network for an engine; `slots_needed` keeps slot tables for words told one by one."""
     links = network.links
     count, n = len(links), network.n
@@ -95,7 +95,7 @@ def wire(network: Network, *, slots_needed: bool) -> Wiring:
         # Direction 1 - d is the one in which the neighbour speaks to this agent.
         weight[:, agent, slot] = network.weight[:, link, 1 - direction]
     slot_there = slot_of[link, 1 - direction]
-    return Wiring(
+    return NeighbourTables(
         n=n,
         period=network.period,
         layout=layout,
@@ -129,22 +129,22 @@ def _layout(n: int, links: int, busiest: int) -> str:
     return "slots" if n * busiest <= 4 * links else "links"
 
 
-def sum_over_slots(gained: Callable[[int], Any], wiring: Wiring) -> Any:
+def sum_over_slots(gained: Callable[[int], Any], tables: NeighbourTables) -> Any:
     """What each agent gains over its links: the higher-numbered end (direction 1) gains what the lower one loses."""
-    xp = wiring.filled.__array_namespace__()
-    sign = xp.where(wiring.filled, 2 * wiring.direction - 1, 0)[:, :, None]
-    return sum(sign[:, slot] * gained(slot) for slot in range(wiring.slots))
+    xp = tables.filled.__array_namespace__()
+    sign = xp.where(tables.filled, 2 * tables.direction - 1, 0)[:, :, None]
+    return sum(sign[:, slot] * gained(slot) for slot in range(tables.slots))
 
 
-def sum_over_links(gained: Any, wiring: Wiring) -> Any:
+def sum_over_links(gained: Any, tables: NeighbourTables) -> Any:
     """The same, link by link, so that a star costs no more than its links."""
     xp = gained.__array_namespace__()
-    lower, higher = wiring.links[:, 0], wiring.links[:, 1]
-    total = xp.zeros((gained.shape[0], wiring.n + wiring.beyond, gained.shape[2]), dtype=gained.dtype)
+    lower, higher = tables.links[:, 0], tables.links[:, 1]
+    total = xp.zeros((gained.shape[0], tables.n + tables.beyond, gained.shape[2]), dtype=gained.dtype)
     if xp is np:
         everywhere: Any = slice(None)
         np.add.at(total, (everywhere, higher), gained)
         np.subtract.at(total, (everywhere, lower), gained)
     else:
         total = total.at[:, higher].add(gained).at[:, lower].add(-gained)
-    return total[:, : wiring.n]
+    return total[:, : tables.n]

@@ -6,17 +6,12 @@ from docs.making.drawing import Sheet
 
 LAYERS = {
     "ask": {"cli/": "commands", "explore/": "live page", "experiments/": "the paper"},
-    "federate, learn": {"federation/": "plans, members", "learning/": "models, data"},
+    "federate, learn": {"federation/": "plans, members, their engine", "learning/": "models, data"},
     "judge, tell": {"privacy/": "verdicts", "theory/": "bounds", "report/": "pages", "config/": "TOML"},
-    "play": {"solving.py": "hk.solve", "sweeping.py": "hk.sweep", "run.py": "results"},
-    "carry words": {"engines/": "simulator, exact, cluster, peers", "links/": "TLS, keys, journal"},
-    "one agent": {"algorithms/": "a file each", "agent.py": "step, mix, descend", "noise.py": "draws"},
-    "the problem": {
-        "problem.py": "f, X, start",
-        "objectives/": "losses",
-        "network.py": "links, B",
-        "sets.py": "projections",
-    },
+    "carry words": {"engines/": "simulator, exact, cluster", "links/": "TLS, keys, journal"},
+    "one run": {"runs/": "asked for, left behind, seen by a coalition"},
+    "one agent": {"algorithms/": "a file each", "agent.py": "step, mix, descend", "noise/": "draws"},
+    "the problem": {"problems/": "f, data, X, optimum", "networks/": "links, B", "steps.py": "α"},
 }
 """From the top down: what a layer does, and its parts. What is above imports what is below."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer
+from hocket.cli.reproduce import run
 
 
 def demo(
@@ -21,26 +21,6 @@ def demo(
 
     DGD, RSS-NB, RSS-LB and FS on a ring of five, 10,000 rounds and 20 seeds each; takes less than a minute.
     """
-    from rich.progress import track
+    from hocket.experiments.demo import DEMO
 
-    from hocket.config import new_folder
-    from hocket.experiments.demo import conclusion, notes, play, result_table, write
-
-    folder = new_folder("demo", out)
-    console = aside()
-    watch = partial(
-        track,
-        description="Solving four ways",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    results = play(watch=watch)
-    page, seen = write(results, folder), conclusion(results)
-    data = {
-        "results": [result.summary() for result in results],
-        "conclusion": seen,
-        "folder": str(folder),
-        "report": str(page),
-    }
-    return Answer(data, [result_table(results), *notes(results), f"Report: {page}", seen])
+    return run(DEMO, out)

@@ -12,11 +12,22 @@ from hocket.cli.answer import Answer, aside
 from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
-    from hocket.experiments.work import Watch
+    from hocket.experiments.experiment import Experiment, Watch
 
 Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
 Quick = Annotated[
     bool, Parameter(negative=(), help="A small run to see that it works; its numbers say little.")
+]
+Data = Annotated[
+    Path | None,
+    Parameter(
+        help="Folder that holds the data; by default HOCKET_DATA, then the cache, then stand-in digits."
+    ),
+]
+Download = Annotated[bool, Parameter(negative=(), help="Fetch missing data into the cache, checked by hash.")]
+Parts = Annotated[
+    list[str] | None,
+    Parameter(negative=(), help="Run this part alone: curves, price, noise, steps, shards; may be repeated."),
 ]
 
 reproduce = App(
@@ -32,14 +43,9 @@ def polynomials(*, out: Out = None, quick: Quick = False) -> Answer:
 
     Also prints measured medians beside reference ones; takes less than a minute on two cores.
     """
-    from hocket.config import new_folder
-    from hocket.experiments import polynomials as experiment
+    from hocket.experiments.polynomials.report import POLYNOMIALS
 
-    folder = new_folder("polynomials", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running sweeps"))
-    page = experiment.write(found, folder)
-    words = [experiment.reference_table(found), experiment.result_table(found), *experiment.notes(found)]
-    return _answer(experiment.data(found), words, folder, page)
+    return run(POLYNOMIALS, out, quick)
 
 
 @reproduce.command(help_epilogue="Example: hocket reproduce tradeoff --out tradeoff")
@@ -49,27 +55,9 @@ def tradeoff(*, out: Out = None, quick: Quick = False) -> Answer:
     Cancelling noise stands beside independent noise of the same size, and beside differential privacy at fixed ε,
     which stops at a floor. Takes up to three minutes on two cores.
     """
-    from hocket.config import new_folder
-    from hocket.experiments import tradeoff as experiment
+    from hocket.experiments.tradeoff.report import TRADEOFF
 
-    folder = new_folder("tradeoff", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running sweeps"))
-    page = experiment.write(found, folder)
-    tables = [experiment.price_table(found), experiment.noise_table(found), experiment.bound_table(found)]
-    return _answer(experiment.data(found), [*tables, *experiment.notes(found)], folder, page)
-
-
-Data = Annotated[
-    Path | None,
-    Parameter(
-        help="Folder that holds the data; by default HOCKET_DATA, then the cache, then stand-in digits."
-    ),
-]
-Download = Annotated[bool, Parameter(negative=(), help="Fetch missing data into the cache, checked by hash.")]
-Parts = Annotated[
-    list[str] | None,
-    Parameter(negative=(), help="Run this part alone: curves, price, noise, steps, shards; may be repeated."),
-]
+    return run(TRADEOFF, out, quick)
 
 
 @reproduce.command(help_epilogue="Example: hocket reproduce mnist --data my-data --out mnist")
@@ -86,7 +74,7 @@ def mnist(
     Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes minutes
     on a GPU and far longer on two cores; --quick, on a tenth of the data and at H = 40 only, about a minute.
     """
-    return _learn("mnist", data, out, quick, download, only)
+    return _learn("mnist", quick, data=data, out=out, download=download, only=only or ())
 
 
 @reproduce.command(help_epilogue="Example: hocket reproduce reuters --data my-data --out reuters")
@@ -103,27 +91,14 @@ def reuters(
     Every run is written as it ends: the same command with the same --out goes on where it was stopped. Takes minutes
     on a GPU and far longer on two cores; --quick, with less data and at H = 40 only, about a minute.
     """
-    return _learn("reuters", data, out, quick, download, only)
+    return _learn("reuters", quick, data=data, out=out, download=download, only=only or ())
 
 
-def _learn(
-    name: str, data: Path | None, out: Path | None, quick: bool, download: bool, only: list[str] | None
-) -> Answer:
-    from hocket.experiments import learning as experiment
+def _learn(name: str, quick: bool, **options: Any) -> Answer:
+    from hocket.experiments.learning.report import LEARNING
 
-    found, folder = experiment.play(
-        experiment.SUBJECTS[name],
-        experiment.QUICK if quick else experiment.FULL,
-        out=out,
-        data=data,
-        download=download,
-        only=only or (),
-        watch=_watch("Training"),
-        say=aside().print,
-    )
-    page = experiment.write(found, folder)
-    words = [*experiment.tables(found), *experiment.notes(found)]
-    return _answer(experiment.data(found), words, folder, page)
+    found = play(LEARNING[name], quick, say=aside().print, **options)
+    return shown(LEARNING[name], found, found.folder)
 
 
 @reproduce.command(help_epilogue="Example: hocket reproduce privacy --out privacy")
@@ -133,14 +108,9 @@ def privacy(*, out: Out = None, quick: Quick = False) -> Answer:
     Draws reconstruction error against rounds for several coalitions and two noise levels. Takes about three minutes on
     two cores; --quick half a minute.
     """
-    from hocket.config import new_folder
-    from hocket.experiments import privacy as experiment
+    from hocket.experiments.privacy.report import PRIVACY
 
-    folder = new_folder("privacy", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running and attacking"))
-    page = experiment.write(found, folder)
-    words = [*experiment.tables(found), *experiment.notes(found)]
-    return _answer(experiment.data(found), words, folder, page)
+    return run(PRIVACY, out, quick)
 
 
 @reproduce.command(
@@ -151,11 +121,11 @@ def learning_attacks(*, quick: Quick = False) -> Answer:
 
     Prints one table. Takes about four minutes on two cores; --quick about two.
     """
-    from hocket.learning import attacks
+    from hocket.learning.attacks import QUICK, Effort, attack_notes, attack_rows, attack_table
 
-    effort = attacks.QUICK if quick else attacks.Effort()
-    rows = attacks.attack_rows(effort=effort, say=aside().print)
-    words = [attacks.attack_table(rows, effort), *attacks.attack_notes(rows)]
+    effort = QUICK if quick else Effort()
+    rows = attack_rows(effort=effort, say=aside().print)
+    words = [attack_table(rows, effort), *attack_notes(rows)]
     return Answer({"rows": [row.data() for row in rows]}, words)
 
 
@@ -175,16 +145,17 @@ def claims(
     Runs the check that stands for each claim and prints its evidence; takes about two minutes.
     """
     from hocket.config import new_folder
-    from hocket.experiments import claims as experiment
+    from hocket.experiments.claims import GROUPS
+    from hocket.experiments.claims.ledger import data, judge, paragraphs, write
 
     if only and out is not None:
         raise BadConfig("--only checks some claims, --out writes a page of all; leave one of them away")
-    ledger = experiment.judge(experiment.GROUPS, only or (), _watch("Checking claims"))
-    data, words = experiment.data(ledger), experiment.paragraphs(ledger)
+    ledger = judge(GROUPS, only or (), watch("Checking claims"))
+    found, words = data(ledger), paragraphs(ledger)
     if only:
-        return Answer(data, [*words, data["conclusion"]])
-    page = experiment.write(ledger, out if out is not None else new_folder("claims"))
-    return _answer(data, words, page.parent, page)
+        return Answer(found, [*words, found["conclusion"]])
+    page = write(ledger, out if out is not None else new_folder("claims"))
+    return _answer(found, words, page)
 
 
 @reproduce.command(name="all", help_epilogue="Example: hocket reproduce all --quick --out paper")
@@ -209,23 +180,45 @@ def everything(
         "reuters": partial(reuters, **learnt),
     }
     answers: dict[str, Answer] = {}
-    for place, (name, run) in enumerate(parts.items(), start=1):
+    for place, (name, part) in enumerate(parts.items(), start=1):
         aside().print(f"{place} of {len(parts)}: {name}")
-        answers[name] = run(out=folder / name)
+        answers[name] = part(out=folder / name)
     words = [f"{name}: {one.data['report']}\n    {one.data['conclusion']}" for name, one in answers.items()]
     conclusion = f"{len(parts)} parts, all in {folder}."
     whole = {"parts": {name: one.data for name, one in answers.items()}, "folder": str(folder)}
     return Answer(whole | {"conclusion": conclusion}, [*words, conclusion])
 
 
-def _watch(what: str) -> Watch:
+def run(experiment: Experiment[Any, Any], out: Path | None, quick: bool = False) -> Answer:
+    """Run an experiment into a new folder, and say what was found and where it is."""
+    from hocket.config import new_folder
+
+    folder = new_folder(experiment.name, out)
+    return shown(experiment, play(experiment, quick), folder)
+
+
+def play(experiment: Experiment[Any, Any], quick: bool, **options: Any) -> Any:
+    """What an experiment found at one of its two sizes."""
+    return experiment.play(experiment.size(quick), watch(experiment.doing), **options)
+
+
+def shown(experiment: Experiment[Any, Any], found: Any, folder: Path) -> Answer:
+    """Write what was found, and say it."""
+    from hocket.experiments.experiment import write
+
+    page = write(experiment, found, folder)
+    words = [*experiment.tables(found), *experiment.notes(found)]
+    return _answer(experiment.answer(found), words, page)
+
+
+def watch(doing: str) -> Watch:
     """A bar on standard error, where somebody is there to see it."""
     from rich.progress import track
 
     console = aside()
-    return partial(track, description=what, console=console, transient=True, disable=not console.is_terminal)
+    return partial(track, description=doing, console=console, transient=True, disable=not console.is_terminal)
 
 
-def _answer(data: dict[str, Any], words: list[Any], folder: Path, page: Path) -> Answer:
-    where = {"folder": str(folder), "report": str(page)}
+def _answer(data: dict[str, Any], words: list[Any], page: Path) -> Answer:
+    where = {"folder": str(page.parent), "report": str(page)}
     return Answer(data | where, [*words, f"Report: {page}", data["conclusion"]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,28 +10,31 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.config import Config, command, parse_config
+from hocket.config import Config, command
 from hocket.engines.sweep import Sweep, sweep
-from hocket.experiments.insider import exposed_to_one
+from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, unwatched
+from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
+from hocket.experiments.polynomials.runs import START, STEP
 from hocket.report.answers import theorem_card
-from hocket.report.figures import Curve, Drawing, convergence
+from hocket.report.figures import Curve, convergence
 from hocket.report.numbers import plain, spoken
 from hocket.report.page import Card, Page
 from hocket.report.tables import Table, assumption_table, settings_table
 
-SHARED: dict[str, dict[str, Any]] = {
-    "problem": {"kind": "paper-polynomials"},
-    "network": {"topology": "cycle:5"},
-    "step": {"a": 1.0, "b": 20.0, "p": 0.75},
-    "run": {"rounds": 10_000, "start": [1.0, -0.5, 0.25, -0.75, 0.5]},
-}
 ALGORITHMS: tuple[dict[str, Any], ...] = (
     {"name": "dgd"},
     {"name": "rss-nb", "delta": 1.0},
     {"name": "rss-lb", "delta": 1.0},
     {"name": "function-sharing", "degree": 4, "bound": 1.0},
 )
-SEEDS = 20
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to run."""
+
+    rounds: int = 10_000
+    seeds: int = 20
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Result:
         return {
             "algorithm": self.name,
             "runs": len(self.runs.gap),
-            "gap": _spread(self.runs.gap),
-            "disagreement": _spread(self.runs.disagreement),
+            "gap": quantiles(self.runs.gap),
+            "disagreement": quantiles(self.runs.disagreement),
             "noise_rms": self.noise_rms,
             "theorem": self.runs.claim.theorem,
             "claim": self.runs.claim.statement,
@@ -72,28 +74,26 @@ class Result:
         }
 
 
-def play(
-    *, rounds: int | None = None, seeds: int = SEEDS, watch: Callable[[Iterable[Any]], Iterable[Any]] = iter
-) -> list[Result]:
-    """Run all four; `watch` wraps the loop over them, to show how far it is."""
-    results = []
-    for algorithm in watch(ALGORITHMS):
-        run = SHARED["run"] | ({} if rounds is None else {"rounds": rounds})
-        config = parse_config(SHARED | {"run": run, "algorithm": algorithm}, base=Path())
-        asked = config.build()
-        runs = sweep(
-            asked["problem"],
-            asked["network"],
-            asked["algorithm"],
-            step=asked["step"],
-            rounds=asked["rounds"],
-            start=asked["start"],
-            seeds=range(1 if algorithm["name"] == "dgd" else seeds),  # nothing in DGD is random
-            progress=False,
-        )
-        remarks = tuple(asked["algorithm"].remarks(asked["problem"], asked["network"]))
-        results.append(Result(config, asked["algorithm"], remarks, runs))
-    return results
+def play(size: Size, watch: Watch = unwatched) -> list[Result]:
+    """Run all four."""
+    return [_solved(algorithm, size) for algorithm in watch(ALGORITHMS, total=len(ALGORITHMS))]
+
+
+def _solved(algorithm: dict[str, Any], size: Size) -> Result:
+    config = on_ring(PROBLEM, algorithm, step=STEP, rounds=size.rounds, start=list(START))
+    asked = config.build()
+    runs = sweep(
+        asked["problem"],
+        asked["network"],
+        asked["algorithm"],
+        step=asked["step"],
+        rounds=asked["rounds"],
+        start=asked["start"],
+        seeds=range(1 if algorithm["name"] == "dgd" else size.seeds),  # nothing in DGD is random
+        progress=False,
+    )
+    remarks = tuple(asked["algorithm"].remarks(asked["problem"], asked["network"]))
+    return Result(config, asked["algorithm"], remarks, runs)
 
 
 def result_table(results: list[Result]) -> Table:
@@ -114,12 +114,16 @@ def result_table(results: list[Result]) -> Table:
 
 def notes(results: list[Result]) -> list[str]:
     """How to read the table."""
-    rounds, seeds = results[0].config.run.rounds, max(len(result.runs.gap) for result in results)
+    rounds, seeds = results[0].config.run.rounds, _seeds(results)
     statements = dict.fromkeys(result.runs.claim.statement for result in results)
     return [
         f"Gap and disagreement after {rounds:,} rounds, medians of {seeds} seeds; noise: rms per coordinate.",
         *(f"{statement[0].upper()}{statement[1:]}." for statement in statements),
     ]
+
+
+def _seeds(results: list[Result]) -> int:
+    return max(len(result.runs.gap) for result in results)
 
 
 def conclusion(results: list[Result]) -> str:
@@ -136,41 +140,31 @@ def conclusion(results: list[Result]) -> str:
     )
 
 
-def write(results: list[Result], folder: Path) -> Path:
-    """Figure, page, and a configuration for each algorithm; returns where the page lies."""
-    drawing = convergence([result.curve for result in results])
-    drawing.save(folder, "convergence")
-    files = [_write_config(result.config, folder) for result in results]
-    return _page(results, drawing, files).save(folder / "report.html")
-
-
-def _page(results: list[Result], drawing: Drawing, files: list[Path]) -> Page:
+def page(results: list[Result]) -> Page:
+    """What this page says that no other does."""
     config = results[0].config
     card, exposure = exposed_to_one(
         [result.algorithm for result in results], step=config.step.build(), rounds=config.run.rounds
     )
-    remarks = [f"{remark[0].upper()}{remark[1:]}." for result in results for remark in result.remarks]
     return Page(
         title="Five agents, one optimum, four algorithms",
-        facts=["5 agents", "a ring", f"{config.run.rounds:,} rounds", f"{SEEDS} seeds"],
+        facts=["5 agents", "a ring", f"{config.run.rounds:,} rounds", f"{_seeds(results)} seeds"],
         cards=[_converged(results), theorem_card(results[-1].runs.claim), card],
         exposure=exposure,
         summary=[
-            conclusion(results),
             "Five agents on a ring minimise the sum of their polynomials, the first experiment of Gade and "
             "Vaidya (2017). DGD hides nothing and is the yardstick; RSS-NB, RSS-LB and FS hide what each "
             "agent says under noise that cancels.",
             "All five polynomials have their minimum at zero, so nothing can be seen to leak here; what an insider "
             "could learn in general is foretold below.",
         ],
-        tables=[result_table(results)],
-        notes=[*notes(results), *remarks],
+        tables=(),
+        notes=[f"{remark[0].upper()}{remark[1:]}." for result in results for remark in result.remarks],
         details=[assumption_table(results[-1].runs.claim), settings_table(results[0].runs.settings)],
-        figure=drawing,
         caption="Left, the gap of the worst agent to the optimum; right, how far agents differ. Median and "
         "10 to 90 % band over seeds, all axes logarithmic. DGD leaves the figure at the bottom.",
         configuration=f"# RSS-NB; the others differ in [algorithm] only\n\n{results[1].config.text()}",
-        commands=["hocket demo", *map(command, files)],
+        commands=["hocket demo"],
     )
 
 
@@ -187,12 +181,28 @@ def _converged(results: list[Result]) -> Card:
     )
 
 
-def _write_config(config: Config, folder: Path) -> Path:
-    path = folder / f"{config.algorithm.name}.toml"
-    path.write_text(f"# One run of the demonstration: {command(path)}\n\n{config.text()}", encoding="utf-8")
-    return path
+def configurations(results: list[Result], folder: Path) -> list[str]:
+    """Write a configuration for each algorithm; returns the commands that run them."""
+    paths = [folder / f"{result.config.algorithm.name}.toml" for result in results]
+    for result, path in zip(results, paths, strict=True):
+        text = f"# One run of the demonstration: {command(path)}\n\n{result.config.text()}"
+        path.write_text(text, encoding="utf-8")
+    return [command(path) for path in paths]
 
 
-def _spread(values: np.ndarray) -> dict[str, float]:
-    low, middle, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
-    return {"median": middle, "low": low, "high": high}
+DEMO = Experiment(
+    name="demo",
+    doing="Solving four ways",
+    full=Size(),
+    quick=Size(),
+    play=play,
+    tables=lambda results: [result_table(results)],
+    notes=notes,
+    conclusion=conclusion,
+    data=lambda results: {"results": [result.summary() for result in results]},
+    figure=lambda results: convergence([result.curve for result in results]),
+    picture="convergence",
+    page=page,
+    results=False,
+    further=configurations,
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -11,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -235,7 +235,7 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path, capsys):
 def test_demo(tmp_path, capsys, monkeypatch):
     from hocket.experiments import demo
 
-    monkeypatch.setattr(demo, "play", functools.partial(demo.play, rounds=300, seeds=3))
+    monkeypatch.setattr(demo, "DEMO", replace(demo.DEMO, full=demo.Size(rounds=300, seeds=3)))
     assert main(["demo", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [result["algorithm"] for result in answer["results"]] == ["DGD", "RSS-NB", "RSS-LB", "FS"]

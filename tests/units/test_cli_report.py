@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +56,7 @@ def test_a_run_saved_from_python_is_reported_without_an_audit(capsys):
 def test_a_demonstration_is_written_again_from_what_it_found(capsys, monkeypatch):
     from hocket.experiments import demo
 
-    monkeypatch.setattr(demo, "play", functools.partial(demo.play, rounds=20, seeds=2))
+    monkeypatch.setattr(demo, "DEMO", replace(demo.DEMO, full=demo.Size(rounds=20, seeds=2)))
     assert main(["demo", "--out", "all/demo"]) == 0
     page = Path("all/demo/report.html")
     before = page.read_bytes()

@@ -14,13 +14,33 @@ import pytest
 from hocket.cli import main
 from hocket.cli.answer import Answer
 from hocket.errors import BadInput
-from hocket.experiments import learning
-from hocket.experiments.learning import MNIST, REUTERS, Case, Found, Outcome, Size, cases
-from hocket.experiments.learning.cases import COMPLETE, EQUAL, RING, one
-from hocket.experiments.learning.methods import ALONE, DGD, DP_SGD, FS, INDEPENDENT, LB, METHODS, NB, SGD_C
+from hocket.experiments.experiment import write
+from hocket.experiments.learning import report
+from hocket.experiments.learning.cases import (
+    ALONE,
+    COMPLETE,
+    DGD,
+    DP_SGD,
+    EQUAL,
+    FS,
+    FULL,
+    INDEPENDENT,
+    LB,
+    METHODS,
+    NB,
+    PARTS,
+    QUICK,
+    RING,
+    SGD_C,
+    Case,
+    Size,
+    cases,
+    one,
+)
+from hocket.experiments.learning.outcomes import Found, Outcome
 from hocket.experiments.learning.runs import NETWORKS, Desk
-from hocket.experiments.learning.showing import order_notes
-from hocket.experiments.learning.tables import fall, noise_table
+from hocket.experiments.learning.subjects import MNIST, REUTERS
+from hocket.experiments.learning.tables import fall, noise_table, order_notes
 
 TINY = Size(
     seeds=1,
@@ -84,8 +104,8 @@ def test_the_step_is_a_function_of_the_epoch_alone():
 
 
 def test_every_case_is_run_once_and_the_most_telling_first():
-    everything = cases(["a", "b"], learning.FULL)
-    curves = cases(["a", "b"], learning.FULL, ["curves"])
+    everything = cases(["a", "b"], FULL)
+    curves = cases(["a", "b"], FULL, ["curves"])
     assert len(set(everything)) == len(everything) == len({case.slug for case in everything})
     assert everything[: len(curves)] == curves
     assert {case.network for case in everything if case.method == SGD_C} == {""}
@@ -93,19 +113,20 @@ def test_every_case_is_run_once_and_the_most_telling_first():
     assert {case.seed for case in everything} == {0, 1, 2}
     assert all(case.level >= 1 / 3 for case in everything if METHODS[case.method].level == "noise")
     with pytest.raises(BadInput, match="no part called 'curve'; its parts are curves, price"):
-        cases(["a"], learning.FULL, ["curve"])
+        cases(["a"], FULL, ["curve"])
 
 
 def test_quick_leaves_out_what_takes_long():
-    quick = cases(["a"], learning.QUICK)
+    quick = cases(["a"], QUICK)
     assert {case.local_steps for case in quick} == {40}
     assert DP_SGD not in {case.method for case in quick}
     assert {SGD_C, DGD, NB, LB, FS, ALONE, INDEPENDENT} == {case.method for case in quick}
 
 
 def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
-    monkeypatch.setattr(learning, "QUICK", TINY)
-    making = import_module("hocket.experiments.learning.cases")  # the package has a function of that name
+    reuters = report.LEARNING["reuters"]
+    monkeypatch.setitem(report.LEARNING, "reuters", replace(reuters, quick=TINY))
+    making = import_module("hocket.experiments.learning.cases")
     monkeypatch.setattr(making, "CANCELLING", (NB,))  # fewer programs to compile
     asked = ["reproduce", "reuters", "--quick", "--json", "--only", "curves", "--out", "here"]
     assert main(asked) == 0
@@ -134,7 +155,7 @@ def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     assert "3 of 4 runs are in here already" in again.err
     assert json.loads(again.out)["results"] == answer["results"]
 
-    monkeypatch.setattr(learning, "QUICK", replace(TINY, epochs=0.1))
+    monkeypatch.setitem(report.LEARNING, "reuters", replace(reuters, quick=replace(TINY, epochs=0.1)))
     assert main(asked) == 1
     assert "here holds runs with epochs = 2.0, and now it is 4.0; name a new" in capsys.readouterr().err
 
@@ -208,7 +229,7 @@ def test_what_is_written(tmp_path):
     found = Found(
         MNIST, size, ["s"], ["about the data"], {outcome.case: outcome for outcome in outcomes}, 1.0
     )
-    page = learning.write(found, tmp_path).read_text(encoding="utf-8")
+    page = write(report.LEARNING["mnist"], found, tmp_path).read_text(encoding="utf-8")
     names = ("mnist.svg", "mnist.png", "mnist.csv", "results.json", "report.html")
     assert {path.name for path in tmp_path.iterdir()} >= set(names)
     for words in ("The price of each kind of privacy", "ε = 8", "Exchanging every H steps", "No theorem"):
@@ -219,7 +240,7 @@ def test_what_is_written(tmp_path):
         rows = list(csv.DictReader(file))
     assert {row["method"] for row in rows} == set(METHODS)
     kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert kept == json.loads(json.dumps(learning.data(found)))
+    assert kept == json.loads(json.dumps(report.LEARNING["mnist"].answer(found)))
     assert kept["conclusion"].startswith(
         "SGD-C reaches 90.00 %, DGD 90.00 %; with noise of 1 times a gradient"
     )
@@ -228,14 +249,14 @@ def test_what_is_written(tmp_path):
 @pytest.mark.parametrize("part", ["noise", "steps", "shards"])
 def test_a_part_without_runs_is_refused(part):
     with pytest.raises(BadInput, match=f"has no runs of {part}; leave --quick out"):
-        cases(["s"], learning.QUICK, [part])
+        cases(["s"], QUICK, [part])
 
 
 @pytest.mark.parametrize(
     ("part", "size"),
     [
-        *((part, learning.FULL) for part in learning.PARTS),
-        *((part, learning.QUICK) for part in ("curves", "price")),
+        *((part, FULL) for part in PARTS),
+        *((part, QUICK) for part in ("curves", "price")),
     ],
     ids=lambda value: value if isinstance(value, str) else f"{value.seeds} seeds",
 )
@@ -243,7 +264,7 @@ def test_every_part_is_shown_alone(tmp_path, part, size):
     """Not every part has something to draw: prices and shards are tables."""
     alone = cases(["s"], size, [part])
     found = Found(MNIST, size, ["s"], [], {case: invented(case, 0.9) for case in alone}, 1.0)
-    page = learning.write(found, tmp_path).read_text(encoding="utf-8")
+    page = write(report.LEARNING["mnist"], found, tmp_path).read_text(encoding="utf-8")
     assert f"{len(alone)} runs" in page or "SGD-C reaches" in page
     assert (tmp_path / "mnist.svg").exists() == ("<figure" in page) == (part in ("curves", "noise", "steps"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,20 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadInput
-from hocket.experiments import claims, privacy
-from hocket.experiments.privacy import anchors, changing, promises, witnesses
+from hocket.experiments.claims.ledger import Group, judge
+from hocket.experiments.claims.privacy import PRIVACY as CLAIMS
+from hocket.experiments.privacy import anchors, report, theorem2
 from hocket.experiments.privacy.reconstruction import (
     Forecast,
     Reconstruction,
+    Shape,
     foretold,
     played,
     reconstructed,
+    shapes,
 )
+from hocket.experiments.privacy.runs import QUICK, Privacy, play
 from hocket.experiments.privacy.setting import DIM, NETWORKS, SIGHTS, algorithm, regressions
-from hocket.experiments.privacy.shape import Shape, shapes
 from hocket.privacy.attacks import averaging_attack
 from tests.units.attack_cases import play_on_ring, run_of
 
@@ -130,14 +134,14 @@ def test_anchors_are_averaged_over_runs_unless_they_are_kept():
 
 @pytest.mark.slow
 def test_an_anchor_does_not_hide_how_gradients_change():
-    found = changing.change(rounds=100, times=5)
+    found = anchors.change(rounds=100, times=5)
     assert np.median(found.error) == pytest.approx(found.foretold, rel=0.35)
     assert 5 * np.median(found.error) < np.median(found.size)
     assert np.median(found.offset_error) > 10 * np.median(found.error)
 
 
 def test_the_seven_agents_are_the_paper_s():
-    _, network = witnesses.seven_agents()
+    _, network = theorem2.seven_agents()
     assert network.n == 7
     assert hk.privacy.guarantees(network, colluders=2).p2
     tree = {(0, j) for j in range(1, 5)}
@@ -145,22 +149,22 @@ def test_the_seven_agents_are_the_paper_s():
 
 
 def test_promises_by_topology():
-    found = {one.topology: one for one in promises.promises()}
+    found = {one.topology: one for one in theorem2.promises()}
     verdicts = {name: [(held.p1, held.p2) for held in one.found] for name, one in found.items()}
     both, alone, none = (True, True), (True, False), (False, False)
     assert verdicts["path:8"] == [none] * 3
     assert verdicts["two cliques and a link"] == [alone, alone, none]
     assert verdicts["complete:8"] == [both] * 3
-    for f, links in promises.fewest_links().items():
+    for f, links in theorem2.fewest_links().items():
         cheapest = found[f"harary:k={f + 1},n=8"]
         assert cheapest.links == links
         assert verdicts[cheapest.topology][f - 1] == both
         assert all(one.links >= links for name, one in found.items() if verdicts[name][f - 1] == both)
 
 
-def made_up() -> privacy.Privacy:
+def made_up() -> Privacy:
     """A result in which every number is known, so that showing it needs no run."""
-    size = privacy.QUICK
+    size = QUICK
     rounds, points = size.rounds, np.array([1, 10, 100])
     curves = []
     for sight in RING_SIGHTS:
@@ -189,29 +193,27 @@ def made_up() -> privacy.Privacy:
         for kept in (True, False)
     ]
     gaps = {"DGD": 0.1, "RSS-NB": 0.1, "RSS-NB, anchored": 0.2}
-    biases = [changing.Bias(1.0, f"α = {alpha:g}", 300, gaps, gaps) for alpha in size.alphas]
-    biases.append(changing.Bias(1.0, "α decaying", 300, gaps, None))
-    problem, network = witnesses.seven_agents()
-    exact = hk.solve(
-        problem, network, witnesses.NOISE, step=witnesses.STEP, rounds=2, start=0, engine="exact"
-    )
-    shown = hk.privacy.witness(exact, witnesses.COLLUDERS, witnesses.FALSE_OBJECTIVES, fill="least")
-    return privacy.Privacy(
+    biases = [anchors.Bias(1.0, f"α = {alpha:g}", 300, gaps, gaps) for alpha in size.alphas]
+    biases.append(anchors.Bias(1.0, "α decaying", 300, gaps, None))
+    problem, network = theorem2.seven_agents()
+    exact = hk.solve(problem, network, theorem2.NOISE, step=theorem2.STEP, rounds=2, start=0, engine="exact")
+    shown = hk.privacy.witness(exact, theorem2.SEVEN_COLLUDERS, theorem2.FALSE_OBJECTIVES, fill="least")
+    return Privacy(
         size=size,
         reconstructions=curves,
         shapes=[Shape(name, (100,), np.ones(1), np.ones(1)) for name in ("mean", "Pitman")],
         over_rounds=told,
         over_runs=over_runs,
         biases=biases,
-        change=changing.Change(200, np.ones(5), np.ones(5) / 10, 0.1, np.ones(5)),
-        witnesses=witnesses.Witnesses(shown, shown),
-        promises=promises.promises(),
+        change=anchors.Change(200, np.ones(5), np.ones(5) / 10, 0.1, np.ones(5)),
+        witnesses=theorem2.Witnesses(shown, shown),
+        promises=theorem2.promises(),
         seconds=1.0,
     )
 
 
 def test_the_command_leaves_everything_in_a_folder(capsys, monkeypatch):
-    monkeypatch.setattr(privacy, "play", lambda size, watch: made_up())
+    monkeypatch.setattr(report, "PRIVACY", replace(report.PRIVACY, play=lambda size, watch: made_up()))
     assert main(["reproduce", "privacy", "--quick", "--json", "--out", "here"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["report"] == "here/report.html"
@@ -245,7 +247,7 @@ def test_the_command_leaves_everything_in_a_folder(capsys, monkeypatch):
 
 
 def test_people_read_tables(capsys, monkeypatch):
-    monkeypatch.setattr(privacy, "play", lambda size, watch: made_up())
+    monkeypatch.setattr(report, "PRIVACY", replace(report.PRIVACY, play=lambda size, watch: made_up()))
     assert main(["reproduce", "privacy", "--quick"]) == 0
     shown = capsys.readouterr().out
     for words in ("RSS-NB, anchored", "0.16/0.16", "exact", "Pitman", "harary:k=3,n=8"):
@@ -254,7 +256,7 @@ def test_people_read_tables(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_a_small_run_from_end_to_end(monkeypatch):
-    found = privacy.play(privacy.QUICK)
+    found = play(QUICK)
     assert {one.sight for one in found.reconstructions} == set(RING_SIGHTS)
     assert found.witnesses.exact.equal
     assert found.witnesses.floating.difference < 1e-12
@@ -265,9 +267,9 @@ def test_a_small_run_from_end_to_end(monkeypatch):
 
 
 @pytest.mark.endurance
-@pytest.mark.parametrize("claim", claims.PRIVACY.claims, ids=lambda claim: claim.name)
+@pytest.mark.parametrize("claim", CLAIMS.claims, ids=lambda claim: claim.name)
 def test_every_claim_about_privacy_is_judged_as_the_page_says(claim):
-    (entry,) = claims.judge([claims.Group("one", (claim,))]).entries
+    (entry,) = judge([Group("one", (claim,))]).entries
     page = (DOCS / "claims.md").read_text(encoding="utf-8").splitlines()
     (line,) = [line for line in page if line.endswith(f"| `{claim.name}` |")]
     assert f"**{entry.verdict.value}**" in line

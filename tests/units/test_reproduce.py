@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,17 +12,18 @@ import pytest
 
 import hocket as hk
 import hocket.experiments.polynomials.runs as polynomials
-import hocket.experiments.tradeoff as tradeoff
+import hocket.experiments.tradeoff.report as tradeoff
+import hocket.experiments.tradeoff.runs as tradeoff_runs
 from hocket.cli import main
 from hocket.errors import BadInput
-from hocket.experiments import claims
-from hocket.experiments.claims.ledger import Claim, Finding, Group, Verdict, judge
-from hocket.experiments.fits import exponent
-from hocket.experiments.work import side_by_side, unwatched
+from hocket.experiments.claims import GROUPS
+from hocket.experiments.claims.ledger import Claim, Finding, Group, Verdict, conclusion, judge, markdown
+from hocket.experiments.experiment import side_by_side, unwatched
+from hocket.experiments.exponents import exponent
 from hocket.report.panels import Guide, Line, Note, Panel, sheet
 
 DOCS = Path(__file__).parents[2] / "docs"
-SMALL = tradeoff.Size(
+SMALL = tradeoff_runs.Size(
     price_rounds=300,
     price_seeds=10,
     private_rounds=(10, 100),
@@ -90,8 +92,8 @@ def test_polynomials(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_tradeoff(capsys, monkeypatch):
-    monkeypatch.setattr(tradeoff, "QUICK", SMALL)
-    monkeypatch.setattr(tradeoff.runs, "ALGORITHMS", (hk.RssNb(1.0),))  # half of the programs to compile
+    monkeypatch.setattr(tradeoff, "TRADEOFF", replace(tradeoff.TRADEOFF, quick=SMALL))
+    monkeypatch.setattr(tradeoff_runs, "ALGORITHMS", (hk.RssNb(1.0),))  # half of the programs to compile
     assert main(["reproduce", "tradeoff", "--quick", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     folder = Path(answer["folder"])
@@ -153,9 +155,9 @@ def test_claims_that_need_no_run(capsys):
 
 def test_the_committed_ledger_is_complete():
     page = (DOCS / "claims.md").read_text(encoding="utf-8")
-    names = [claim.name for group in claims.GROUPS for claim in group.claims]
+    names = [claim.name for group in GROUPS for claim in group.claims]
     assert len(set(names)) == len(names)
-    for group in claims.GROUPS:
+    for group in GROUPS:
         assert f"## {group.title}" in page
         for claim in group.claims:
             assert f"`{claim.name}`" in page
@@ -182,11 +184,8 @@ def test_verdicts():
         Verdict.FAILS,
         Verdict.OPEN,
     ]
-    assert (
-        claims.conclusion(ledger)
-        == "4 claims. Holds: 1, holds as corrected: 1, fails: 1, not yet checked: 1."
-    )
-    page = claims.markdown(ledger)
+    assert conclusion(ledger) == "4 claims. Holds: 1, holds as corrected: 1, fails: 1, not yet checked: 1."
+    page = markdown(ledger)
     assert "| A \\| B. *here* | **holds** | as seen. | `a` |" in page
     assert "Corrected: C. Found: as seen." in page
     assert [entry.claim.name for entry in judge([group], ["d", "a"]).entries] == ["a", "d"]

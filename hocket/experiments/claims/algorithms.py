@@ -6,11 +6,10 @@ import numpy as np
 
 from hocket.algorithm import Setting
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
-from hocket.engines.solver import solve
 from hocket.errors import BadAlgorithm
-from hocket.experiments.claims.cases import RING, ROUNDS, START, STEP, added, kept, kept_fs, mixed
-from hocket.experiments.claims.ledger import Claim, Finding, Group
-from hocket.experiments.tradeoff.level import INVERSE_SQRT, small_polynomials
+from hocket.experiments.claims.cases import RING, ROUNDS, STEP, added, kept, kept_fs, mixed, recorded
+from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT, small_polynomials
 from hocket.networks.network import Network
 from hocket.problems.standard import PAPER_POLYNOMIALS
 from hocket.theory.quantities import added_constants
@@ -19,6 +18,7 @@ ROUNDING = 1e-11
 """float64: noise is read off words as w − x and divided by α, which is as small as .07 here."""
 
 
+@claim("nb-cancels", "Algorithm 1, eq. (3)", "RSS-NB: the perturbations sum to zero over the network.")
 def nb_cancels() -> Finding:
     """Σ_j d_j = 0 in every round."""
     d = np.einsum("kjjd->kjd", added(kept("RSS-NB")))
@@ -30,20 +30,12 @@ def nb_cancels() -> Finding:
     )
 
 
+@claim("nb-bounded", "Section III-B", "RSS-NB: ‖s‖ ≤ Δ/(2n) implies ‖d‖ ≤ Δ.")
 def nb_bounded() -> Finding:
     """‖s‖ ≤ Δ/2n gives ‖d‖ ≤ Δ, with room to spare on any graph but the complete one."""
     largest = {}
     for split in ("paper", "link"):
-        run = solve(
-            small_polynomials(),
-            RING,
-            RssNb(1.0, split=split),
-            step=INVERSE_SQRT,
-            rounds=ROUNDS,
-            start=list(START),
-            keep="transcript",
-            progress=False,
-        )
+        run = recorded(small_polynomials(), RssNb(1.0, split=split), step=INVERSE_SQRT)
         largest[split] = float(abs(added(run)).max())
     return Finding(
         max(largest.values()) <= 1,
@@ -53,6 +45,7 @@ def nb_bounded() -> Finding:
     )
 
 
+@claim("nb-first", "Algorithm 1, line 1", "RSS-NB: the first round is not perturbed.")
 def nb_first() -> Finding:
     """Round 1 is sent without noise, all others with."""
     d = abs(added(kept("RSS-NB"))).max(axis=(1, 2, 3))
@@ -62,6 +55,7 @@ def nb_first() -> Finding:
     )
 
 
+@claim("lb-balanced", "Algorithm 2, eq. (4)", "RSS-LB: Σ_i B[i,j] d_ji = 0, ‖d_ji‖ ≤ Δ, d_jj = 0.")
 def lb_balanced() -> Finding:
     """Σ_i B[i,j] d_{j,i} = 0, ‖d‖ ≤ Δ, and none to itself."""
     d = added(kept("RSS-LB"))
@@ -74,6 +68,7 @@ def lb_balanced() -> Finding:
     )
 
 
+@claim("lb-alone", "Section III-C", "RSS-LB: agents need not cooperate to generate noise.")
 def lb_alone() -> Finding:
     """Nothing is agreed between agents in RSS-LB, as it is in RSS-NB."""
     runs = {name: kept(name).transcript for name in ("RSS-NB", "RSS-LB")}
@@ -84,6 +79,13 @@ def lb_alone() -> Finding:
     )
 
 
+@claim(
+    "lb-one-neighbour",
+    "Algorithm 2, line 4",
+    "RSS-LB: every agent chooses balanced random vectors.",
+    corrected="An agent with one neighbour has nothing to balance with: its noise is zero, and it is refused "
+    "unless asked to go on.",
+)
 def lb_one_neighbour() -> Finding:
     """With one neighbour the balance forces the noise to zero; such a run is refused."""
     path = Network.path(3)
@@ -98,6 +100,11 @@ def lb_one_neighbour() -> Finding:
     return Finding(False, "a path of three was accepted")
 
 
+@claim(
+    "mixed-noise",
+    "Appendix, boundedness and aggregate randomness",
+    "For both: Σ_j e_j = 0 and ‖e_j‖ ≤ Δ after mixing.",
+)
 def mixed_noise() -> Finding:
     """Σ_j e_j = 0 and ‖e_j‖ ≤ Δ for both algorithms."""
     sums = {name: float(abs(mixed(kept(name)).sum(axis=1)).max()) for name in ("RSS-NB", "RSS-LB")}
@@ -112,6 +119,7 @@ def mixed_noise() -> Finding:
     )
 
 
+@claim("fs-cancels", "Algorithm 3", "FS: Σ_j p_j = 0, so Σ_j f̂_j = f.")
 def fs_cancels() -> Finding:
     """Σ_j p_j = 0, coefficient by coefficient."""
     p = _noise_functions()
@@ -122,6 +130,7 @@ def fs_cancels() -> Finding:
     )
 
 
+@claim("fs-convexity", "Section III-D", "FS: the obfuscated objectives need not be convex.")
 def fs_not_convex() -> Finding:
     """How often adding a noise function makes an agent's objective bend down somewhere on X."""
     rng, draws, x = np.random.default_rng(0), 500, np.linspace(-30, 30, 601)
@@ -142,6 +151,7 @@ def fs_not_convex() -> Finding:
     )
 
 
+@claim("fs-regular", "Section III-D", "FS: the obfuscated objectives satisfy Assumption 2.")
 def fs_regular() -> Finding:
     """What noise functions add to L and N on X is finite, and grows steeply with the set."""
     slope, bend = added_constants(
@@ -154,6 +164,11 @@ def fs_regular() -> Finding:
     )
 
 
+@claim(
+    "fs-special-case",
+    "Section III-D",
+    "FS is a special case of RSS-NB, with noise that depends on the state.",
+)
 def fs_special_case() -> Finding:
     """The noise of function sharing, read as noise on states, does not sum to zero over the network."""
     run, p = kept_fs(), _noise_functions()
@@ -185,50 +200,16 @@ def _noise_functions() -> np.ndarray:
 ALGORITHMS = Group(
     "The algorithms",
     (
-        Claim(
-            "nb-cancels",
-            "Algorithm 1, eq. (3)",
-            "RSS-NB: the perturbations sum to zero over the network.",
-            nb_cancels,
-        ),
-        Claim("nb-bounded", "Section III-B", "RSS-NB: ‖s‖ ≤ Δ/(2n) implies ‖d‖ ≤ Δ.", nb_bounded),
-        Claim("nb-first", "Algorithm 1, line 1", "RSS-NB: the first round is not perturbed.", nb_first),
-        Claim(
-            "lb-balanced",
-            "Algorithm 2, eq. (4)",
-            "RSS-LB: Σ_i B[i,j] d_ji = 0, ‖d_ji‖ ≤ Δ, d_jj = 0.",
-            lb_balanced,
-        ),
-        Claim("lb-alone", "Section III-C", "RSS-LB: agents need not cooperate to generate noise.", lb_alone),
-        Claim(
-            "lb-one-neighbour",
-            "Algorithm 2, line 4",
-            "RSS-LB: every agent chooses balanced random vectors.",
-            lb_one_neighbour,
-            corrected="An agent with one neighbour has nothing to balance with: its noise is zero, and it is refused "
-            "unless asked to go on.",
-        ),
-        Claim(
-            "mixed-noise",
-            "Appendix, boundedness and aggregate randomness",
-            "For both: Σ_j e_j = 0 and ‖e_j‖ ≤ Δ after mixing.",
-            mixed_noise,
-        ),
-        Claim("fs-cancels", "Algorithm 3", "FS: Σ_j p_j = 0, so Σ_j f̂_j = f.", fs_cancels),
-        Claim(
-            "fs-convexity",
-            "Section III-D",
-            "FS: the obfuscated objectives need not be convex.",
-            fs_not_convex,
-        ),
-        Claim(
-            "fs-regular", "Section III-D", "FS: the obfuscated objectives satisfy Assumption 2.", fs_regular
-        ),
-        Claim(
-            "fs-special-case",
-            "Section III-D",
-            "FS is a special case of RSS-NB, with noise that depends on the state.",
-            fs_special_case,
-        ),
+        nb_cancels,
+        nb_bounded,
+        nb_first,
+        lb_balanced,
+        lb_alone,
+        lb_one_neighbour,
+        mixed_noise,
+        fs_cancels,
+        fs_not_convex,
+        fs_regular,
+        fs_special_case,
     ),
 )

@@ -7,11 +7,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
+from typing import Any
 
 from hocket.errors import BadInput
-from hocket.experiments.work import Watch, unwatched
+from hocket.experiments.experiment import Watch, unwatched
 
 COMMAND = "hocket reproduce claims"
+PAGE = "claims.md"
+INTRODUCTION = """\
+# The paper's claims, one by one
+
+Every claim of Gade and Vaidya, *Private Learning on Networks: Part II* (2017), the check that stands for it, and
+what came of it. This page is written by `{command} --out docs`; the command in each row runs that check alone.
+
+*Holds as corrected* means that the claim cannot stand as printed and that what the row puts in its place was checked
+instead. A check is a measurement, not a proof: it can refute a claim, and show how closely one holds.
+"""
 
 
 class Verdict(Enum):
@@ -52,6 +64,17 @@ class Claim:
     @property
     def command(self) -> str:
         return f"{COMMAND} --only {self.name}"
+
+
+def claim(
+    name: str, where: str, statement: str, *, corrected: str = "", awaits: str = ""
+) -> Callable[[Callable[[], Finding]], Claim]:
+    """Makes a claim of the check that stands for it; one that awaits something is not checked yet."""
+
+    def claimed(check: Callable[[], Finding]) -> Claim:
+        return Claim(name, where, statement, None if awaits else check, corrected, awaits)
+
+    return claimed
 
 
 @dataclass(frozen=True)
@@ -121,3 +144,81 @@ def _chosen(groups: Sequence[Group], only: Sequence[str]) -> list[Group]:
         Group(group.title, tuple(c for c in group.claims if not only or c.name in only)) for group in groups
     ]
     return [group for group in kept if group.claims]
+
+
+def paragraphs(ledger: Ledger) -> list[str]:
+    """The ledger for the terminal, some lines for each claim."""
+    parts = []
+    for title, entries in ledger.groups:
+        parts.append(f"{title.upper()}\n")
+        parts += [
+            f"{entry.verdict.value}: {entry.claim.statement} [{entry.claim.where}]\n"
+            f"    {_evidence(entry)}\n    {entry.claim.command}\n"
+            for entry in entries
+        ]
+    return parts
+
+
+def conclusion(ledger: Ledger) -> str:
+    """How many claims got which verdict."""
+    many = {verdict.value: ledger.count(verdict) for verdict in Verdict}
+    counts = ", ".join(f"{word}: {count}" for word, count in many.items())
+    return f"{len(ledger.entries)} claims. {counts[0].upper()}{counts[1:]}."
+
+
+def data(ledger: Ledger) -> dict[str, Any]:
+    """The ledger as one JSON object."""
+    return {
+        "claims": [
+            {
+                "name": entry.claim.name,
+                "group": title,
+                "where": entry.claim.where,
+                "claim": entry.claim.statement,
+                "verdict": entry.verdict.value,
+                "corrected": entry.claim.corrected or None,
+                "evidence": entry.evidence,
+                "numbers": {} if entry.finding is None else entry.finding.numbers,
+                "command": entry.claim.command,
+            }
+            for title, entries in ledger.groups
+            for entry in entries
+        ],
+        "counts": {verdict.value: ledger.count(verdict) for verdict in Verdict},
+        "seconds": round(ledger.seconds, 1),
+        "conclusion": conclusion(ledger),
+    }
+
+
+def markdown(ledger: Ledger) -> str:
+    """The ledger as a page."""
+    parts = [INTRODUCTION.format(command=COMMAND), f"**{conclusion(ledger)}**\n"]
+    for title, entries in ledger.groups:
+        rows = [
+            f"| {_cell(entry.claim.statement)} *{_cell(entry.claim.where)}* | **{entry.verdict.value}** "
+            f"| {_cell(_evidence(entry))} | `{entry.claim.name}` |"
+            for entry in entries
+        ]
+        parts.append(
+            "\n".join(
+                [f"## {title}\n", "| claim | verdict | evidence | `--only` |", "|---|---|---|---|", *rows, ""]
+            )
+        )
+    return "\n".join(parts)
+
+
+def write(ledger: Ledger, folder: Path) -> Path:
+    """Write the page into a folder; returns where it lies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / PAGE
+    path.write_text(markdown(ledger), encoding="utf-8")
+    return path
+
+
+def _evidence(entry: Entry) -> str:
+    text = f"{entry.evidence}."
+    return f"Corrected: {entry.claim.corrected} Found: {text}" if entry.claim.corrected else text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -9,12 +9,11 @@ import numpy as np
 from hocket.algorithms import Dgd, FunctionSharing, RssNb
 from hocket.engines.solver import solve
 from hocket.errors import NoTheorem
-from hocket.experiments.claims.cases import RING, START, STEP, kept_fs
-from hocket.experiments.claims.instances import Tried, disguised
-from hocket.experiments.claims.ledger import Claim, Finding, Group
-from hocket.experiments.fits import signed
+from hocket.experiments.claims.cases import RING, STEP, Tried, disguised, kept_fs, recorded
+from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.exponents import signed
 from hocket.experiments.privacy.anchors import over_rounds
-from hocket.experiments.privacy.witnesses import witnesses
+from hocket.experiments.privacy.theorem2 import witnesses
 from hocket.networks.network import Network
 from hocket.privacy.attacks import component_attack, difference_attack
 from hocket.privacy.estimate.leakage import leakage
@@ -32,18 +31,10 @@ LIMITS = "For polynomials no higher in degree than the noise functions, up to th
 ABSORBED = "agents that absorb the difference may need objectives that are not convex."
 
 
+@claim("dgd-leaks", "Section III-A", "An adversary may learn an agent's objective by observing DGD.")
 def dgd_leaks() -> Finding:
     """Both neighbours of an agent on the ring, with nothing but what they heard."""
-    run = solve(
-        heterogeneous_polynomials(),
-        RING,
-        Dgd(),
-        step=STEP,
-        rounds=200,
-        start=list(START),
-        keep="transcript",
-        progress=False,
-    )
+    run = recorded(heterogeneous_polynomials(), Dgd())
     view = run.view({1, 4})
     gradients = difference_attack(view, 0)
     assert gradients.at is not None
@@ -58,6 +49,13 @@ def dgd_leaks() -> Finding:
     )
 
 
+@claim(
+    "noise-hides",
+    "Section IV",
+    "Noise on states creates ambiguity; a larger Δ gives greater privacy.",
+    corrected="For a given number of rounds. Noise that is fresh in every round is averaged away like 1/√K by "
+    "whoever hears the whole neighbourhood; anchors and noise functions are not.",
+)
 def noise_hides() -> Finding:
     """The posterior under two Δ, and an attack on a real run over more and more rounds."""
     sd = {
@@ -77,11 +75,23 @@ def noise_hides() -> Finding:
     )
 
 
+@claim(
+    "p1",
+    "Theorem 2",
+    "P1: with minimum degree ≥ f+1, what is seen is compatible with any objective of any one agent.",
+    corrected=LIMITS + ABSORBED,
+)
 def p1() -> Finding:
     """Random networks with enough links, any coalition, any other objective for any one agent; exact arithmetic."""
     return _disguises(disguised(whole_sets=False, instances=20))
 
 
+@claim(
+    "p2",
+    "Theorem 2",
+    "P2: with connectivity ≥ f+1, what is seen is compatible with any objectives of any set of honest agents.",
+    corrected="Of any set but all honest agents, whose sum is known. " + LIMITS + ABSORBED,
+)
 def p2() -> Finding:
     """Random networks connected enough, any coalition, other objectives for any set but all; exact arithmetic."""
     return _disguises(disguised(whole_sets=True, instances=20))
@@ -101,6 +111,7 @@ def _disguises(tried: list[Tried]) -> Finding:
     )
 
 
+@claim("p1-necessary", "Appendix, proof of Theorem 2", "P1 is lost where an agent's neighbours all collude.")
 def p1_necessary() -> Finding:
     """Both neighbours of an agent on the ring, against function sharing."""
     run, around = kept_fs(), {1, 4}
@@ -113,6 +124,13 @@ def p1_necessary() -> Finding:
     )
 
 
+@claim(
+    "p2-necessary",
+    "Appendix, proof of Theorem 2",
+    "P2 is lost where the coalition cuts the network: sums over components are exposed.",
+    corrected="To be assumed of every component; computed where the coalition hears all that it mixes, or taps "
+    "it.",
+)
 def p2_necessary() -> Finding:
     """A ring of seven cut in two: the sum over each part, by the coalition's own ears and with a tap."""
     network, cut = Network.cycle(7), {0, 3}
@@ -143,6 +161,11 @@ def p2_necessary() -> Finding:
     )
 
 
+@claim(
+    "witness",
+    "Remark 1",
+    "Other noise functions are found by solving along a spanning tree of the honest agents.",
+)
 def spanning_tree() -> Finding:
     """The paper's seven agents; its figure is missing, so they are reconstructed."""
     shown = witnesses(rounds=2000)
@@ -157,6 +180,11 @@ def spanning_tree() -> Finding:
     )
 
 
+@claim(
+    "equally-likely",
+    "Appendix, proof of Theorem 2",
+    "Any estimate of the objectives is equally likely to the adversary.",
+)
 def equally_likely() -> Finding:
     """Two disguises of one agent: one whose noise is as likely as any, one whose noise is never drawn."""
     run, coalition = kept_fs(), {1}
@@ -205,61 +233,5 @@ def _tree(links: tuple[tuple[int, int], ...]) -> str:
 
 
 PRIVACY = Group(
-    "Privacy",
-    (
-        Claim(
-            "dgd-leaks",
-            "Section III-A",
-            "An adversary may learn an agent's objective by observing DGD.",
-            dgd_leaks,
-        ),
-        Claim(
-            "noise-hides",
-            "Section IV",
-            "Noise on states creates ambiguity; a larger Δ gives greater privacy.",
-            noise_hides,
-            corrected="For a given number of rounds. Noise that is fresh in every round is averaged away like 1/√K by "
-            "whoever hears the whole neighbourhood; anchors and noise functions are not.",
-        ),
-        Claim(
-            "p1",
-            "Theorem 2",
-            "P1: with minimum degree ≥ f+1, what is seen is compatible with any objective of any one agent.",
-            p1,
-            corrected=LIMITS + ABSORBED,
-        ),
-        Claim(
-            "p1-necessary",
-            "Appendix, proof of Theorem 2",
-            "P1 is lost where an agent's neighbours all collude.",
-            p1_necessary,
-        ),
-        Claim(
-            "p2",
-            "Theorem 2",
-            "P2: with connectivity ≥ f+1, what is seen is compatible with any objectives of any set of honest agents.",
-            p2,
-            corrected="Of any set but all honest agents, whose sum is known. " + LIMITS + ABSORBED,
-        ),
-        Claim(
-            "p2-necessary",
-            "Appendix, proof of Theorem 2",
-            "P2 is lost where the coalition cuts the network: sums over components are exposed.",
-            p2_necessary,
-            corrected="To be assumed of every component; computed where the coalition hears all that it mixes, or taps "
-            "it.",
-        ),
-        Claim(
-            "witness",
-            "Remark 1",
-            "Other noise functions are found by solving along a spanning tree of the honest agents.",
-            spanning_tree,
-        ),
-        Claim(
-            "equally-likely",
-            "Appendix, proof of Theorem 2",
-            "Any estimate of the objectives is equally likely to the adversary.",
-            equally_likely,
-        ),
-    ),
+    "Privacy", (dgd_leaks, noise_hides, p1, p1_necessary, p2, p2_necessary, spanning_tree, equally_likely)
 )

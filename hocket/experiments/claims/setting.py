@@ -7,8 +7,8 @@ import numpy as np
 from hocket.algorithms import RssNb
 from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import DELTAS, RING, STEP, kept, mixed, monitors
-from hocket.experiments.claims.ledger import Claim, Finding, Group
-from hocket.experiments.tradeoff.level import INVERSE_SQRT
+from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT
 from hocket.networks.network import Network
 from hocket.problems.standard import paper_polynomials
 from hocket.steps import Power
@@ -18,6 +18,13 @@ ROUNDING = 1e-12
 """float64, sums of at most a dozen numbers of order 1."""
 
 
+@claim(
+    "weights",
+    "Section III-A",
+    "Metropolis weights 1/(1 + max(|N_i|, |N_j|)) make B doubly stochastic.",
+    corrected="An agent counts among its own neighbours, so the cases overlap at i = j; the diagonal takes "
+    "what is left.",
+)
 def weights() -> Finding:
     """Rows and columns sum to one, on the graph's support, on five kinds of graph; and as printed they do not."""
     networks = [
@@ -39,6 +46,12 @@ def weights() -> Finding:
     )
 
 
+@claim(
+    "assumptions",
+    "Assumptions 1 and 2",
+    "The polynomial experiment satisfies the assumptions: X compact, f_j convex, gradients bounded and "
+    "Lipschitz.",
+)
 def assumptions() -> Finding:
     """X is compact, objectives are convex, gradients bounded and Lipschitz, for the paper's experiment."""
     claim = theorem1(paper_polynomials(), RING, RssNb(1.0), step=STEP)
@@ -52,6 +65,13 @@ def assumptions() -> Finding:
     )
 
 
+@claim(
+    "inside",
+    "Appendix, proof of Lemma 1",
+    "The fused state v lies in X, so that ‖∇f_j(v)‖ ≤ L.",
+    corrected="Only the noise-free mix lies in X. L and N are taken on X inflated by α₁Δ, or gradients at "
+    "P_X(v).",
+)
 def inside() -> Finding:
     """Noise carries v out of X, and the lemmas hold all the same with constants on a larger set."""
     run = kept("RSS-NB", max(DELTAS))
@@ -70,6 +90,7 @@ def inside() -> Finding:
     )
 
 
+@claim("mean", "Appendix, before Lemma 3", "Mixing preserves the average of the states.")
 def average_preserved() -> Finding:
     """Mixing leaves the mean where it is."""
     run = kept("RSS-NB")
@@ -78,6 +99,12 @@ def average_preserved() -> Finding:
     return Finding(off < ROUNDING, f"|v̄_k − x̄_k| at most {off:.0e} over {run.rounds} rounds", {"off": off})
 
 
+@claim(
+    "step",
+    "Section III-A and Theorem 3",
+    "α_k is non-increasing with Σα_k = ∞ and Σα_k² < ∞; Theorem 3 uses α_k = 1/√k.",
+    corrected="1/√k violates Σα_k² < ∞: under it only the time average is claimed, not Theorem 1.",
+)
 def step_conditions() -> Finding:
     """Theorem 1 accepts 1/2 < p ≤ 1 and refuses the step that Theorem 3 uses."""
     for p in (0.51, 0.75, 1.0):
@@ -89,6 +116,7 @@ def step_conditions() -> Finding:
     return Finding(False, "1/√k was accepted, although Σ 1/k diverges")
 
 
+@claim("sum-of-steps", "Appendix, proof of Theorem 3", "Σ_{k≤T} 1/√k ≥ √T.")
 def root_of_sums() -> Finding:
     """Σ_{k≤T} 1/√k ≥ √T for every T."""
     T = np.arange(1, 10**6 + 1)
@@ -97,44 +125,5 @@ def root_of_sums() -> Finding:
 
 
 SETTING = Group(
-    "The setting",
-    (
-        Claim(
-            "weights",
-            "Section III-A",
-            "Metropolis weights 1/(1 + max(|N_i|, |N_j|)) make B doubly stochastic.",
-            weights,
-            corrected="An agent counts among its own neighbours, so the cases overlap at i = j; the diagonal takes "
-            "what is left.",
-        ),
-        Claim(
-            "assumptions",
-            "Assumptions 1 and 2",
-            "The polynomial experiment satisfies the assumptions: X compact, f_j convex, gradients bounded and "
-            "Lipschitz.",
-            assumptions,
-        ),
-        Claim(
-            "inside",
-            "Appendix, proof of Lemma 1",
-            "The fused state v lies in X, so that ‖∇f_j(v)‖ ≤ L.",
-            inside,
-            corrected="Only the noise-free mix lies in X. L and N are taken on X inflated by α₁Δ, or gradients at "
-            "P_X(v).",
-        ),
-        Claim(
-            "mean",
-            "Appendix, before Lemma 3",
-            "Mixing preserves the average of the states.",
-            average_preserved,
-        ),
-        Claim(
-            "step",
-            "Section III-A and Theorem 3",
-            "α_k is non-increasing with Σα_k = ∞ and Σα_k² < ∞; Theorem 3 uses α_k = 1/√k.",
-            step_conditions,
-            corrected="1/√k violates Σα_k² < ∞: under it only the time average is claimed, not Theorem 1.",
-        ),
-        Claim("sum-of-steps", "Appendix, proof of Theorem 3", "Σ_{k≤T} 1/√k ≥ √T.", root_of_sums),
-    ),
+    "The setting", (weights, assumptions, inside, average_preserved, step_conditions, root_of_sums)
 )

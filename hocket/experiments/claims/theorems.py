@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.algorithms import Dgd, RssNb
-from hocket.engines.solver import solve
-from hocket.experiments.claims.cases import RING, START, STEP, many, monitors, tightest
-from hocket.experiments.claims.ledger import Claim, Finding, Group
-from hocket.experiments.fits import signed
-from hocket.experiments.tradeoff.level import by_noise, by_rounds, small_polynomials
-from hocket.experiments.tradeoff.price import falling, private
+from hocket.experiments.claims.cases import RING, START, many, monitors, played, tightest
+from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.exponents import signed
+from hocket.experiments.tradeoff.noise_level import by_noise, by_rounds, small_polynomials
+from hocket.experiments.tradeoff.runs import falling, private
 from hocket.problems.standard import heterogeneous_polynomials
 from hocket.theory import finite_time
 
@@ -19,11 +18,10 @@ FALL = 0.5
 """Over the last decade of rounds a gap that vanishes like the step squared falls thirtyfold; half is plenty."""
 
 
+@claim("dgd", "Algorithm 0, citing prior work", "DGD solves Problem 1.")
 def dgd() -> Finding:
     """DGD on agents that want different things."""
-    run = solve(
-        heterogeneous_polynomials(), RING, Dgd(), step=STEP, rounds=10_000, start=list(START), progress=False
-    )
+    run = played(heterogeneous_polynomials(), Dgd())
     first, last = _decade(run.history["round"], run.history["gap"])
     return Finding(
         last < FALL * first, f"heterogeneous problem, C5: gap {first:.2g} at k = 10³, {last:.2g} at 10⁴"
@@ -42,32 +40,29 @@ def _theorem1(name: str) -> Finding:
     return Finding(holds, "largest gap of 100 executions at k = 10³ and 10⁴: " + "; ".join(parts), numbers)
 
 
+@claim("theorem-1-nb", "Theorem 1", "RSS-NB solves Problem 1, in every execution.")
 def theorem1_nb() -> Finding:
     """RSS-NB in every execution."""
     return _theorem1("RSS-NB")
 
 
+@claim("theorem-1-lb", "Theorem 1", "RSS-LB solves Problem 1, in every execution.")
 def theorem1_lb() -> Finding:
     """RSS-LB in every execution."""
     return _theorem1("RSS-LB")
 
 
+@claim("theorem-1-fs", "Theorem 1", "FS solves Problem 1, in every execution.")
 def theorem1_fs() -> Finding:
     """FS in every execution."""
     return _theorem1("FS")
 
 
+@claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.")
 def biased_noise() -> Finding:
     """Noise that always points the same way on every link still cancels."""
-    run = solve(
-        heterogeneous_polynomials(),
-        RING,
-        RssNb(0.0, noise=lambda sender, receiver, k: 0.5 if sender < receiver else -0.5),
-        step=STEP,
-        rounds=10_000,
-        start=list(START),
-        progress=False,
-    )
+    noise = RssNb(0.0, noise=lambda sender, receiver, k: 0.5 if sender < receiver else -0.5)
+    run = played(heterogeneous_polynomials(), noise)
     first, last = _decade(run.history["round"], run.history["gap"])
     return Finding(
         last < FALL * first,
@@ -76,6 +71,12 @@ def biased_noise() -> Finding:
     )
 
 
+@claim(
+    "theorem-3",
+    "Theorem 3 and its constants",
+    "f(x̂_T) − f* ≤ (C11 + C12 log T)/√T + (C8 + (C9 + C10) log T)/2√T.",
+    corrected="f is nL-Lipschitz, not L-Lipschitz, and C11 lacks the term nθL(L+Δ)C1.",
+)
 def theorem3() -> Finding:
     """The bound as printed, as its proof gives it, and beside runs; f has a larger Lipschitz constant than L."""
     holds, ratio = tightest("Theorem 3, corrected")
@@ -98,6 +99,7 @@ def theorem3() -> Finding:
     )
 
 
+@claim("rate", "Theorem 3", "The time average converges like log T/√T.")
 def rate() -> Finding:
     """The gap of the time average over log T/√T, where that rate is attained."""
     run = by_rounds(RssNb(1.0), rounds=(1000, 3000, 10_000), seeds=20)
@@ -114,6 +116,7 @@ def rate() -> Finding:
     )
 
 
+@claim("quadratic", "Theorem 3", "The gap is quadratic in the noise bound Δ, as an upper bound.")
 def quadratic() -> Finding:
     """Exponents of Δ: of the bound for large Δ, of the last iterate, and of the time average."""
     numbers = {"n": 5, "rho": 0.25, "L": 6, "N": 14, "diameter": 2, "start_norm": 1, "start_spread": 1}
@@ -128,6 +131,11 @@ def quadratic() -> Finding:
     )
 
 
+@claim(
+    "no-error",
+    "Remark after Theorem 3",
+    "RSS slows convergence but adds no error, unlike ε-differential privacy, whose error is O(1/ε²).",
+)
 def no_error() -> Finding:
     """RSS beside independent noise of the same size and differential privacy."""
     runs = {name: falling(name, rounds=10_000, seeds=50) for name in ("RSS-NB", "independent noise")}
@@ -153,31 +161,5 @@ def _decade(rounds: np.ndarray, gap: np.ndarray) -> tuple[float, float]:
 
 THEOREMS = Group(
     "Theorems and remarks on convergence",
-    (
-        Claim("dgd", "Algorithm 0, citing prior work", "DGD solves Problem 1.", dgd),
-        Claim("theorem-1-nb", "Theorem 1", "RSS-NB solves Problem 1, in every execution.", theorem1_nb),
-        Claim("theorem-1-lb", "Theorem 1", "RSS-LB solves Problem 1, in every execution.", theorem1_lb),
-        Claim("theorem-1-fs", "Theorem 1", "FS solves Problem 1, in every execution.", theorem1_fs),
-        Claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.", biased_noise),
-        Claim(
-            "theorem-3",
-            "Theorem 3 and its constants",
-            "f(x̂_T) − f* ≤ (C11 + C12 log T)/√T + (C8 + (C9 + C10) log T)/2√T.",
-            theorem3,
-            corrected="f is nL-Lipschitz, not L-Lipschitz, and C11 lacks the term nθL(L+Δ)C1.",
-        ),
-        Claim("rate", "Theorem 3", "The time average converges like log T/√T.", rate),
-        Claim(
-            "quadratic",
-            "Theorem 3",
-            "The gap is quadratic in the noise bound Δ, as an upper bound.",
-            quadratic,
-        ),
-        Claim(
-            "no-error",
-            "Remark after Theorem 3",
-            "RSS slows convergence but adds no error, unlike ε-differential privacy, whose error is O(1/ε²).",
-            no_error,
-        ),
-    ),
+    (dgd, theorem1_nb, theorem1_lb, theorem1_fs, biased_noise, theorem3, rate, quadratic, no_error),
 )

@@ -1,28 +1,78 @@
-"""Which runs are made: every case of the experiment, the most telling first."""
+"""Which runs are made: every method at a noise of stated size, and every case of it, the most telling first.
+
+All noise is given as the standard deviation of one coordinate in units of a gradient, so that one number means the same
+for every method; here it becomes the bound that each algorithm takes. C5 and K5 are regular with equal weights, for
+which the deviations are closed forms.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Centralised, Dgd, IndependentNoise
 from hocket.errors import BadInput
-from hocket.experiments.learning.methods import (
-    ALONE,
-    CANCELLING,
-    DGD,
-    DP_SGD,
-    INDEPENDENT,
-    LB,
-    METHODS,
-    NB,
-    SGD_C,
-)
+from hocket.learning import Alone
+from hocket.learning.attacks.methods import balanced, paired, shared
 
+SGD_C, DGD, ALONE, DP_SGD = "SGD-C", "DGD", "alone", "DP-SGD"
+NB, LB, FS, INDEPENDENT = "RSS-NB", "RSS-LB", "FS", "independent noise"
+CANCELLING = (NB, LB, FS)
+"""The paper's three."""
 RING, COMPLETE = "C5", "K5"
 EQUAL, DIRICHLET, LABELS = "equal", "Dirichlet", "labels"
 USUAL_STEPS = 40
 """Local steps between exchanges in the paper."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn together, or not."""
+
+    name: str
+    hides: str
+    """What it hides from whom, in a few words."""
+    algorithm: Callable[[float, int, int], Algorithm]
+    """The algorithm for a standard deviation, a dimension and a degree."""
+    level: Literal["none", "noise", "epsilon"] = "none"
+    """What a case's level is: nothing, noise over the rms of a gradient, or ε."""
+    connected: bool = True
+    """Whether agents speak at all: without a network all networks are one case."""
+
+    def at(self, level: float) -> str:
+        """The method's name with its level."""
+        match self.level:
+            case "none":
+                return self.name
+            case "noise":
+                return f"{self.name}, noise {level:.2g}"
+            case "epsilon":
+                return f"{self.name}, ε = {level:g}"
+
+
+def independent(sd: float, dim: int, degree: int) -> Algorithm:
+    """One uniform draw within Δ/√D."""
+    return IndependentNoise(sd * math.sqrt(3 * dim))
+
+
+METHODS = {
+    method.name: method
+    for method in (
+        Method(
+            SGD_C, "nothing from the server, which holds all data", lambda *_: Centralised(), connected=False
+        ),
+        Method(DGD, "nothing from neighbours", lambda *_: Dgd()),
+        Method(ALONE, "everything: nobody says a word", lambda *_: Alone(), connected=False),
+        Method(NB, "who holds what, from a coalition", paired, "noise"),
+        Method(LB, "who holds what, unless all neighbours collude", balanced, "noise"),
+        Method(FS, "a constant offset of each agent's gradient", shared, "noise"),
+        Method(INDEPENDENT, "what neighbours hear, until averaged", independent, "noise"),
+        Method(DP_SGD, "each sample, from everybody, also in the model", lambda *_: Dgd(), "epsilon"),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -85,14 +135,7 @@ class Size:
 
 FULL = Size()
 QUICK = Size(
-    seeds=1,
-    networks=(RING,),
-    sweep=(),
-    local_steps=(),
-    skewed=(),
-    epsilons=(),
-    epochs=0.2,
-    samples=6_000,
+    seeds=1, networks=(RING,), sweep=(), local_steps=(), skewed=(), epsilons=(), epochs=0.2, samples=6_000
 )
 """Compiling takes longest, so no method is there that has to be compiled again: neither other H nor DP-SGD."""
 

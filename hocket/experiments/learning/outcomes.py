@@ -1,17 +1,25 @@
-"""What a run came to, and what all of them came to together."""
+"""What a run came to, what all of them came to together, and the folder that keeps them."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from hocket.experiments.learning.cases import EQUAL, USUAL_STEPS, Case, Size, one
-from hocket.experiments.learning.methods import METHODS
+from hocket.config import new_folder
+from hocket.errors import BadConfig
+from hocket.experiments.experiment import write_json
+from hocket.experiments.learning.cases import EQUAL, METHODS, USUAL_STEPS, Case, Size, one
 from hocket.experiments.learning.subjects import Subject
+from hocket.machine import replace_text
+
+SETTING = "setting.json"
+RUNS = "runs"
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,8 @@ class Found:
     outcomes: dict[Case, Outcome]
     seconds: float
     """That all runs took together, also those that were there before."""
+    folder: Path = Path()
+    """Where every run is kept."""
 
     def of(self, method: str, level: float = 0.0, **about: Any) -> Summary | None:
         """A case over all seeds; None where it was not run."""
@@ -148,3 +158,38 @@ class Found:
 def name_of(method: str, level: float) -> str:
     """A method with its level, as tables and legends call it."""
     return METHODS[method].at(level)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is there already."""
+
+    folder: Path
+
+    @staticmethod
+    def open(name: str, out: Path | None, setting: dict[str, Any]) -> Kept:
+        """A new folder, or one in which the same experiment was begun."""
+        if out is not None and (out / SETTING).is_file():
+            there = json.loads((out / SETTING).read_text(encoding="utf-8"))
+            for key in (key for key in setting | there if setting.get(key) != there.get(key)):
+                raise BadConfig(
+                    f"{out} holds runs with {key} = {there.get(key)!r}, and now it is {setting.get(key)!r}; name a new "
+                    "folder, or ask for the same again"
+                )
+            return Kept(out)
+        folder = new_folder(name, out)
+        (folder / RUNS).mkdir()
+        write_json(folder / SETTING, setting)
+        return Kept(folder)
+
+    def find(self, case: Case) -> Outcome | None:
+        """The outcome of a case that was run before."""
+        path = self._path(case)
+        return Outcome.of(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write an outcome, all of it or nothing."""
+        replace_text(self._path(outcome.case), json.dumps(outcome.data(), ensure_ascii=False))
+
+    def _path(self, case: Case) -> Path:
+        return self.folder / RUNS / f"{case.slug}.json"

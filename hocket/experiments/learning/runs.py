@@ -13,22 +13,21 @@ import jax
 import numpy as np
 
 from hocket.errors import Diverged
+from hocket.experiments.experiment import Watch, side_by_side, unwatched
 from hocket.experiments.learning.cases import (
     COMPLETE,
     DIRICHLET,
     EQUAL,
     FULL,
+    METHODS,
     RING,
     USUAL_STEPS,
     Case,
     Size,
     cases,
 )
-from hocket.experiments.learning.keeping import Kept
-from hocket.experiments.learning.methods import METHODS
-from hocket.experiments.learning.outcomes import Found, Outcome
+from hocket.experiments.learning.outcomes import Found, Kept, Outcome
 from hocket.experiments.learning.subjects import Subject
-from hocket.experiments.work import Watch, side_by_side, unwatched
 from hocket.learning import (
     Dataset,
     DpSgd,
@@ -41,6 +40,7 @@ from hocket.learning import (
     train,
 )
 from hocket.networks.network import Network
+from hocket.runs.run import Run
 
 AGENTS = 5
 NETWORKS = {RING: Network.cycle(AGENTS), COMPLETE: Network.complete(AGENTS)}
@@ -86,37 +86,9 @@ class Desk:
 
     def run(self, case: Case) -> Outcome:
         """Train as a case says."""
-        began, kind = time.monotonic(), METHODS[case.method]
-        split, shards = self.splits[case.split], self.shards(case.split, case.shards, case.seed)
-        model, network = self.models[case.split], NETWORKS[case.network or RING]
-        gradient = self.gradient(case.split, case.shards, case.seed)
-        noise = case.level * gradient if kind.level == "noise" else 0.0
-        batch, local_steps, private = self.subject.batch, case.local_steps, None
-        if kind.level == "epsilon":
-            batch, local_steps, private = batch * LARGER, max(local_steps // LARGER, 1), DpSgd(case.level)
-        passes = AGENTS * batch * local_steps / sum(shards.counts)
-        step = self.subject.step(passes)
-        if private is not None:
-            # Of twelve settings tried on MNIST with one seed (clip .3 and 1, batches of 8 and 32 times, steps of .5, 2
-            # and 8 times), none did clearly better than clip 1, batches of 8 times and steps of ε times.
-            step = replace(step, a=case.level * step.a)
-        ending = ""
+        began, model, ending = time.monotonic(), self.models[case.split], ""
         try:
-            run = train(
-                model,
-                shards,
-                network,
-                kind.algorithm(noise, model.dim, int(network.degrees[0, 0])),
-                test=split.test,
-                epochs=self.epochs,
-                step=step,
-                local_steps=local_steps,
-                batch=batch,
-                private=private,
-                seed=case.seed,
-                start=self.subject.build(split.train, case.seed).start,
-                progress=False,
-            )
+            run = self._train(case)
         except Diverged as stopped:
             run, ending = stopped.run, str(stopped)
         history = run.history
@@ -127,14 +99,44 @@ class Desk:
             mean_accuracy=np.round(history["mean_accuracy"], DIGITS_KEPT).tolist(),
             disagreement=run.disagreement,
             noise=run.noise.rms,
-            gradient=gradient,
-            exchanges=run.rounds if kind.connected else 0,
+            gradient=self.gradient(case.split, case.shards, case.seed),
+            exchanges=run.rounds if METHODS[case.method].connected else 0,
             parameters=model.dim,
             ending=ending,
             remarks=list(run.remarks),
             seconds=round(time.monotonic() - began, 2),
             device=jax.devices()[0].device_kind,
         )
+
+    def _train(self, case: Case) -> Run:
+        kind, model, network = METHODS[case.method], self.models[case.split], NETWORKS[case.network or RING]
+        split, shards = self.splits[case.split], self.shards(case.split, case.shards, case.seed)
+        gradient = self.gradient(case.split, case.shards, case.seed)
+        noise = case.level * gradient if kind.level == "noise" else 0.0
+        return train(
+            model,
+            shards,
+            network,
+            kind.algorithm(noise, model.dim, int(network.degrees[0, 0])),
+            test=split.test,
+            epochs=self.epochs,
+            seed=case.seed,
+            start=self.subject.build(split.train, case.seed).start,
+            progress=False,
+            **self._steps(case, sum(shards.counts)),
+        )
+
+    def _steps(self, case: Case, samples: int) -> dict[str, Any]:
+        """Batches, local steps and their size; those of DP-SGD differ."""
+        batch, local_steps, private = self.subject.batch, case.local_steps, None
+        if METHODS[case.method].level == "epsilon":
+            batch, local_steps, private = batch * LARGER, max(local_steps // LARGER, 1), DpSgd(case.level)
+        step = self.subject.step(AGENTS * batch * local_steps / samples)
+        if private is not None:
+            # Of twelve settings tried on MNIST with one seed (clip .3 and 1, batches of 8 and 32 times, steps of .5, 2
+            # and 8 times), none did clearly better than clip 1, batches of 8 times and steps of ε times.
+            step = replace(step, a=case.level * step.a)
+        return {"step": step, "local_steps": local_steps, "batch": batch, "private": private}
 
     def _shards(self, split: str, kind: str, seed: int) -> Shards:
         train = self.splits[split].train
@@ -159,15 +161,15 @@ class Desk:
 def play(
     subject: Subject,
     size: Size = FULL,
+    watch: Watch = unwatched,
     *,
     out: Path | None = None,
     data: Path | None = None,
     download: bool = False,
     only: Sequence[str] = (),
-    watch: Watch = unwatched,
     say: Callable[[str], None] = lambda words: None,
-) -> tuple[Found, Path]:
-    """Make all runs that the folder does not hold yet; returns what was found, and the folder."""
+) -> Found:
+    """Make all runs that the folder does not hold yet."""
     wanted = cases(subject.splits, size, only)  # an unknown part is said before anything is loaded
     subject, splits = subject.load(data, download=download)
     if subject.remark:
@@ -175,6 +177,15 @@ def play(
         wanted = cases(splits, size, only)
     desk = Desk(subject, splits, size)
     kept = Kept.open(subject.name, out, desk.setting())
+    _make(desk, kept, wanted, watch, say)
+    everything = [kept.find(case) for case in cases(splits, size)]
+    outcomes = {outcome.case: outcome for outcome in everything if outcome is not None}
+    remarks = [split.remark for split in splits.values() if split.remark]
+    total = sum(outcome.seconds for outcome in outcomes.values())
+    return Found(subject, size, list(splits), [subject.remark, *remarks], outcomes, total, kept.folder)
+
+
+def _make(desk: Desk, kept: Kept, wanted: list[Case], watch: Watch, say: Callable[[str], None]) -> None:
     missing = [case for case in wanted if kept.find(case) is None]
     if len(missing) < len(wanted):
         say(f"{len(wanted) - len(missing)} of {len(wanted)} runs are in {kept.folder} already")
@@ -182,17 +193,10 @@ def play(
     def make(case: Case) -> None:
         outcome = desk.run(case)
         kept.keep(outcome)
-        say(
-            f"{outcome.reached:6.2f} %  {case}  ({outcome.seconds:.0f} s){outcome.ending and ': '}{outcome.ending}"
-        )
+        end = outcome.ending and f": {outcome.ending}"
+        say(f"{outcome.reached:6.2f} %  {case}  ({outcome.seconds:.0f} s){end}")
 
     side_by_side(make, missing, watch)
-    everything = [kept.find(case) for case in cases(splits, size)]
-    outcomes = {outcome.case: outcome for outcome in everything if outcome is not None}
-    remarks = [split.remark for split in splits.values() if split.remark]
-    total = sum(outcome.seconds for outcome in outcomes.values())
-    found = Found(subject, size, list(splits), [subject.remark, *remarks], outcomes, total)
-    return found, kept.folder
 
 
 def _first(data: Dataset, samples: int | None) -> Dataset:

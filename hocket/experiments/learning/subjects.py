@@ -92,10 +92,7 @@ REUTERS = Subject(
     name="reuters",
     title="Reuters",
     read=reuters,
-    splits={
-        "Keras's split": {"split": "keras"},
-        "cleaned split": {"split": "cleaned"},
-    },
+    splits={"Keras's split": {"split": "keras"}, "cleaned split": {"split": "cleaned"}},
     build=_texts,
     first_step=1.0,
     halving=3.0,

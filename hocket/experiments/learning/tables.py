@@ -1,22 +1,24 @@
-"""The tables: what was reached, at what price, and what each choice changes."""
+"""The tables: what was reached, at what price, what each choice changes; and what they come to, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hocket.experiments.learning.cases import EQUAL
-from hocket.experiments.learning.methods import (
+from hocket.experiments.learning.cases import (
     ALONE,
     CANCELLING,
     DGD,
     DP_SGD,
+    EQUAL,
     INDEPENDENT,
     LB,
     METHODS,
     NB,
     SGD_C,
+    USUAL_STEPS,
 )
 from hocket.experiments.learning.outcomes import Found, Summary, name_of
+from hocket.experiments.learning.runs import CONCENTRATION, LARGER
 from hocket.report.tables import Table
 
 MISSING = "—"
@@ -159,3 +161,64 @@ def points(behind: float | None) -> str:
 def _epochs(found: Found) -> str:
     ends: Iterable[float] = (outcome.epochs[-1] for outcome in found.outcomes.values())
     return f"{min(ends, default=0):.0f}"
+
+
+def notes(found: Found) -> list[str]:
+    """How to read the tables."""
+    subject = found.subject
+    words = [remark[0].upper() + remark[1:] + "." for remark in found.remarks if remark]
+    words += [
+        f"Accuracy is on held-out data, on average over the five agents' own models, mean ± standard deviation of "
+        f"{found.size.seeds} seeds; a seed decides shards, start, batches and noise. Batches of {subject.batch}, "
+        f"{USUAL_STEPS} local steps between exchanges unless said otherwise, steps of "
+        f"{subject.first_step:g}/(1 + epoch/{subject.halving:g})^{subject.decay:g}.",
+        "Noise is the standard deviation of one coordinate per local step, over the root mean square of one coordinate "
+        "of a batch's gradient in the first exchange: at 1 they are equally large. It is multiplied by H, like the "
+        "gradients of an exchange. FS hides under linear functions: a constant offset of each agent's gradient, and "
+        "nothing of the curvature.",
+        f"DP-SGD: samples' gradients clipped to norm 1, batches {LARGER} times as large and as many times fewer steps "
+        "between exchanges; adjacent are two shards that differ in one sample; δ = 1e-5.",
+        f"Dirichlet shards have concentration {CONCENTRATION:g}; with labels as shards, label c goes to agent c mod 5.",
+        "No theorem of the paper covers small batches or several steps between exchanges.",
+    ]
+    words += order_notes(found)
+    return words
+
+
+def order_notes(found: Found) -> list[str]:
+    """Whether DGD, RSS-NB and RSS-LB come in the order that the paper reports for the cycle."""
+    words = []
+    for split, level, plain, nb, lb in order(found):
+        holds = plain.mean >= nb.mean >= lb.mean
+        clear = min(plain.mean - nb.mean, nb.mean - lb.mean) > max(plain.spread, nb.spread, lb.spread)
+        verdict = (
+            "holds" if holds and clear else "holds, within the spread of seeds" if holds else "does not hold"
+        )
+        words.append(
+            f"The order DGD, RSS-NB, RSS-LB on the cycle, {split}, noise {level:.2g}: {verdict} ({plain}; {nb}; {lb})."
+        )
+    return words
+
+
+def conclusion(found: Found) -> str:
+    """What was seen, in one plain sentence."""
+    low = found.size.levels[0]
+    yardstick = DGD if found.subject.name == "mnist" else SGD_C
+    gaps = [
+        (behind, name_of(method, low), network)
+        for network in found.size.networks
+        for method in CANCELLING
+        if (behind := found.behind(method, low, yardstick=yardstick, network=network)) is not None
+    ]
+    plain, central = found.of(DGD), found.of(SGD_C)
+    if not gaps or plain is None or central is None:
+        return f"{len(found.outcomes)} runs; run --only curves for those that the conclusion is drawn from."
+    worst, name, network = max(gaps)
+    falls = [f"{method} at {level:.2g}" for method in (NB, LB) if (level := fall(found, method)) is not None]
+    after = f" Accuracy falls by {FALL:g} points below DGD: {', '.join(falls)}." if falls else ""
+    stands_in = "On stand-in digits: " if found.subject.stands_in else ""
+    return (
+        f"{stands_in}SGD-C reaches {central.mean:.2f} %, DGD {plain.mean:.2f} %; with noise of {low:.2g} times a "
+        f"gradient the private ones end at most {max(worst, 0):.2f} points below {yardstick} ({name} on {network})."
+        + after
+    )

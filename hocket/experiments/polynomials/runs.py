@@ -12,7 +12,7 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.engines.sweep import Sweep, sweep
-from hocket.experiments.work import Watch, side_by_side, unwatched
+from hocket.experiments.experiment import Watch, all_kinds, unwatched
 from hocket.networks.network import Network
 from hocket.problems.standard import heterogeneous_polynomials, paper_polynomials
 from hocket.report.numbers import spoken
@@ -20,10 +20,7 @@ from hocket.steps import Power
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)
 STEP = Power(1.0, 20, 0.75)
-PROBLEMS = {
-    "the paper's": paper_polynomials,
-    "heterogeneous": heterogeneous_polynomials,
-}
+PROBLEMS = {"the paper's": paper_polynomials, "heterogeneous": heterogeneous_polynomials}
 NETWORKS = {"C5": Network.cycle, "K5": Network.complete}
 LEVELS: tuple[tuple[Algorithm, str, tuple[float, float]], ...] = (
     (RssNb(1.0), "delta", (1.0, 10.0)),
@@ -132,29 +129,30 @@ class Task:
 
 def play(size: Size = FULL, watch: Watch = unwatched) -> Polynomials:
     """Run all sweeps; the table's, which take longest, first."""
-    began = time.monotonic()
-    published = {
-        name: Task("the paper's", "C5", algorithm, size.reference_seeds, size.reference_rounds)
-        for name, (algorithm, _) in REFERENCE.items()
-    }
-    tasks = [
+    began, tasks = time.monotonic(), _tasks(size)
+    published = [
+        Task("the paper's", "C5", algorithm, size.reference_seeds, size.reference_rounds)
+        for algorithm, _ in REFERENCE.values()
+    ]
+    pieces = {"published": [task.run for task in reversed(published)], "curves": [task.run for task in tasks]}
+    found = all_kinds(pieces, watch)
+    curves = [
+        curve for task, runs in zip(tasks, found["curves"], strict=True) for curve in _curves(task, runs)
+    ]
+    tables = zip(REFERENCE, reversed(found["published"]), strict=True)
+    references = [entry for name, runs in tables for entry in _compare(name, runs)]
+    return Polynomials(size, curves, references, time.monotonic() - began)
+
+
+def _tasks(size: Size) -> list[Task]:
+    """The sweeps of all curves; problems of the same shape, which share one compilation, follow each other."""
+    noisy = [(algorithm, {number: values}, size.seeds) for algorithm, number, values in LEVELS]
+    return [
         Task(problem, network, algorithm, seeds, size.rounds, levels)
         for network in NETWORKS
-        for problem in PROBLEMS  # problems of the same shape share one compilation
-        for algorithm, levels, seeds in [
-            (Dgd(), {}, 1),  # nothing in DGD is random
-            *((algorithm, {number: values}, size.seeds) for algorithm, number, values in LEVELS),
-        ]
+        for problem in PROBLEMS
+        for algorithm, levels, seeds in [(Dgd(), {}, 1), *noisy]  # nothing in DGD is random
     ]
-    sweeps = side_by_side(Task.run, [*reversed(published.values()), *tasks], watch)
-    tables = dict(zip(reversed(published), sweeps, strict=False))
-    curves = [
-        curve
-        for task, runs in zip(tasks, sweeps[len(tables) :], strict=True)
-        for curve in _curves(task, runs)
-    ]
-    references = [entry for name in published for entry in _compare(name, tables[name])]
-    return Polynomials(size, curves, references, time.monotonic() - began)
 
 
 def _curves(task: Task, runs: Sweep) -> list[Curve]:

@@ -19,10 +19,19 @@ from hocket.experiments.privacy.setting import (
     algorithm,
     regressions,
 )
-from hocket.privacy.attacks import Attack, averaging_attack, difference_attack, lb_collusion_attack
+from hocket.privacy.attacks import (
+    Attack,
+    averaging_attack,
+    difference_attack,
+    lb_collusion_attack,
+    mean_attack,
+    pitman_attack,
+)
 from hocket.privacy.estimate.leakage import EXACT, leakage
 from hocket.runs.run import Run
 from hocket.runs.view import View
+
+ATTACKS = {"mean": mean_attack, "Pitman": pitman_attack}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,3 +138,27 @@ def foretold(name: str, delta: float, sight: Sight, *, rounds: int, prior: float
     )
     sd = found.history["sd"][:, TARGET] / prior
     return Forecast(found.history["round"], np.where(sd < EXACT, np.nan, sd), TARGET in found.identifiable)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Two averages of the same residuals, in units of a typical gradient."""
+
+    attack: str
+    rounds: tuple[int, ...]
+    foretold: Float[np.ndarray, " rounds"]
+    measured: Float[np.ndarray, " rounds"]
+    """Medians over problems."""
+
+
+def shapes(run: Run, *, rounds: tuple[int, ...], times: int) -> list[Shape]:
+    """A run of RSS-NB on the ring, tapped, with one of the target's two neighbours inside."""
+    problems = regressions(times)
+    view, truth = run.view({1}, threat="states"), problems.gradients[TARGET]
+    found = []
+    for name, attack in ATTACKS.items():
+        tried = [attack(view.first_rounds(k + 1), TARGET) for k in rounds]
+        foretold = [one.typical_sd / problems.prior for one in tried]
+        measured = [float(np.median(problems.error(one.estimate, truth))) for one in tried]
+        found.append(Shape(name, rounds, np.array(foretold), np.array(measured)))
+    return found

@@ -8,14 +8,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from hocket.experiments.privacy.anchors import SCALINGS, STEPS, Told, over_rounds, over_runs
-from hocket.experiments.privacy.changing import LENGTH, Bias, Change, bias, change
-from hocket.experiments.privacy.promises import Promise, promises
-from hocket.experiments.privacy.reconstruction import Reconstruction, played, reconstructed
+from hocket.experiments.experiment import Watch, all_kinds, unwatched
+from hocket.experiments.privacy.anchors import (
+    LENGTH,
+    SCALINGS,
+    STEPS,
+    Bias,
+    Change,
+    Told,
+    bias,
+    change,
+    over_rounds,
+    over_runs,
+)
+from hocket.experiments.privacy.reconstruction import Reconstruction, Shape, played, reconstructed, shapes
 from hocket.experiments.privacy.setting import ALGORITHMS, DELTAS, SHARE, SIGHTS
-from hocket.experiments.privacy.shape import Shape, shapes
-from hocket.experiments.privacy.witnesses import Witnesses, witnesses
-from hocket.experiments.work import Watch, side_by_side, unwatched
+from hocket.experiments.privacy.theorem2 import Promise, Witnesses, promises, witnesses
 
 
 @dataclass(frozen=True)
@@ -94,10 +102,7 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
         "change": [partial(change, rounds=size.change_rounds, times=size.problems)],
         "witnesses": [partial(witnesses, rounds=size.witness_rounds)],
     }
-    done = iter(
-        side_by_side(lambda piece: piece(), [piece for kind in pieces.values() for piece in kind], watch)
-    )
-    found = {kind: [next(done) for _ in parts] for kind, parts in pieces.items()}
+    found = all_kinds(pieces, watch)
     return Privacy(
         size=size,
         reconstructions=[one for part in found["attacks"] for one in part.reconstructions],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket.experiments.tradeoff.level import BOUNDARY_DELTAS, DELTAS, ByNoise, ByRounds
-from hocket.experiments.tradeoff.price import SIGMA, Falling
-from hocket.experiments.tradeoff.runs import Tradeoff
+from hocket.experiments.tradeoff.noise_level import BOUNDARY_DELTAS, DELTAS, ByNoise, ByRounds
+from hocket.experiments.tradeoff.runs import SIGMA, Falling, Tradeoff
 from hocket.report.figures import Drawing
 from hocket.report.numbers import plain
 from hocket.report.panels import Guide, Line, Note, Panel, sheet

@@ -1,4 +1,4 @@
-"""What is run, and how much of it."""
+"""What is run: the price of each kind of privacy, and how the gap grows with the noise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,123 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from hocket.experiments.tradeoff.level import ALGORITHMS, ByNoise, ByRounds, by_noise, by_rounds
-from hocket.experiments.tradeoff.price import CONTENDERS, Falling, Private, falling, private
-from hocket.experiments.work import Watch, side_by_side, unwatched
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, IndependentNoise, PrivateDgd, RssLb, RssNb
+from hocket.engines.sweep import Sweep
+from hocket.experiments.experiment import Watch, all_kinds, unwatched
+from hocket.experiments.exponents import Exponent, exponent, late_half
+from hocket.experiments.tradeoff.noise_level import (
+    ALGORITHMS,
+    ByNoise,
+    ByRounds,
+    by_noise,
+    by_rounds,
+    small_polynomials,
+    swept,
+)
+from hocket.steps import Power
+
+STEP = Power(2.0, 20, 1)
+"""α_k ∝ 1/k, so that noise whose variance must grow with T, as that of a fixed ε does, leaves a flat floor."""
+SIGMA = 0.3
+"""Realised standard deviation of the noise, in units of a gradient, that every contender is given."""
+EPSILONS = (1.0, 10.0, 100.0)
+CLIP = 1.0
+PILOT = 100
+"""Rounds of the run that measures how much noise Δ = 1 is."""
+CONTENDERS: dict[str, Callable[[float], Algorithm]] = {
+    "DGD": lambda delta: Dgd(),
+    "RSS-NB": RssNb,
+    "RSS-LB": RssLb,
+    "independent noise": IndependentNoise,
+}
+"""What is compared, by its noise bound Δ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Falling:
+    """One algorithm's gap against rounds."""
+
+    algorithm: str
+    delta: float
+    rounds: np.ndarray
+    gap: Float[np.ndarray, "seeds points"]
+    noise_rms: float
+    """As realised."""
+
+    @property
+    def slope(self) -> Exponent:
+        """The exponent of k in the last two fifths of the run, on a logarithmic axis."""
+        late = self.rounds >= self.rounds[-1] ** 0.6
+        return exponent(self.rounds[late] + 1, self.gap[:, late])
+
+
+@dataclass(frozen=True, eq=False)
+class Private:
+    """Differentially private DGD at one ε: every T is a run of its own, since its noise depends on T."""
+
+    epsilon: float
+    failure: float
+    clip: float
+    rounds: tuple[int, ...]
+    sigma: tuple[float, ...]
+    gap: Float[np.ndarray, "seeds points"]
+
+    @property
+    def floor(self) -> float:
+        """The smallest median gap at any T: no plan gets below it."""
+        return float(np.median(self.gap, axis=0).min())
+
+    @property
+    def best_rounds(self) -> int:
+        return self.rounds[int(np.median(self.gap, axis=0).argmin())]
+
+    @property
+    def slope(self) -> Exponent:
+        """The exponent of T over the second half of the plans."""
+        late = late_half(len(self.rounds))
+        return exponent(self.rounds[late], self.gap[:, late])
+
+
+def falling(name: str, *, rounds: int, seeds: int) -> Falling:
+    """One contender, its Δ chosen so that its noise has the size of the others'."""
+    contender = CONTENDERS[name]
+    if name == "DGD":
+        delta, seeds = 0.0, 1  # nothing in DGD is random
+    else:
+        delta = SIGMA / _rms(_sweep(contender(1.0), rounds=PILOT, seeds=seeds))  # noise is proportional to Δ
+    runs = _sweep(contender(delta), rounds=rounds, seeds=seeds)
+    return Falling(name, delta, runs.history["round"], runs.history["gap"], _rms(runs))
+
+
+def private(*, rounds: tuple[int, ...], seeds: int) -> list[Private]:
+    """Differentially private DGD at every ε, planned for every T."""
+    plans = [PrivateDgd(1.0, CLIP, T) for T in rounds]
+    sweeps = [_sweep(plan, rounds=plan.releases, seeds=seeds, epsilon=EPSILONS) for plan in plans]
+    gaps = np.stack([runs.gap for runs in sweeps], axis=2)
+    return [
+        Private(
+            epsilon,
+            plans[0].failure,
+            CLIP,
+            rounds,
+            tuple(PrivateDgd(epsilon, CLIP, T).sigma for T in rounds),
+            gaps[place],
+        )
+        for place, epsilon in enumerate(EPSILONS)
+    ]
+
+
+def _rms(runs: Sweep) -> float:
+    # Round 1 of RSS-NB is silent.
+    return float(np.sqrt(np.mean(runs.history["noise_rms"][..., 1:] ** 2)))
+
+
+def _sweep(algorithm: Algorithm, **asked: Any) -> Sweep:
+    return swept(small_polynomials(), algorithm, step=STEP, time_average=False, **asked)
 
 
 @dataclass(frozen=True)
@@ -57,25 +171,25 @@ class Tradeoff:
 
 def play(size: Size = FULL, watch: Watch = unwatched) -> Tradeoff:
     """Run everything, the longest pieces first."""
-    began = time.monotonic()
-    early, late = size.noise_rounds
-    pieces: list[Callable[[], Any]] = [
-        partial(private, rounds=size.private_rounds, seeds=size.private_seeds),
-        *(partial(falling, name, rounds=size.price_rounds, seeds=size.price_seeds) for name in CONTENDERS),
-        *(partial(by_rounds, a, rounds=size.boundary_rounds, seeds=size.boundary_seeds) for a in ALGORITHMS),
-        *(partial(_by_noise, a, rounds=(early, late), seeds=size.noise_seeds) for a in ALGORITHMS),
-    ]
-    floors, *rest = side_by_side(lambda piece: piece(), pieces, watch)
-    runs, rest = rest[: len(CONTENDERS)], rest[len(CONTENDERS) :]
-    boundary, noisy = rest[: len(ALGORITHMS)], rest[len(ALGORITHMS) :]
+    began, (early, late) = time.monotonic(), size.noise_rounds
+    price = {"rounds": size.price_rounds, "seeds": size.price_seeds}
+    boundary = {"rounds": size.boundary_rounds, "seeds": size.boundary_seeds}
+    noise = {"rounds": size.noise_rounds, "seeds": size.noise_seeds}
+    pieces = {
+        "private": [partial(private, rounds=size.private_rounds, seeds=size.private_seeds)],
+        "falling": [partial(falling, name, **price) for name in CONTENDERS],
+        "by_rounds": [partial(by_rounds, algorithm, **boundary) for algorithm in ALGORITHMS],
+        "by_noise": [partial(_by_noise, algorithm, **noise) for algorithm in ALGORITHMS],
+    }
+    found = all_kinds(pieces, watch)
     return Tradeoff(
-        size,
-        runs,
-        floors,
-        [found[late] for found in noisy],
-        [found[early] for found in noisy],
-        boundary,
-        time.monotonic() - began,
+        size=size,
+        falling=found["falling"],
+        private=found["private"][0],
+        by_noise=[one[late] for one in found["by_noise"]],
+        by_noise_early=[one[early] for one in found["by_noise"]],
+        by_rounds=found["by_rounds"],
+        seconds=time.monotonic() - began,
     )
 
 

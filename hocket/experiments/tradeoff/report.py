@@ -1,23 +1,29 @@
-"""The tables, how to read them, and what they come to."""
+"""What is shown of the trade-off: tables, words, results as JSON, data as CSV, and the page."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from hocket.algorithms import RssNb
-from hocket.experiments.fits import signed
-from hocket.experiments.tradeoff.level import (
+from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
+from hocket.experiments.exponents import signed
+from hocket.experiments.tradeoff.figure import drawing
+from hocket.experiments.tradeoff.noise_level import (
     BOUNDARY_DELTAS,
     DELTAS,
     INVERSE_SQRT,
+    SMALL_POLYNOMIALS,
     START,
     ByNoise,
+    ByRounds,
     small_polynomials,
 )
-from hocket.experiments.tradeoff.price import SIGMA
-from hocket.experiments.tradeoff.runs import Tradeoff
+from hocket.experiments.tradeoff.runs import FULL, QUICK, SIGMA, STEP, Falling, Private, Tradeoff, play
 from hocket.networks.network import Network
 from hocket.report.numbers import plain
+from hocket.report.page import Page
 from hocket.report.tables import Table
 from hocket.theory import Bound, finite_time
 
@@ -31,12 +37,7 @@ MECHANISM = (
 def price_table(found: Tradeoff) -> Table:
     """Cancelling and independent noise of one size, and differential privacy."""
     rows = [
-        (
-            run.algorithm,
-            f"{run.noise_rms:.3f}",
-            plain(float(np.median(run.gap[:, -1]))),
-            str(run.slope),
-        )
+        (run.algorithm, f"{run.noise_rms:.3f}", plain(float(np.median(run.gap[:, -1]))), str(run.slope))
         for run in found.falling
     ]
     rows += [
@@ -151,3 +152,110 @@ def conclusion(found: Tradeoff) -> str:
         f"size like T^{signed(independent.slope.value)}, and differential privacy stops at a floor ({floors}); "
         f"the gap grows with Δ^{found.by_noise[0].last_exponent.value:.2f}."
     )
+
+
+def data(found: Tradeoff) -> dict[str, Any]:
+    """The results for JSON."""
+    parts = ("price", "private", "noise", "boundary")
+    return {
+        "price": [_falling(run) for run in found.falling],
+        "floors": [_floor(run) for run in found.private],
+        "noise": [_exponents(run) for run in found.by_noise],
+        "boundary": [_boundary(run) for run in found.by_rounds],
+        "bounds": {bound.kind: bound.value for bound in bounds(found.by_noise[0].rounds)},
+        "seeds": {part: getattr(found.size, f"{part}_seeds") for part in parts},
+        "seconds": round(found.seconds, 1),
+    }
+
+
+def _falling(run: Falling) -> dict[str, Any]:
+    reached = {"gap": quantiles(run.gap[:, -1]), "exponent_of_T": run.slope.data()}
+    return chosen(run, "algorithm", "delta", "noise_rms") | reached
+
+
+def _floor(run: Private) -> dict[str, Any]:
+    sigma = dict(zip(map(str, run.rounds), run.sigma, strict=True))
+    about = {"at_T": run.best_rounds, "exponent_of_T": run.slope.data(), "sigma": sigma}
+    return chosen(run, "epsilon", "failure", "clip", "floor") | about
+
+
+def _exponents(run: ByNoise) -> dict[str, Any]:
+    last, average = run.last_exponent.data(), run.average_exponent.data()
+    fitted = {"last_iterate_exponent": last, "time_average_exponent": average}
+    return chosen(run, "algorithm", "rounds") | fitted
+
+
+def _boundary(run: ByRounds) -> dict[str, Any]:
+    rates = {f"{delta:g}": run.exponent(place).data() for place, delta in enumerate(BOUNDARY_DELTAS)}
+    fitted = {"exponent_of_rate": rates, "exponent_of_delta": run.noise_exponent.data()}
+    return {"algorithm": run.algorithm} | fitted
+
+
+def series(found: Tradeoff) -> dict[str, list[dict[str, Any]]]:
+    """The data of every panel, a row per point."""
+    boundary = [
+        {"algorithm": run.algorithm, "delta": delta, "T": T, **quantiles(run.average[row, column])}
+        for run in found.by_rounds
+        for row, delta in enumerate(BOUNDARY_DELTAS)
+        for column, T in enumerate(run.rounds)
+    ]
+    return {"price": _price_rows(found), "noise": _noise_rows(found), "boundary": boundary}
+
+
+def _price_rows(found: Tradeoff) -> list[dict[str, Any]]:
+    curves = [(run.algorithm, "", [int(k) + 1 for k in run.rounds], run.gap) for run in found.falling]
+    curves += [("private DGD", run.epsilon, run.rounds, run.gap) for run in found.private]
+    return [
+        {"algorithm": name, "epsilon": epsilon, "T": T, **quantiles(gap[:, place])}
+        for name, epsilon, rounds, gap in curves
+        for place, T in enumerate(rounds)
+    ]
+
+
+def _noise_rows(found: Tradeoff) -> list[dict[str, Any]]:
+    return [
+        {"algorithm": run.algorithm, "T": run.rounds, "delta": delta, "gap_of": which}
+        | quantiles(values[place])
+        for run in [*found.by_noise_early, *found.by_noise]
+        for which, values in (("last iterate", run.last), ("time average", run.average))
+        for place, delta in enumerate(DELTAS)
+    ]
+
+
+def page(found: Tradeoff) -> Page:
+    """What this page says that no other does."""
+    private = found.private[1]
+    last = private.rounds[-1]
+    plan = {"name": "private-dgd", "epsilon": private.epsilon, "clip": private.clip, "releases": last}
+    config = on_ring(SMALL_POLYNOMIALS, plan, step=STEP, rounds=last, start=list(START))
+    return Page(
+        title="The price of privacy: rounds, noise and a floor",
+        summary=[
+            "Random noise that cancels over the network slows the last digits down but does not move the answer; "
+            "noise that does not cancel costs half of the slope, and a fixed budget of differential privacy costs the "
+            "answer itself."
+        ],
+        tables=(),
+        caption="(a) Gap of the worst agent against rounds. "
+        + MECHANISM.format(clip=private.clip, failure=private.failure)
+        + " (b) Gap after a fixed number of rounds against Δ, for the last iterate and the time average. (c) The "
+        "regime in which the rate of Theorem 3 really shows. Medians and 10 to 90 % bands, all axes logarithmic.",
+        configuration=f"# One of these runs: differentially private DGD\n\n{config.text()}",
+        commands=["hocket reproduce tradeoff"],
+    )
+
+
+TRADEOFF = Experiment(
+    name="tradeoff",
+    doing="Running sweeps",
+    full=FULL,
+    quick=QUICK,
+    play=play,
+    tables=lambda found: [price_table(found), noise_table(found), bound_table(found)],
+    notes=notes,
+    conclusion=conclusion,
+    data=data,
+    series=series,
+    figure=drawing,
+    page=page,
+)

@@ -1,17 +1,103 @@
-"""The figure: accuracy against epochs on both networks, and below it accuracy against noise."""
+"""What is shown of learning: results as JSON, curves as CSV, the figure and the page."""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
-from hocket.experiments.learning.methods import CANCELLING, DGD, FS, INDEPENDENT, LB, NB, SGD_C
+from hocket.experiments.experiment import Experiment
+from hocket.experiments.learning.cases import (
+    CANCELLING,
+    DGD,
+    FS,
+    FULL,
+    INDEPENDENT,
+    LB,
+    METHODS,
+    NB,
+    QUICK,
+    SGD_C,
+    Case,
+    Size,
+)
 from hocket.experiments.learning.outcomes import Found, name_of
+from hocket.experiments.learning.runs import play
+from hocket.experiments.learning.subjects import SUBJECTS, Subject
+from hocket.experiments.learning.tables import conclusion, notes, tables
 from hocket.report.figures import Drawing
+from hocket.report.page import Page
 from hocket.report.panels import Guide, Line, Note, Panel, sheet
 
 SHOWN = 8
 """Points of a per cent that a panel shows."""
 STYLES = {DGD: 0, NB: 1, LB: 2, FS: 3, SGD_C: 4, INDEPENDENT: 5}
+
+
+def data(found: Found) -> dict[str, Any]:
+    """The results for JSON."""
+    return {
+        "experiment": found.subject.name,
+        "stands_in": found.subject.stands_in,
+        "results": [_result(found, case) for case in found.outcomes if case.seed == 0],
+        "runs": len(found.outcomes),
+        "seeds": found.size.seeds,
+        "seconds": round(found.seconds, 1),
+        "devices": sorted({outcome.device for outcome in found.outcomes.values()}),
+    }
+
+
+def _result(found: Found, case: Case) -> dict[str, Any]:
+    """A case over all its seeds."""
+    about = case.data()
+    del about["seed"]
+    summary = found.of(**{key: value for key, value in about.items() if key != "network" or value})
+    assert summary is not None
+    return about | {
+        "accuracy": summary.mean,
+        "spread": summary.spread,
+        "accuracy_of_seeds": summary.reached.tolist(),
+        "accuracy_early": summary.early,
+        "accuracy_of_mean_model": summary.of_the_mean,
+        "noise_over_gradient": summary.noise,
+        "exchanges": summary.outcomes[0].exchanges,
+    }
+
+
+def curve_rows(found: Found) -> list[dict[str, Any]]:
+    """Every run against epochs, a row per point."""
+    return [
+        case.data()
+        | {
+            "epoch": epoch,
+            "accuracy": sum(accuracies) / len(accuracies),
+            "worst_agent": min(accuracies),
+            "best_agent": max(accuracies),
+            "mean_model": mean,
+        }
+        for case, outcome in found.outcomes.items()
+        for epoch, accuracies, mean in zip(
+            outcome.epochs, outcome.accuracy, outcome.mean_accuracy, strict=True
+        )
+    ]
+
+
+def page(found: Found) -> Page:
+    """What this page says that no other does."""
+    subject = found.subject
+    return Page(
+        title=f"{subject.title}: learning together under noise that cancels",
+        summary=[
+            "The second experiment of Gade and Vaidya (2017), Figure 2: five agents train one model, each on data of "
+            "its own, and speak with their neighbours every 40 steps."
+        ],
+        tables=(),
+        caption="Accuracy on held-out data against epochs, on average over agents; below, accuracy at the end against "
+        "the size of the noise.",
+        configuration="\n".join(f"# {method.name} hides {method.hides}" for method in METHODS.values()),
+        commands=[f"hocket reproduce {subject.name}" + ("" if subject.stands_in else " --data DIR")],
+    )
 
 
 def drawing(found: Found) -> Drawing | None:
@@ -92,3 +178,24 @@ def _alt(found: Found) -> str:
         f"Accuracy against epochs on {found.subject.title}, five agents. At the end, on "
         f"{found.size.networks[0]}: {'; '.join(ends)}. Below, accuracy against noise."
     )
+
+
+def learning(subject: Subject) -> Experiment[Size, Found]:
+    """The experiment on one subject."""
+    return Experiment(
+        name=subject.name,
+        doing="Training",
+        full=FULL,
+        quick=QUICK,
+        play=partial(play, subject),
+        tables=tables,
+        notes=notes,
+        conclusion=conclusion,
+        data=data,
+        series=lambda found: {subject.name: curve_rows(found)},
+        figure=drawing,
+        page=page,
+    )
+
+
+LEARNING = {name: learning(subject) for name, subject in SUBJECTS.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -10,15 +11,15 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.algorithms import RssLb, RssNb
 from hocket.engines.sweep import Sweep, sweep
-from hocket.experiments.fits import Exponent, exponent, late_half
+from hocket.experiments.exponents import Exponent, exponent, late_half
+from hocket.experiments.polynomials.runs import START
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
 from hocket.report.numbers import spoken
-from hocket.steps import Power
+from hocket.steps import Power, Step
 from hocket.theory.measured import totals
 
-START = (1.0, -0.5, 0.25, -0.75, 0.5)
 INVERSE_SQRT = Power(1, 0, 0.5)
 """The step of Theorem 3."""
 ALGORITHMS: tuple[Algorithm, ...] = (RssNb(1.0), RssLb(1.0))
@@ -31,6 +32,13 @@ FITTED_AVERAGE = (10.0, 100.0)
 
 BOUNDARY_DELTAS = (10.0, 30.0, 100.0)
 """Much smaller noise is absorbed by the boundary: such runs are exactly DGD."""
+
+SMALL_POLYNOMIALS = {
+    "kind": "polynomials",
+    "coefficients": [list(map(float, row)) for row in PAPER_POLYNOMIALS],
+    "box": [-1.0, 1.0],
+}
+"""The section of a configuration that stands for `small_polynomials`."""
 
 
 def small_polynomials() -> Problem:
@@ -93,42 +101,31 @@ class ByRounds:
 def by_noise(algorithm: Algorithm, *, rounds: int, seeds: int) -> ByNoise:
     """The polynomials on [−1, 1], with the step of Theorem 3."""
     problem = small_polynomials()
-    runs = sweep(
-        problem,
-        Network.cycle(5),
-        algorithm,
-        delta=DELTAS,
-        step=INVERSE_SQRT,
-        rounds=rounds,
-        start=list(START),
-        seeds=range(seeds),
-        grad_at="projected",  # where L = 6 and N = 14 hold, whatever the noise
-        progress=False,
-    )
+    # At projected points L = 6 and N = 14 hold, whatever the noise.
+    runs = swept(problem, algorithm, rounds=rounds, seeds=seeds, delta=DELTAS, grad_at="projected")
     return ByNoise(spoken(type(algorithm).__name__), rounds, runs.gap, average_gap(problem, runs))
 
 
 def by_rounds(algorithm: Algorithm, *, rounds: tuple[int, ...], seeds: int) -> ByRounds:
     """f_j = x on [0, 1], started at the optimum: DGD stays there, so that all of the gap is the noise's."""
     problem = boundary_problem()
-    gaps = [
-        average_gap(
-            problem,
-            sweep(
-                problem,
-                Network.cycle(5),
-                algorithm,
-                delta=BOUNDARY_DELTAS,
-                step=INVERSE_SQRT,
-                rounds=T,
-                start=0.0,
-                seeds=range(seeds),
-                progress=False,
-            ),
-        )
-        for T in rounds
-    ]
+    plan = {"seeds": seeds, "start": 0.0, "delta": BOUNDARY_DELTAS}
+    gaps = [average_gap(problem, swept(problem, algorithm, rounds=T, **plan)) for T in rounds]
     return ByRounds(spoken(type(algorithm).__name__), rounds, np.stack(gaps, axis=1))
+
+
+def swept(
+    problem: Problem,
+    algorithm: Algorithm,
+    *,
+    seeds: int,
+    step: Step = INVERSE_SQRT,
+    start: Any = START,
+    **asked: Any,
+) -> Sweep:
+    """Many runs on the ring, by default with the step of Theorem 3 from the usual start."""
+    ring, plan = Network.cycle(5), {"step": step, "start": start, "seeds": range(seeds), "progress": False}
+    return sweep(problem, ring, algorithm, **plan, **asked)
 
 
 def average_gap(problem: Problem, runs: Sweep) -> np.ndarray:

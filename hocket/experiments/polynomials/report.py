@@ -1,37 +1,47 @@
-"""What is shown: tables, the figure, and the folder with everything."""
+"""What is shown of the polynomials: tables, words, the figure and the page."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd
-from hocket.config import parse_config
-from hocket.experiments.insider import exposed_to_one
-from hocket.experiments.outputs import PAGE, RESULTS, quantiles, write_csv, write_json
+from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
 from hocket.experiments.polynomials.runs import (
+    FULL,
     LEVELS,
     NETWORKS,
     PROBLEMS,
+    QUICK,
     START,
     STEP,
     TOLERANCE,
+    Curve,
     Polynomials,
+    play,
 )
 from hocket.networks.network import Network
+from hocket.privacy import audit
 from hocket.problems.standard import paper_polynomials
 from hocket.report.answers import theorem_card
+from hocket.report.exposure import compared
 from hocket.report.figures import Drawing
 from hocket.report.numbers import plain
-from hocket.report.page import Card, Page
+from hocket.report.page import Card, Exposure, Page
 from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
+from hocket.steps import Step
+
+STYLES = ("DGD", "RSS-NB", "RSS-LB", "FS")
+PROBLEM = {"kind": "paper-polynomials"}
+FORETOLD = 1000
+"""Rounds, at most: they take a second each algorithm."""
 
 
 def reference_table(found: Polynomials) -> Table:
@@ -108,65 +118,35 @@ def _nearness(found: Polynomials) -> int:
 
 
 def data(found: Polynomials) -> dict[str, Any]:
-    """The results as one JSON object."""
+    """The results for JSON."""
+    size = found.size
     return {
-        "reference": [
-            {
-                "algorithm": entry.algorithm,
-                "k": entry.k,
-                "measured": entry.measured,
-                "published": entry.published,
-                "ratio": entry.ratio,
-                "agrees": entry.agrees,
-            }
-            for entry in found.references
-        ],
+        "reference": reference_rows(found),
         "gaps": [
-            {
-                "problem": curve.problem,
-                "network": curve.network,
-                "algorithm": curve.algorithm,
-                "level": curve.level,
-                "noise_rms": curve.noise_rms,
-                "gap": quantiles(curve.gap[:, -1]),
-            }
+            {**_about(curve), "noise_rms": curve.noise_rms, "gap": quantiles(curve.gap[:, -1])}
             for curve in found.curves
         ],
-        "seeds": {"curves": list(range(found.size.seeds)), "reference": found.size.reference_seeds},
-        "rounds": {"curves": found.size.rounds, "reference": found.size.reference_rounds},
+        "seeds": {"curves": list(range(size.seeds)), "reference": size.reference_seeds},
+        "rounds": {"curves": size.rounds, "reference": size.reference_rounds},
         "step": str(STEP),
         "start": list(START),
         "seconds": round(found.seconds, 1),
-        "conclusion": conclusion(found),
     }
+
+
+def reference_rows(found: Polynomials) -> list[dict[str, Any]]:
+    """Measured medians beside published ones, for JSON and CSV."""
+    names = ("algorithm", "k", "measured", "published", "ratio", "agrees")
+    return [chosen(entry, *names) for entry in found.references]
+
+
+def _about(curve: Curve) -> dict[str, Any]:
+    return chosen(curve, "problem", "network", "algorithm", "level")
 
 
 def drawing(found: Polynomials) -> Drawing:
     """Suboptimality against rounds: a row per problem, a column per network."""
-    styles = {name: place for place, name in enumerate(["DGD", "RSS-NB", "RSS-LB", "FS"])}
-    panels = []
-    for problem in PROBLEMS:
-        row = []
-        for network in NETWORKS:
-            lines = [
-                Line.over_runs(c.label, c.rounds + 1, c.gap, style=styles[c.algorithm], strong=c.strong)
-                for c in found.curves
-                if (c.problem, c.network) == (problem, network)
-            ]
-            shared = problem == "heterogeneous"
-            row.append(
-                Panel(
-                    title=f"{problem[0].upper()}{problem[1:]} problem, {network}",
-                    across=r"round $k$   ($x_1$ is the start)",
-                    up=r"$\max_j\ f(x_k^j) - f^*$   (units of $f$)",
-                    lines=lines,
-                    lowest=None if shared else 1e-12,
-                    notes=[Note(f"all medians end within {_nearness(found)} % of DGD's", 0.97, 0.9, "right")]
-                    if shared
-                    else [Note("DGD goes on below", 0.03, 0.04)],
-                )
-            )
-        panels.append(row)
+    panels = [[_panel(found, problem, network) for network in NETWORKS] for problem in PROBLEMS]
     ends = [
         f"{c.label} to {plain(float(np.median(c.gap[:, -1])))}"
         for c in found.curves
@@ -183,28 +163,30 @@ def drawing(found: Polynomials) -> Drawing:
     return sheet(panels, size=(9.6, 8.2), alt=alt, title=runs)
 
 
-def write(found: Polynomials, folder: Path) -> Path:
-    """Figure, data, results and page; returns where the page lies."""
-    figure = drawing(found)
-    figure.save(folder, "polynomials")
-    write_csv(folder / "polynomials.csv", _rows(found))
-    write_csv(folder / "reference.csv", data(found)["reference"])
-    write_json(folder / RESULTS, data(found))
-    return _page(found, figure).save(folder / PAGE)
+def _panel(found: Polynomials, problem: str, network: str) -> Panel:
+    near = Note(f"all medians end within {_nearness(found)} % of DGD's", 0.97, 0.9, "right")
+    together = problem == "heterogeneous"
+    return Panel(
+        title=f"{problem[0].upper()}{problem[1:]} problem, {network}",
+        across=r"round $k$   ($x_1$ is the start)",
+        up=r"$\max_j\ f(x_k^j) - f^*$   (units of $f$)",
+        lines=[
+            Line.over_runs(c.label, c.rounds + 1, c.gap, style=STYLES.index(c.algorithm), strong=c.strong)
+            for c in found.curves
+            if (c.problem, c.network) == (problem, network)
+        ],
+        lowest=None if together else 1e-12,
+        notes=[near if together else Note("DGD goes on below", 0.03, 0.04)],
+    )
 
 
-def _rows(found: Polynomials) -> list[dict[str, Any]]:
+def curve_rows(found: Polynomials) -> list[dict[str, Any]]:
+    """Every curve of the figure, a row per point."""
     rows = []
     for curve in found.curves:
         low, middle, high = np.quantile(curve.gap, (0.1, 0.5, 0.9), axis=0).tolist()
-        about = {
-            "problem": curve.problem,
-            "network": curve.network,
-            "algorithm": curve.algorithm,
-            "level": curve.level,
-        }
         rows += [
-            {**about, "k": k + 1, "gap_median": m, "gap_10%": lo, "gap_90%": hi}
+            {**_about(curve), "k": k + 1, "gap_median": m, "gap_10%": lo, "gap_90%": hi}
             for k, m, lo, hi in zip(curve.rounds.tolist(), middle, low, high, strict=True)
         ]
     return rows
@@ -229,35 +211,49 @@ def _theorem(algorithm: Algorithm, rounds: int) -> Card:
     return theorem_card(claim(job))
 
 
-def _page(found: Polynomials, figure: Drawing) -> Page:
-    run = {"rounds": found.size.rounds, "start": list(START)}
-    config = parse_config(
-        {
-            "problem": {"kind": "paper-polynomials"},
-            "network": {"topology": "cycle:5"},
-            "algorithm": {"name": "rss-nb", "delta": 10.0},
-            "step": {"a": STEP.a, "b": float(STEP.b), "p": STEP.p},
-            "run": run,
-        },
-        base=Path(),
+def page(found: Polynomials) -> Page:
+    """What this page says that no other does."""
+    size = found.size
+    config = on_ring(
+        PROBLEM, {"name": "rss-nb", "delta": 10.0}, step=STEP, rounds=size.rounds, start=list(START)
     )
     algorithms = [Dgd(), *(algorithm for algorithm, _, _ in LEVELS)]
-    card, exposure = exposed_to_one(algorithms, step=STEP, rounds=found.size.rounds)
+    card, exposure = exposed_to_one(algorithms, step=STEP, rounds=size.rounds)
     return Page(
         title="Polynomials: four algorithms, two noise levels",
-        facts=[f"{found.size.rounds:,} rounds", f"{found.size.seeds} seeds", "two networks", "two problems"],
-        cards=[_converged(found), _theorem(algorithms[-1], found.size.rounds), card],
+        facts=[f"{size.rounds:,} rounds", f"{size.seeds} seeds", "two networks", "two problems"],
+        cards=[_converged(found), _theorem(algorithms[-1], size.rounds), card],
         exposure=exposure,
         summary=[
-            conclusion(found),
             "The first experiment of Gade and Vaidya (2017), Figure 1: five agents minimise the sum of their "
-            "polynomials on [−30, 30]. The heterogeneous problem moves each polynomial to a minimiser of its own.",
+            "polynomials on [−30, 30]. The heterogeneous problem moves each polynomial to a minimiser of its own."
         ],
-        tables=[reference_table(found), result_table(found)],
-        notes=notes(found),
-        figure=figure,
+        tables=(),
         caption="The gap of the worst agent against rounds, both axes logarithmic; above the paper's problem, below "
         "one whose agents want different things; left the ring, right the complete graph.",
         configuration=f"# One of these runs: RSS-NB on the ring, the paper's problem\n\n{config.text()}",
         commands=["hocket reproduce polynomials"],
     )
+
+
+def exposed_to_one(algorithms: Iterable[Algorithm], *, step: Step, rounds: int) -> tuple[Card, Exposure]:
+    """What one insider could learn on the ring of five, where one agent is like another: runs cannot show it."""
+    ring, rounds = Network.cycle(5), min(rounds, FORETOLD)
+    found = [audit(ring, coalition={0}, algorithm=one, step=step, rounds=rounds) for one in algorithms]
+    return compared(found, "hocket audit --topology cycle:5 --colluders 1 --html audit.html")
+
+
+POLYNOMIALS = Experiment(
+    name="polynomials",
+    doing="Running sweeps",
+    full=FULL,
+    quick=QUICK,
+    play=play,
+    tables=lambda found: [reference_table(found), result_table(found)],
+    notes=notes,
+    conclusion=conclusion,
+    data=data,
+    series=lambda found: {"polynomials": curve_rows(found), "reference": reference_rows(found)},
+    figure=drawing,
+    page=page,
+)

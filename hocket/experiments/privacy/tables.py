@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.experiments.privacy.anchors import Told
-from hocket.experiments.privacy.promises import COLLUDERS, fewest_links
 from hocket.experiments.privacy.reconstruction import Reconstruction
 from hocket.experiments.privacy.runs import Privacy
 from hocket.experiments.privacy.setting import SHARE, SIGHTS, Sight
-from hocket.experiments.privacy.witnesses import COLLUDERS as SEVEN_COLLUDERS
-from hocket.experiments.privacy.witnesses import FALSE_OBJECTIVES
+from hocket.experiments.privacy.theorem2 import COLLUDERS, FALSE_OBJECTIVES, SEVEN_COLLUDERS, fewest_links
 from hocket.privacy.wording import braced, named
 from hocket.report.numbers import plain
 from hocket.report.tables import Table

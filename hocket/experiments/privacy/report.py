@@ -1,81 +1,64 @@
-"""What is shown: results as JSON, data as CSV, the figure, and the page with everything."""
+"""What is shown of the privacy experiment: results as JSON, data as CSV, and the page."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hocket.config import parse_config
-from hocket.experiments.outputs import PAGE, RESULTS, quantiles, write_csv, write_json
-from hocket.experiments.privacy.anchors import Told
+from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
+from hocket.experiments.privacy.anchors import Change, Told
 from hocket.experiments.privacy.figure import drawing
-from hocket.experiments.privacy.findings import conclusion, notes, tables
-from hocket.experiments.privacy.promises import fewest_links
-from hocket.experiments.privacy.reconstruction import Reconstruction
-from hocket.experiments.privacy.runs import Privacy
+from hocket.experiments.privacy.reconstruction import Reconstruction, Shape
+from hocket.experiments.privacy.runs import FULL, QUICK, Privacy, play
 from hocket.experiments.privacy.setting import SHARE, STEP
-from hocket.problems.standard import PAPER_POLYNOMIALS
-from hocket.report.figures import Drawing
+from hocket.experiments.privacy.tables import conclusion, notes, tables
+from hocket.experiments.privacy.theorem2 import fewest_links
+from hocket.experiments.tradeoff.noise_level import SMALL_POLYNOMIALS
 from hocket.report.page import Page
 
 
 def data(found: Privacy) -> dict[str, Any]:
-    """The results as one JSON object."""
-    size, change = found.size, found.change
+    """The results for JSON."""
+    shown = found.witnesses
     return {
-        "reconstruction": [
-            {
-                **_about(one),
-                "attack": one.attack,
-                "exact": one.exact,
-                "identifiable": one.forecast.identifiable,
-                "points": _points(one),
-            }
-            for one in found.reconstructions
-        ],
-        "shape": [
-            {
-                "attack": shape.attack,
-                "K": list(shape.rounds),
-                "foretold": shape.foretold.tolist(),
-                "measured": shape.measured.tolist(),
-            }
-            for shape in found.shapes
-        ],
+        "reconstruction": [_reconstruction(one) for one in found.reconstructions],
+        "shape": [_shape(shape) for shape in found.shapes],
         "anchors": _anchors([*found.over_rounds, *found.over_runs]),
         "bias": _biases(found),
-        "change": {
-            "rounds": change.rounds,
-            "size": quantiles(change.size),
-            "error": quantiles(change.error),
-            "foretold": change.foretold,
-            "gradient_error": quantiles(change.offset_error),
-        },
-        "witness": {"exact": found.witnesses.exact.to_json(), "floating": found.witnesses.floating.to_json()},
+        "change": _change(found.change),
+        "witness": {"exact": shown.exact.to_json(), "floating": shown.floating.to_json()},
         "guarantees": [
             {"topology": promise.topology, **held.to_json()}
             for promise in found.promises
             for held in promise.found
         ],
         "fewest_links": {str(f): links for f, links in fewest_links().items()},
-        "data_sets": size.problems,
+        "data_sets": found.size.problems,
         "step": str(STEP),
         "anchor": SHARE,
         "seconds": round(found.seconds, 1),
-        "conclusion": conclusion(found),
     }
 
 
-def write(found: Privacy, folder: Path) -> Path:
-    """Figure, data, results and page; returns where the page lies."""
-    figure = drawing(found)
-    figure.save(folder, "privacy")
-    for name, rows in _series(found).items():
-        write_csv(folder / f"{name}.csv", rows)
-    write_json(folder / RESULTS, data(found))
-    return _page(found, figure).save(folder / PAGE)
+def _reconstruction(one: Reconstruction) -> dict[str, Any]:
+    known = {"identifiable": one.forecast.identifiable, "points": _points(one)}
+    return _about(one) | chosen(one, "attack", "exact") | known
+
+
+def _shape(shape: Shape) -> dict[str, Any]:
+    errors = {"foretold": shape.foretold.tolist(), "measured": shape.measured.tolist()}
+    return {"attack": shape.attack, "K": list(shape.rounds)} | errors
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "rounds": change.rounds,
+        "size": quantiles(change.size),
+        "error": quantiles(change.error),
+        "foretold": change.foretold,
+        "gradient_error": quantiles(change.offset_error),
+    }
 
 
 def _about(one: Reconstruction) -> dict[str, Any]:
@@ -84,11 +67,7 @@ def _about(one: Reconstruction) -> dict[str, Any]:
 
 def _points(one: Reconstruction) -> list[dict[str, Any]]:
     return [
-        {
-            "K": k,
-            "foretold": 0.0 if one.exact else one.forecast.at(k),
-            **quantiles(one.error[:, place]),
-        }
+        {"K": k, "foretold": 0.0 if one.exact else one.forecast.at(k), **quantiles(one.error[:, place])}
         for place, k in enumerate(one.rounds)
     ]
 
@@ -112,10 +91,8 @@ def _anchors(all_told: list[Told]) -> list[dict[str, Any]]:
 
 def _biases(found: Privacy) -> list[dict[str, Any]]:
     return [
-        {
-            "delta": bias.delta,
-            "step": bias.step,
-            "rounds": bias.rounds,
+        chosen(bias, "delta", "step", "rounds")
+        | {
             "algorithm": name,
             "gap": bias.last[name],
             "gap_of_average": None if bias.average is None else bias.average[name],
@@ -125,7 +102,7 @@ def _biases(found: Privacy) -> list[dict[str, Any]]:
     ]
 
 
-def _series(found: Privacy) -> dict[str, list[dict[str, Any]]]:
+def series(found: Privacy) -> dict[str, list[dict[str, Any]]]:
     """The data of every panel, a row per point."""
     foretold = [
         {**_about(one), "K": int(k), "foretold": float(error)}
@@ -144,32 +121,18 @@ def _series(found: Privacy) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _page(found: Privacy, figure: Drawing) -> Page:
-    config = parse_config(
-        {
-            "problem": {
-                "kind": "polynomials",
-                "coefficients": [list(map(float, row)) for row in PAPER_POLYNOMIALS],
-                "box": [-1.0, 1.0],
-            },
-            "network": {"topology": "cycle:5"},
-            "algorithm": {"name": "rss-nb", "delta": 1.0, "anchor": SHARE},
-            "step": {"a": float(STEP.a), "b": float(STEP.b), "p": float(STEP.p)},
-            "run": {"rounds": found.size.rounds[-1], "keep": "transcript"},
-        },
-        base=Path(),
-    )
+def page(found: Privacy) -> Page:
+    """What this page says that no other does."""
+    anchored = {"name": "rss-nb", "delta": 1.0, "anchor": SHARE}
+    config = on_ring(SMALL_POLYNOMIALS, anchored, step=STEP, rounds=found.size.rounds[-1], keep="transcript")
     return Page(
         title="What insiders learn: attacks beside what was foretold",
         summary=[
-            conclusion(found),
             "DGD hides nothing from whoever hears enough of it. Noise that is fresh in every round is averaged away by "
             "whoever hears the whole neighbourhood; noise that is drawn once, in functions or in anchors, is not. Who "
-            "knows all noise of a target sees through every algorithm whose noise is shared.",
+            "knows all noise of a target sees through every algorithm whose noise is shared."
         ],
-        tables=tables(found),
-        notes=notes(found),
-        figure=figure,
+        tables=(),
         caption="Above: reconstruction error of ∇f_0(x*) against rounds, in units of a typical gradient, for everybody "
         "who looks and two noise levels. Lines are foretold by hk.leakage from the plan alone, marks are medians of "
         "attacks on real runs with 10 to 90 % bars; exact attacks are set off below. Below: anchors, scaled rightly "
@@ -177,3 +140,19 @@ def _page(found: Privacy, figure: Drawing) -> Page:
         configuration=f"# A run to attack: anchored RSS-NB, every word kept\n\n{config.text()}",
         commands=["hocket reproduce privacy"],
     )
+
+
+PRIVACY = Experiment(
+    name="privacy",
+    doing="Running and attacking",
+    full=FULL,
+    quick=QUICK,
+    play=play,
+    tables=tables,
+    notes=notes,
+    conclusion=conclusion,
+    data=data,
+    series=series,
+    figure=drawing,
+    page=page,
+)

@@ -33,7 +33,7 @@ def check(
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
-    from hocket.cli.peer.common import member_of
+    from hocket.cli.peer.member import member_of
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table

@@ -1,4 +1,4 @@
-"""What the commands of a member have in common: its identity, its plan and task, and who is in it."""
+"""What the commands of a member have in common: its identity, and who is in its plan."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ import getpass
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import aside
-from hocket.config.files import blaming, load_name
-from hocket.errors import BadConfig, BadIdentity
-from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import MOST_SECONDS, PlanAudit, audit_plan, audit_seconds
-from hocket.federation.plan_file import read_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.task import Task
+from hocket.errors import BadIdentity
 
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
     from hocket.links.identity import Identity
 
-
-# Opening this member's identity, with a passphrase where it has one.
 
 VARIABLE = "HOCKET_PASSPHRASE"
 HomeOption = Annotated[
@@ -55,41 +44,6 @@ def new_passphrase() -> str:
     return first
 
 
-# What the commands of a running member have in common: its plan, its identity and its task.
-
-
-def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Member:
-    """The member whose home this is, ready to take part."""
-    place = Home.at(home)
-    return Member(read_plan(plan), open_identity(place.identity), load_task(task), place, **options)
-
-
-def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
-    """A plan, and where this member runs it."""
-    agreed = read_plan(plan)
-    return agreed, RunFolder(Home.at(home).run(agreed.run_hash))
-
-
-def load_task(named: str) -> Task:
-    """The task that FILE.py:NAME names."""
-    file, _, name = named.rpartition(":")
-    if not file:
-        raise BadConfig(f"--task {named} names no file; write FILE.py:NAME, such as mine.py:task")
-    path = Path(file).expanduser()
-    if not path.is_file():
-        raise BadConfig(f"--task {named}: there is no file {path}; name it as seen from {Path.cwd()}")
-    made = load_name(path, name, kind="task")
-    if not isinstance(made, Task) and callable(made):
-        with blaming(path):
-            made = made()
-    if not isinstance(made, Task):
-        raise BadConfig(
-            f"{name} in {path} gives a {type(made).__name__}; a task has dimension, start(seed) and "
-            "gradient(x, k, h, rng), or is made by hocket.federation.task.GradientTask"
-        )
-    return made
-
-
 # Who is in a plan, a line each. Not as a table: a fingerprint that is cut short could not be compared.
 
 
@@ -99,21 +53,3 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
     for agent, card in enumerate(plan.cards):
         signed = "signed" if card.name in plan.signatures else "not signed"
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.address or 'dials only'}, {signed}"
-
-
-# The audit of a plan on the command line: whoever waits for it is told for how long.
-
-SOON = 2.0
-"""Seconds that nobody need be told of."""
-
-
-def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
-    """The plan's audit, with a sign of life on standard error while it goes on."""
-    console, seconds = aside(), audit_seconds(plan, runs=runs)
-    what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
-    if SOON < seconds <= MOST_SECONDS:
-        what += f", about {seconds:.0f} s"
-        if not console.is_terminal:
-            console.print(what)
-    with console.status(what):
-        return audit_plan(plan, runs=runs)

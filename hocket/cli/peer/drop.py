@@ -26,7 +26,7 @@ def drop(
     What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
-    from hocket.cli.peer.common import folder_of
+    from hocket.cli.peer.member import folder_of
     from hocket.federation.consent import read_floor
     from hocket.federation.home import Home
     from hocket.federation.ledger import Ledger

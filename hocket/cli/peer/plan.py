@@ -71,7 +71,7 @@ def plan(
 
     Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
     """
-    from hocket.cli.peer.common import audited
+    from hocket.cli.peer.member import audited
     from hocket.federation.cards import read_card
     from hocket.federation.plan_draft import draw_up
     from hocket.federation.plan_file import read_plan, write_plan
@@ -132,7 +132,7 @@ def _task(task: str, dimension: int | None) -> tuple[str, int]:
         raise BadConfig(
             f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
         )
-    from hocket.cli.peer.common import load_task
+    from hocket.cli.peer.member import load_task
 
     return name, int(load_task(task).dimension)
 

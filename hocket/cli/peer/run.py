@@ -50,7 +50,7 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
-    from hocket.cli.peer.common import member_of
+    from hocket.cli.peer.member import member_of
 
     member = member_of(
         plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch

@@ -35,7 +35,7 @@ def sign(
     Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
     floor.toml in this member's folder, refuses plans that fall below it.
     """
-    from hocket.cli.peer.common import audited
+    from hocket.cli.peer.member import audited
     from hocket.federation.consent import check_floor, keep_consent, read_floor
     from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan

@@ -20,7 +20,7 @@ PATIENCE = 30.0
 
 def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     """Say how this member's run stands: its round, for whom it waits and why, and what it measured last."""
-    from hocket.cli.peer.common import folder_of
+    from hocket.cli.peer.member import folder_of
 
     folder = folder_of(plan, home)[1]
     found = folder.status()
@@ -45,7 +45,7 @@ def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
 
     The process finds the request in its folder: nothing is sent to a process whose number may be another's by now.
     """
-    from hocket.cli.peer.common import folder_of
+    from hocket.cli.peer.member import folder_of
 
     folder = folder_of(plan, home)[1]
     found = folder.status()

@@ -35,7 +35,7 @@ def verify(
 
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
     """
-    from hocket.cli.peer.common import load_task
+    from hocket.cli.peer.member import load_task
     from hocket.federation.plan_file import read_plan
     from hocket.federation.verification import verify_run
 
@@ -75,7 +75,7 @@ def disclose(
 
     Whoever heard this member's words learns its gradients from them: give them only to somebody whom all trust.
     """
-    from hocket.cli.peer.common import folder_of
+    from hocket.cli.peer.member import folder_of
     from hocket.federation.disclosure import FOLDER
     from hocket.federation.verification import FILE
 

@@ -17,8 +17,8 @@ from hocket.networks.neighbour_tables import tabulate
 from hocket.networks.network import Network
 from hocket.privacy.estimate.heard_network import Wired, wired
 from hocket.privacy.estimate.levels import Levels
-from hocket.privacy.estimate.posterior import compressed
-from hocket.privacy.estimate.rule import Coefficients, Rule, Said
+from hocket.privacy.estimate.posterior import RESOLUTION, Posterior
+from hocket.privacy.estimate.rule import Rule, Said
 from hocket.privacy.estimate.unknown_noise import Key, UnknownNoise
 from hocket.runs.view import Threat
 from hocket.steps import Step
@@ -27,15 +27,19 @@ Scaling = Literal["previous", "current"]
 """Whether an anchor is scaled by α_{k−1}, like the gradient that it hides, or (wrongly) by α_k."""
 SAME = 1e-13
 """Coefficients of two rounds that differ by less than this part are the same: a few roundings."""
-Rows = Float[np.ndarray, "honest columns"]
-"""One number of every honest agent."""
+SMALL = 64
+"""Unknowns up to which whole rounds are kept as matrices: among so few, calls cost more than numbers do."""
+BLOCK = 256
+"""Rounds whose matrices are worked out at once."""
+Rows = Float[np.ndarray, "*rounds honest columns"]
+"""One number of every honest agent, in one round or in several."""
 
 
 class Followed(NamedTuple):
     """What a round makes of some unknowns, a column each."""
 
-    after: Float[np.ndarray, "states columns"]
-    heard: Float[np.ndarray, "words columns"]
+    after: Float[np.ndarray, "*rounds states columns"]
+    heard: Float[np.ndarray, "*rounds words columns"]
     mixed: Rows
     """What came of the first number that was mixed: v, where words stand for x."""
 
@@ -92,9 +96,12 @@ class Listener:
             for phase, gone in every
         }
         self.offset_size, self.offsets, self._kept = self.unknown.kept(every)
-        self._tables = list(map(self._of_honest, self.rule.rounds))
+        self._matrices: dict[Key, dict[int, np.ndarray]] = {}
+        self._coefficients = self._of_honest(self.rule.rounds)
+        self._used = [np.flatnonzero(row).tolist() for row in np.any(self.rule.rounds, axis=(0, 1))]
+        self._alike = self._same_to_all()
         self._noise_sizes, self._kinds = self._compared()
-        self._worked_out: dict[tuple, Followed] = {}
+        self._worked_out: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}
 
     def _rescale_anchors(self, step: Step) -> None:
         """As if anchors were scaled by α_k, where the algorithm scales them by α_{k−1}."""
@@ -105,6 +112,15 @@ class Listener:
 
     def _key(self, k: int) -> Key:
         return (k - 1) % self.network.period, frozenset(one for one, last in self.leavers.items() if k > last)
+
+    def _same_to_all(self) -> list[bool]:
+        """Of each number that is said, whether all neighbours hear the same but for fresh noise."""
+        table = np.delete(self.rule.rounds, self.unknown.fresh, axis=3)
+        return [
+            not np.ptp(table[:, :, one.rows(number)], axis=2).any()
+            for one in self.rule.said
+            for number in range(one.numbers)
+        ]
 
     def _compared(self) -> tuple[np.ndarray, np.ndarray]:
         """How large fresh noise is in every round, and which rounds are the first one with noise but for that.
@@ -124,27 +140,33 @@ class Listener:
         """The first states, from rows of starts, gradients and offsets."""
         shares = self._shares(1, offsets)
         places = range(self.rule.given.start + 1, self.rule.given.stop)
-        inputs = [start, gradients, *(shares.get(place) for place in places)]
-        coefficients = self._of_honest(self.rule.setup)
-        return np.vstack([_combined(row, inputs, start.shape) for row in coefficients])
+        inputs = [start, gradients, *(shares.get(place, np.zeros_like(start)) for place in places)]
+        first = np.einsum("joi,ijc->ojc", self._of_honest(self.rule.setup), inputs)
+        return first.reshape(self.states, -1)
 
     def follow(self, k: int, unknowns: np.ndarray, drive: Drive | None = None) -> Followed:
-        """Round k for unknowns in rows: honest states, number by number, then gradients, then offsets."""
-        numbers = self.rule.states + 1
-        inputs = {place: unknowns[place * self.h : (place + 1) * self.h] for place in range(numbers)}
-        inputs |= self._shares(k, unknowns[numbers * self.h :])
-        return self._followed(k, inputs, unknowns.shape[1], drive)
+        """Round k for unknowns in rows: honest states, number by number, then gradients, then offsets.
 
-    def noise(self, k: int, *, last: bool = False) -> Followed:
-        """What round k's fresh noise does, a column for each independent part of it, all of deviation one.
+        HeardWords that are the same but for noise are heard once from each speaker; all of them beside a real view's.
+        """
+        if drive is None and len(unknowns) <= SMALL:
+            found = self._matrix(k, len(unknowns)) @ unknowns
+            mixed = len(found) - self.h
+            return Followed(found[: self.states], found[self.states : mixed], found[mixed:])
+        found = self._followed([k], self._inputs(k, unknowns), drive)
+        return Followed(*(part[0] for part in found))
 
-        Of the last round nobody's next state matters, and of the others not what was mixed.
+    def noise(self, k: int, *, last: bool = False, every_word: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """What round k's fresh noise does to the next states, or of the last round to what is mixed, and to words.
+
+        A column for each independent part of it, all of deviation one.
         """
         size, started = self._noise_sizes[k - 1], tuple(k >= first for first in self.unknown.firsts)
-        what = (self.keys[k], self._kinds[k - 1], started, last)
+        what = (self.keys[k], self._kinds[k - 1], started, last, every_word)
         if what not in self._worked_out:
-            self._worked_out[what] = self._effect(k, size, last)
-        return Followed(*(size * part for part in self._worked_out[what]))
+            self._worked_out[what] = self._effect(k, size, last, every_word)
+        other, heard = self._worked_out[what]
+        return size * other, size * heard
 
     def heard(self, k: int) -> list[tuple[int, int, int | None]]:
         """Each row that is heard in round k: which number, its speaker, and to whom alone it was told."""
@@ -160,59 +182,86 @@ class Listener:
                 number += 1
         return rows
 
-    def _effect(self, k: int, size: float, last: bool) -> Followed:
-        silence = self._followed(k, {}, 0)
-        parts = (
-            []
-            if size == 0
-            else [
-                self._followed(k, shares, next(iter(shares.values())).shape[1])
-                for shares in self.unknown.dealt_afresh(self.keys[k], k)
-            ]
-        )
-        after, heard, mixed = (np.hstack(part) / (size or 1.0) for part in zip(silence, *parts, strict=True))
+    def _effect(self, k: int, size: float, last: bool, every_word: bool) -> tuple[np.ndarray, np.ndarray]:
+        dealt = self.unknown.dealt_afresh(self.keys[k], k) if size > 0 else ()
+        parts = [self._followed([k], shares, noisy=True) for shares in ({0: np.zeros((self.h, 0))}, *dealt)]
+        after, heard, mixed = (np.concatenate(part, axis=2)[0] for part in zip(*parts, strict=True))
         # Only what is asked for has to be told apart: the fewer rows, the fewer columns.
-        kept = compressed(np.vstack([heard, mixed] if last else [heard, after]))
+        other = mixed if last else after
+        heard, differing = (heard, heard[:0]) if every_word else self._once_each(k, heard)
+        rows = np.concatenate([other, heard, differing]) / (size or 1.0)
+        largest = np.abs(rows).max(initial=0.0)
+        kept = Posterior(rows[:, :0], rows).see(len(other) + len(heard), largest=largest).factor
+        kept[np.linalg.norm(kept, axis=1) <= RESOLUTION * largest] = 0.0  # how words differ has told it
         kept = kept[:, kept.any(axis=0)]  # none before the first round with noise
-        heard, other = np.split(kept, [len(heard)])
-        silent = np.zeros((len(after) if last else len(mixed), kept.shape[1]))
-        return Followed(silent, heard, other) if last else Followed(other, heard, silent)
+        return kept[: len(other)], kept[len(other) :]
+
+    def _once_each(self, k: int, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of words that are the same but for noise their mean, and how each differs from it: by noise alone."""
+        said = [(number, one, None if self._alike[number] else to) for number, one, to in self.heard(k)]
+        place = {one: row for row, one in enumerate(dict.fromkeys(said))}
+        rows = np.array([place[one] for one in said], dtype=int)
+        mean = np.zeros((len(place), words.shape[1]))
+        np.add.at(mean, rows, words / np.bincount(rows)[rows, None])
+        return mean, words - mean[rows]
+
+    def _matrix(self, k: int, unknowns: int) -> Float[np.ndarray, "rows unknowns"]:
+        """What round k makes of unknowns: honest states afterwards, words heard, and what was mixed."""
+        key, first = self.keys[k], k - k % BLOCK
+        if k not in self._matrices.get(key, {}):
+            block = range(max(1, first), min(first + BLOCK, len(self.keys)))
+            some = [one for one in block if self.keys[one] == key]
+            found = self._followed(some, self._inputs(k, np.eye(unknowns)))
+            self._matrices[key] = dict(zip(some, np.concatenate(found, axis=1), strict=True))
+        return self._matrices[key][k]
+
+    def _inputs(self, k: int, unknowns: np.ndarray) -> dict[int, Rows]:
+        numbers = self.rule.states + 1
+        inputs = {place: unknowns[place * self.h : (place + 1) * self.h] for place in range(numbers)}
+        return inputs | self._shares(k, unknowns[numbers * self.h :])
 
     def _shares(self, k: int, offsets: np.ndarray) -> dict[int, Rows]:
         return {place: table @ offsets for place, table in self._kept[self.keys[k]].items()}
 
-    def _of_honest(self, coefficients: Coefficients) -> list[list[Float[np.ndarray, "honest 1"] | float]]:
-        """For every output its coefficients: numbers where all agents share them, else columns."""
-        if len(coefficients) == 1:
-            return coefficients[0].tolist()
-        return [[column[:, None] for column in row.T] for row in coefficients[self.honest].swapaxes(0, 1)]
+    def _of_honest(self, coefficients: Float[np.ndarray, "*rounds agents outputs inputs"]) -> np.ndarray:
+        """The honest agents' coefficients, or everybody's where all share them."""
+        return coefficients if coefficients.shape[-3] == 1 else coefficients[..., self.honest, :, :]
 
     def _followed(
-        self, k: int, inputs: dict[int, Rows], columns: int, drive: Drive | None = None
+        self, rounds: list[int], inputs: dict[int, Rows], drive: Drive | None = None, *, noisy: bool = False
     ) -> Followed:
-        """The round's rule for all honest agents at once, from the inputs that are not zero."""
-        wired, rule, shape = self.wired[self.keys[k]], self.rule, (self.h, columns)
-        table = self._tables[k - 1]
+        """Some rounds' rule, over the same links, for all honest agents at once, from the inputs that are not zero.
+
+        With fresh noise among the inputs, or beside a real view, every word is heard, else one of all that are alike.
+        """
+        wired, rule = self.wired[self.keys[rounds[0]]], self.rule
+        shape = (len(rounds), *next(iter(inputs.values())).shape)
+        table = self._coefficients[np.array(rounds) - 1]
         values: list[Rows | None] = [inputs.get(place) for place in range(rule.heard.stop)]
-        heard: list[np.ndarray] = []
+        heard: list[np.ndarray] = [np.zeros(shape)[:, :0]]
         carried: list[list[Rows]] = []
         numbers = 0
 
         def output(row: int) -> Rows:
-            total = _combined(table[row], values, shape)
+            used = [(place, value) for place in self._used[row] if (value := values[place]) is not None]
+            parts = [table[:, :, row, place, None] * value for place, value in used]
+            total = sum(parts[1:], parts[0]) if parts else np.zeros(shape)
             if drive is not None:
-                total[:, : drive.outputs.shape[2]] += drive.outputs[row]
+                total[..., : drive.outputs.shape[2]] += drive.outputs[row]
             return total
 
         for one in rule.order:
             if isinstance(one, Said):
                 arriving = []
                 for number in range(one.numbers):
-                    words = [output(row) for row in _different(one.rows(number), table, values, drive)]
-                    heard.append(_overheard(wired, words, one.told))
+                    rows, alike = one.rows(number), self._alike[numbers] and not noisy
+                    if alike and (drive is None or not np.ptp(drive.outputs[rows], axis=0).any()):
+                        rows = rows[:1]
+                    words = [output(row) for row in rows]
+                    heard.append(_overheard(wired, words, one.told, once=drive is None))
                     total = self._carry(wired, words)
                     if drive is not None:
-                        total[:, : drive.outputs.shape[2]] += drive.members[numbers]
+                        total[..., : drive.outputs.shape[2]] += drive.members[numbers]
                     arriving.append(total)
                     numbers += 1
                 carried.append(arriving)
@@ -221,11 +270,11 @@ class Listener:
                 values[rule.heard.start + one.inputs.start + number] = (
                     wired.own * output(row) + carried[one.exchange][number]
                 )
-        after = np.concatenate([output(row) for row in range(rule.after.start, rule.after.stop)])
+        after = [output(row) for row in range(rule.after.start, rule.after.stop)]
         mixed = values[rule.heard.start] if rule.order else None
         return Followed(
-            after,
-            np.concatenate([np.zeros((0, columns)), *heard]),
+            np.concatenate(after, axis=1),
+            np.concatenate(heard, axis=1),
             np.zeros(shape) if mixed is None else mixed,
         )
 
@@ -242,37 +291,15 @@ class Listener:
             at = self.tables.back[self.honest, slot][here]
             for back in np.unique(at):
                 some = np.flatnonzero(here)[at == back]
-                total[some] += weight[at == back, None] * words[back][sender[some]]
+                total[:, some] += weight[at == back, None] * words[back][:, sender[some]]
         return total
 
 
-def _overheard(wired: Wired, words: list[Rows], told: bool) -> np.ndarray:
-    """The rows of a word that a listener hears."""
+def _overheard(wired: Wired, words: list[Rows], told: bool, *, once: bool) -> np.ndarray:
+    """The rows of a word that a listener hears; of a word that all neighbours are told alike, all or one."""
     if not told:
-        return words[0][wired.reached]
+        return words[0][:, wired.reached]
     places, slots = wired.told
     if len(words) == 1:
-        return words[0][places]
-    return np.stack(words)[slots, places]
-
-
-def _different(rows: range, table: list, values: list[Rows | None], drive: Drive | None) -> range:
-    """The words of all slots, or the first alone where all are the same: a state is told to everybody alike."""
-    alike = len(rows) > 1 and all(
-        np.array_equal(table[row][place], table[rows[0]][place])
-        for place, value in enumerate(values)
-        if value is not None
-        for row in rows[1:]
-    )
-    return rows[:1] if alike and (drive is None or not np.ptp(drive.outputs[rows], axis=0).any()) else rows
-
-
-def _combined(coefficients: list, values: list[Rows | None], shape: tuple[int, int]) -> Rows:
-    """A combination of inputs; what is zero is left out."""
-    total = None
-    for factor, value in zip(coefficients, values, strict=False):
-        if value is None or (isinstance(factor, float) and factor == 0.0):
-            continue
-        part = factor * value
-        total = part if total is None else np.add(total, part, out=total)
-    return np.zeros(shape) if total is None else total
+        return words[0][:, np.unique(places) if once else places]
+    return np.stack(words, axis=1)[:, slots, places]

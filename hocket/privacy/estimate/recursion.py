@@ -55,14 +55,14 @@ class Course:
         published = {"nothing": [], "mixed": [found.mixed], "raw": [states[: self.listener.h]]}[self.release]
         return Turn(states, np.concatenate([found.heard, *published]))
 
-    def noise(self, k: int) -> Turn:
+    def noise(self, k: int, *, every_word: bool = False) -> Turn:
         """What round k's fresh noise adds to both."""
         last = k > self.rounds
-        found = self.listener.noise(k, last=last)
+        other, heard = self.listener.noise(k, last=last, every_word=every_word)
         if not last:
-            return Turn(found.after, found.heard)
-        published = {"nothing": [], "mixed": [found.mixed], "raw": [np.zeros_like(found.mixed)]}[self.release]
-        return Turn(np.zeros_like(found.after), np.vstack([found.heard, *published]))
+            return Turn(other, heard)
+        published = {"nothing": [], "mixed": [other], "raw": [np.zeros_like(other)]}[self.release]
+        return Turn(np.zeros((self.listener.states, other.shape[1])), np.vstack([heard, *published]))
 
 
 def first_posterior(
@@ -118,7 +118,8 @@ def watch(
     for k in range(1, course.rounds + 2):
         rows = np.hstack([posterior.mean, posterior.factor])
         told = words(k) if words is not None else None
-        turn, noise = course.turn(rows, k, None if told is None else told.drive), course.noise(k)
+        turn = course.turn(rows, k, None if told is None else told.drive)
+        noise = course.noise(k, every_word=told is not None)
         lasting = np.zeros((len(rows) - states, noise.after.shape[1]))  # gradients and offsets gain no noise
         news = np.concatenate([turn.after, rows[states:], turn.heard])
         largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +27,10 @@ A_LOT = 1e9
 """How far out a round must still be affine: clipping shows there, wherever it begins."""
 AFFINE = 1e-9
 """How far a world may be off, as a part of its terms: doubles lose seven digits less in a sum of ten."""
+TOGETHER = 2048
+"""Worlds in which rounds are played at once, as many rounds as fit."""
+UNFIT = (TypeError, ValueError, IndexError)
+"""What arrays of another shape than an algorithm expects make it raise."""
 EVERYWHERE = Everywhere()
 Coefficients = Float[np.ndarray, "agents outputs inputs"]
 """One row of agents where all follow the same rule, else a row for each."""
@@ -123,16 +127,16 @@ class Rule:
     def __init__(self, algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slots: int):
         self.algorithm, self.n = algorithm, plan.network.n
         self._one_round = algorithm.round  # bound once: an equinox module binds anew at every look
-        self._alpha, self._step = [0.0, *plan.step.table(1, plan.rounds).tolist()], plan.step
+        self._alpha, self._step = np.concatenate([[0.0], plan.step.table(1, plan.rounds)]), plan.step
         self._leads = {name: (slots,) if isinstance(draw, Balanced) else () for name, draw in draws.items()}
         with jax.enable_x64(True), np.errstate(all="ignore"):
             self._lay_out({name: draw.width * math.prod(self._leads[name]) for name, draw in draws.items()})
-            self.setup = self._coefficients(
-                self._begin, self.heard.start - self.states + 1, "its first state"
-            )
-            every = [self._round(k) for k in range(1, plan.rounds + 1)]
-            agents = max(map(len, every))
-            self.rounds = np.stack([np.broadcast_to(one, (agents, *one.shape[1:])) for one in every])
+            first = self._done(self._begin, _worlds(self.heard.start - self.states + 1), "its first state")
+            self.setup = self._coefficients(first, self._begin, "its first state")
+            try:
+                self.rounds = self._every_round(plan.rounds)
+            except (NoTheorem, ValueError):  # a round may ask of k what only one number answers
+                self.rounds = self._every_round(plan.rounds, together=False)
             """The coefficients of rounds 1 … K, one after the other."""
 
     def _lay_out(self, numbers: Mapping[str, int]) -> None:
@@ -147,7 +151,7 @@ class Rule:
             self.given = slice(self.states, self.states + 1 + ends[-1])
             notes = Notes(None, 1)
             self._played(1, np.zeros((self.given.stop, 1)), 0, notes)
-        except (TypeError, ValueError, IndexError) as error:
+        except UNFIT as error:
             raise self._refusal("its first round") from error
         self.order = notes.order
         self.said = [one for one in notes.order if isinstance(one, Said)]
@@ -185,7 +189,7 @@ class Rule:
         """An agent with this gradient and these shares."""
         agent = Reader(
             index=index,
-            alpha=lambda k: self._alpha[k] if k < len(self._alpha) else self._step(k),
+            alpha=lambda k: self._alpha[k] if np.max(k) < len(self._alpha) else self._step(k),
             objective=lambda v: given[0],
             feasible=EVERYWHERE,
             shares={
@@ -199,40 +203,52 @@ class Rule:
         agent = self._agent(index, points[1:])
         return numbers_of_all(self.algorithm.setup(agent, points[0]), points.shape[1]), agent.asked
 
-    def _round(self, k: int) -> Coefficients:
-        return self._coefficients(
-            lambda points, index: self._play(k, points, index),
-            self.heard.stop,
-            f"round {k}",
-            tried=k.bit_count() == 1,  # rounds 1, 2, 4, 8, …: what one round clips, all do
-        )
+    def _every_round(self, last: int, *, together: bool = True) -> np.ndarray:
+        """Rounds 1 … K one by one, or many at once, each in worlds of its own: then k is an array, as all else is."""
+        worlds = _worlds(self.heard.stop)
+        several = max(1, TOGETHER // worlds.shape[1]) if together else 1
+        parts = []
+        for begin in range(1, last + 1, several):
+            some = np.arange(begin, min(last + 1, begin + several))
+            k = np.repeat(some, worlds.shape[1]) if together else begin
+            out = self._done(partial(self._play, k), np.tile(worlds, len(some)), f"round {begin}")
+            parts.append(out.reshape(*out.shape[:2], len(some), -1))
+        agents = max(map(len, parts))
+        every = np.concatenate([np.broadcast_to(one, (agents, *one.shape[1:])) for one in parts], axis=2)
+        every = np.moveaxis(every, 2, 0)
+        for k in (1 << power for power in range(last.bit_length())):  # what one round clips, all do
+            self._coefficients(every[k - 1], partial(self._play, k), f"round {k}")
+        return every[..., 1:] - every[..., :1]
 
-    def _play(self, k: int, points: np.ndarray, index: int, at: Any = None) -> tuple[np.ndarray, bool]:
+    def _play(self, k: Any, points: np.ndarray, index: int, at: Any = None) -> tuple[np.ndarray, bool]:
         """All outputs of a round, a column per world, and whether the agent's number was asked for."""
         notes = Notes(points[self.heard], points.shape[1])
         asked = self._played(k, points, index, notes, at)
         return np.concatenate(notes.outputs), asked
 
-    def _played(self, k: int, points: np.ndarray, index: int, notes: Notes, at: Any = None) -> bool:
+    def _played(self, k: Any, points: np.ndarray, index: int, notes: Notes, at: Any = None) -> bool:
         shapes = [(*lead, points.shape[1]) for lead in self._state_leads]
         state = jax.tree.unflatten(self._tree, _shaped(points[: self.states], shapes))
         agent = self._agent(index, points[self.given], at)
         notes.put([numbers_of_all(converse(self._one_round(agent, state, k), notes.exchange), notes.worlds)])
         return agent.asked
 
-    def _coefficients(self, play: Any, inputs: int, where: str, *, tried: bool = True) -> Coefficients:
+    def _done(self, play: Any, points: np.ndarray, where: str) -> Float[np.ndarray, "agents outputs worlds"]:
+        """What one agent does in all worlds, or everybody if it asks for its number."""
         try:
-            found, asked = play(_worlds(inputs), 0)
-            agents = range(self.n if asked else 1)
-            out = np.stack([found, *(play(_worlds(inputs), j)[0] for j in agents[1:])])
-            silent, found = out[:, :, :1], out[:, :, 1:] - out[:, :, :1]
-            for trial in _trials(inputs) if tried else ():
-                seen = np.stack([play(trial, j)[0] for j in agents])
-                size = np.abs(found) @ np.abs(trial) + np.abs(silent)
-                if not (np.abs(found @ trial + silent - seen) <= AFFINE * size).all():  # NaN is refused too
-                    raise self._refusal(where)
-        except (TypeError, ValueError, IndexError) as error:
+            found, asked = play(points, 0)
+            return np.stack([found, *(play(points, j)[0] for j in range(1, self.n if asked else 1))])
+        except UNFIT as error:
             raise self._refusal(where) from error
+
+    def _coefficients(self, out: np.ndarray, play: Any, where: str) -> Coefficients:
+        """The coefficients in what was done, if they foretell what a little and a lot of everything do."""
+        silent, found = out[:, :, :1], out[:, :, 1:] - out[:, :, :1]
+        for trial in _trials(found.shape[2]):
+            seen = self._done(play, trial, where)
+            size = np.abs(found) @ np.abs(trial) + np.abs(silent)
+            if not (np.abs(found @ trial + silent - seen) <= AFFINE * size).all():  # NaN is refused too
+                raise self._refusal(where)
         return found
 
     def _refusal(self, where: str) -> NoTheorem:

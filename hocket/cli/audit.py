@@ -54,7 +54,7 @@ def audit(
 
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
-    network, recorded = _network(weights, **source)
+    network, recorded = _network(weights, topology, edges, run)
     if colluders is None and coalition is None:
         raise BadConfig(
             "an audit is against somebody: name --colluders, a number, or --coalition, who they are"
@@ -98,7 +98,7 @@ def audit(
 
 
 def _network(
-    weights: Any, topology: str | None = None, edges: Path | None = None, run: Path | None = None
+    weights: Any, topology: str | None, edges: Path | None, run: Path | None
 ) -> tuple[Network, Run | None]:
     given = [f"--{name}" for name, value in (("topology", topology), ("edges", edges), ("run", run)) if value]
     if len(given) != 1:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+from importlib import import_module
+from typing import Any
 
 from hocket import __version__
 from hocket.cli.answer import Answer
@@ -10,8 +12,7 @@ from hocket.cli.answer import Answer
 
 def version() -> Answer:
     """The versions of hocket, Python and JAX, and the device that compiled runs use."""
-    import jax
-
+    jax: Any = import_module("jax")  # whose stubs leave open what a device is
     device = jax.devices()[0]
     data = {
         "hocket": __version__,

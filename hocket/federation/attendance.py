@@ -39,7 +39,7 @@ class Attendance:
     identity: Identity
     number: bytes
     """This member's own: its journal made it."""
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
 
     def __post_init__(self) -> None:
         me = self.identity.name

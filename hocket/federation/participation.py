@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -137,7 +137,7 @@ async def _while(ticking: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T
 
 
 @contextmanager
-def _explained(folder: RunFolder) -> Iterator[None]:
+def _explained(folder: RunFolder) -> Generator[None]:
     """What the disk complains of, with a cure: a member that cannot write must not speak."""
     try:
         yield

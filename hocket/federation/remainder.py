@@ -19,7 +19,7 @@ from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, suspects
-from hocket.privacy.topology.guarantees import guarantees, refuse_without_theorem
+from hocket.privacy.topology.guarantees import Guarantees, guarantees, refuse_without_theorem
 from hocket.privacy.wording import counted
 
 
@@ -95,11 +95,11 @@ def _covered(plan: FederationPlan) -> bool:
 def _without(plan: FederationPlan, stay: list[int]) -> Network:
     """The network of those who stay, numbered anew in the same order."""
     place = {agent: new for new, agent in enumerate(stay)}
-    pairs = [(place[i], place[j]) for i, j in plan.network.links.tolist() if i in place and j in place]
+    pairs = [(place[i], place[j]) for i, j in plan.pairs if i in place and j in place]
     return Network.from_edges(pairs, len(stay))
 
 
-def _proved(plan: FederationPlan, stay: list[int], promised: Any) -> str:
+def _proved(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
     against = f"them and any {counted(promised.colluders, 'survivor')}"
     if promised.p2:
         return f"Function sharing: against {against} P1 and P2 still hold (Theorem 2)."
@@ -109,6 +109,7 @@ def _proved(plan: FederationPlan, stay: list[int], promised: Any) -> str:
             f"Function sharing: against {against} P1 and P2 fail: {_names(plan, exposed)} can be surrounded."
         )
     cut = promised.smallest_cut
+    assert cut is not None  # else P2 would hold
     apart = " from ".join(f"{{{_names(plan, [stay[j] for j in part])}}}" for part in cut.components)
     who = _names(plan, [stay[j] for j in cut.coalition])
     return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,14 +64,14 @@ class Memories:
     """All, in an order that never changes: each has its place among the marks."""
     epoch: int
     instance: str = field(default_factory=lambda: os.urandom(8).hex())
-    compared: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set[str])
     """Neighbours who remember nothing that this member has forgotten."""
-    _heard: dict[str, tuple[Mark, Mark]] = field(default_factory=dict)
+    _heard: dict[str, tuple[Mark, Mark]] = field(default_factory=dict[str, tuple[Mark, Mark]])
     """The last two words heard from each, in this process or an earlier one, the later one first."""
 
     def __post_init__(self) -> None:
         position = self.journal.position
-        records = {} if position is None else position.records
+        records: Mapping[str, Record] = {} if position is None else position.records
         for slot, name in enumerate(self.neighbours):
             record = records.get(name, Record())
             kept = Mark(record.round, record.exchange, record.digest)

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hocket.errors import BadConfig
 from hocket.links.database import held
-from hocket.links.text import json_line
+from hocket.links.text import is_list, is_table, json_line
 from hocket.machine import replace_text
 
 SHOWN_ONLY = "move it away: the run goes by its journal, and nothing but what is shown is lost"
@@ -42,7 +42,7 @@ class Status(BaseModel):
     round: int = Field(ge=0)
     rounds: int = Field(ge=1)
     finished: bool
-    waiting_for: dict[str, str] = Field(default_factory=dict)
+    waiting_for: dict[str, str] = Field(default_factory=dict[str, str])
     waiting_seconds: float = 0.0
     dropped: list[str]
     verdict: list[str]
@@ -96,8 +96,8 @@ class RunFolder:
     def accepted(self) -> set[frozenset[str]]:
         """The sets of members without whom the operator goes on even if what remains is not safe."""
         path = self.path / "accepted.json"
-        sets = read_json(path).get("without") if path.exists() else []
-        if not isinstance(sets, list) or not all(isinstance(gone, list) for gone in sets):
+        sets: Any = read_json(path).get("without") if path.exists() else []
+        if not is_list(sets) or not all(map(is_list, sets)):
             raise BadConfig(
                 f"{path} is damaged: it has no list of sets; move it away, and accept again what you did"
             )
@@ -186,7 +186,7 @@ def read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # text that is no UTF-8 is a ValueError too
         found = None
-    if not isinstance(found, dict):
+    if not is_table(found):
         raise BadConfig(f"{path} is damaged: it holds no JSON object; {SHOWN_ONLY}")
     return found
 
@@ -196,6 +196,6 @@ def words_in(path: Path) -> list[str]:
     if not path.exists():
         return []
     words = read_json(path).get("words")
-    if not isinstance(words, list) or not all(isinstance(line, str) for line in words):
+    if not is_list(words) or not all(isinstance(line, str) for line in words):
         raise BadConfig(f"{path} is damaged: it has no list of words; {SHOWN_ONLY}")
     return words

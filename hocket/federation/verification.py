@@ -143,7 +143,7 @@ class Verification:
     """Whether the run was played again from what all disclosed."""
     recomputed: tuple[str, ...] = ()
     """Members whose steps were computed anew from their tasks, not taken from what they disclosed."""
-    published: Mapping[str, Any] = field(default_factory=dict)
+    published: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By member, what the replay ends with."""
 
     @property
@@ -171,7 +171,7 @@ def verify_run(
 
     `tasks` are of members whose data are at hand: their steps are computed anew.
     """
-    given = {}
+    given: dict[str, tuple[Transcript, Path]] = {}
     for folder in folders:
         found = read_transcript(folder)
         found.check(plan)
@@ -211,8 +211,9 @@ def verify_run(
 def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[int, list[str]]:
     """Links of which both ends are known, and where these disagree. A link of somebody who was dropped is known only
     if both ends say that it was, and then not compared."""
-    count, differences = 0, []
-    for i, j in plan.network.links.tolist():
+    count = 0
+    differences: list[str] = []
+    for i, j in plan.pairs:
         one, other = plan.names[i], plan.names[j]
         if one not in given or other not in given:
             continue
@@ -236,8 +237,8 @@ def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[in
 def _agreed(plan: FederationPlan, given: Mapping[str, Disclosure]) -> list[str]:
     """Where two members disclose other keys for their link, or begin elsewhere."""
     streams = {name: one.streams(plan.names, plan.neighbours(name)) for name, one in given.items()}
-    wrong = []
-    for i, j in plan.network.links.tolist():
+    wrong: list[str] = []
+    for i, j in plan.pairs:
         one, other = streams[plan.names[i]], streams[plan.names[j]]
         if (one.chains.get(j), one.once.get(j)) != (other.chains.get(i), other.once.get(i)):
             wrong.append(f"{plan.names[i]} and {plan.names[j]} disclose other noise keys for their link")

@@ -10,7 +10,7 @@ collude could have the honest ones drop each other, and would be left alone with
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import networkx
@@ -108,5 +108,5 @@ def _message(plan: FederationPlan, leaver: str, numbers: bytes) -> bytes:
     return plan.run_hash + numbers + leaver.encode()
 
 
-def _listed(names: object) -> str:
-    return ", ".join(sorted(names))  # type: ignore[call-overload]
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -46,7 +46,7 @@ class GrpcChannels:
     limits: LinkLimits
     events: asyncio.Queue[Event] = field(default_factory=lambda: asyncio.Queue(PENDING))
     server: Any = None
-    dialling: list[asyncio.Task[None]] = field(default_factory=list)
+    dialling: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     closing: bool = False
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
@@ -100,9 +100,10 @@ class GrpcChannels:
         neighbour, pause = line.neighbour, FIRST_PAUSE
         options = [*limits_in_grpc(self.limits), ("grpc.ssl_target_name_override", neighbour.host)]
         async with grpc.aio.secure_channel(str(neighbour.address), credentials, options=options) as channel:
+            talk: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
             while not self.closing:
                 try:
-                    call = channel.stream_stream(METHOD)(metadata=self.introduction.to(neighbour.name))
+                    call = talk(metadata=self.introduction.to(neighbour.name))
                     theirs = _introduced(await call.initial_metadata())
                     if not theirs:
                         await call.read()  # we were refused: this fails with the status that says why

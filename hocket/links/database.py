@@ -12,7 +12,7 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -117,7 +117,7 @@ class Database:
             return self._connection.execute(question, values).fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Generator[sqlite3.Connection]:
         """One transaction: all of it is on the disk afterwards, or none."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -162,7 +162,7 @@ class Database:
             return connection
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self) -> Generator[None]:
         """What SQLite and the disk complain of, with a cure."""
         try:
             yield

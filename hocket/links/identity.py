@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -242,7 +242,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def _written(path: Path) -> Generator[None]:
     """What the disk complains of, with a cure."""
     try:
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -171,7 +171,7 @@ class Stream:
     """What the other end said about itself."""
     peer: str = ""
     """Where it comes from."""
-    outgoing: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    outgoing: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue[bytes])
     """What is still to be sent."""
     unsent: Room = field(default_factory=Room)
     talking: asyncio.Task[Any] | None = field(default_factory=asyncio.current_task)
@@ -204,7 +204,7 @@ class Line:
     """What it said that nobody has read yet, over whichever stream."""
 
     @contextlib.contextmanager
-    def carried_by(self, stream: Stream) -> Iterator[None]:
+    def carried_by(self, stream: Stream) -> Generator[None]:
         """Let this be the current stream until it ends, or another takes its place."""
         self.stream = stream
         try:

@@ -72,12 +72,11 @@ async def start_listening(
     connections: int,
 ) -> Any:
     """A running server that answers this one method, if it can be had here without TLS 1.2."""
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
 
     class Door(grpc.GenericRpcHandler):
         def service(self, handler_call_details: Any) -> Any:
-            if handler_call_details.method != method:
-                return None
-            return grpc.stream_stream_rpc_method_handler(answer)
+            return handler if handler_call_details.method == method else None
 
     server = grpc.aio.server(
         handlers=[Door()],

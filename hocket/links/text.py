@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import Any
+from typing import Any, TypeGuard
 
 # Text that came from another end, made fit to be shown: short, and without characters that steer a terminal.
 
@@ -49,6 +49,16 @@ def json_line(data: Any, *, allow_nan: bool = True) -> str:
     # JSON itself writes out what is below a space, and leaves the rest to whoever reads it.
     text = json.dumps(data, ensure_ascii=False, allow_nan=allow_nan)
     return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value of JSON or TOML is a table; its keys are texts then."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value of JSON or TOML is a list, or will be one when it is written."""
+    return isinstance(value, list | tuple)
 
 
 # Names of datasets: one spelling for each, as runs are counted and noise is kept by name.

@@ -140,7 +140,8 @@ def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
 
 def _parts(data: bytes, at: int, count: int | None) -> tuple[Part, ...]:
     """So many parts from there on, or as many as there are; nothing may be left."""
-    view, parts = memoryview(data), []
+    view = memoryview(data)
+    parts: list[Part] = []
     while len(parts) < count if count is not None else at < len(data):
         part, at = _unpack_part(view, at, len(parts))
         parts.append(part)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from hocket.cli.answer import Answer
 from hocket.cli.peer.common import HomeOption
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
+
+if TYPE_CHECKING:
+    from hocket.federation.task import Task
 
 
 def verify(
@@ -40,7 +43,7 @@ def verify(
     from hocket.federation.verification import verify_run
 
     agreed = read_plan(plan)
-    tasks = {}
+    tasks: dict[str, Task] = {}
     for one in task or ():
         name, equals, named = one.partition("=")
         if not equals or name not in agreed.names:

@@ -8,7 +8,7 @@ journal refuses any others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +18,11 @@ import jax
 import numpy as np
 
 from hocket.agent import Local
-from hocket.algorithm import Say, Tell, x_of
+from hocket.algorithm import Say, Tell, speaks, x_of
 from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
-from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word
+from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -82,12 +82,12 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
-    records: dict[str, Record] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
     _ahead: Ahead | None = None
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
-    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict)
+    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     @property
     def rounds(self) -> int:
@@ -141,9 +141,10 @@ class Peer:
         `role` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
         talk = role.round(role.agent(k, self._noise(k, role), self.descend), state, k)
-        if not isinstance(talk, Generator):
+        if not speaks(talk):
             return talk
-        leaves, exchange, heard = jax.tree.leaves(state), 0, None
+        leaves, exchange = jax.tree.leaves(state), 0
+        heard: Any = None
         try:
             while True:
                 with self._blaming():
@@ -154,7 +155,7 @@ class Peer:
             return end.value
 
     @contextmanager
-    def _blaming(self) -> Iterator[None]:
+    def _blaming(self) -> Generator[None]:
         """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
         try:
             yield
@@ -194,22 +195,19 @@ class Peer:
                 self.records[name] = before.after(*moment, said=mine, heard=heard)
 
     def _opened(
-        self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
+        self, k: int, spoken: Say | Tell, mine: list[np.ndarray], frames: Mapping[str, Frame]
     ) -> WireWords:
         own, weights = self.role.weights(k)
-        structure = jax.tree.structure(spoken[0])
         names = [self.names[other] for other in weights]
         for name in names:
             if frames[name].kind is not Kind.WORD:
                 raise LinkError(
                     f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
                 )
-        heard = [check_word(self.role, name, frames[name].parts, like, k) for name in names]
-        self._words = like[0], [arrays[0] for arrays in heard]
+        heard = [check_word(self.role, name, frames[name].parts, mine, k) for name in names]
+        self._words = mine[0], [arrays[0] for arrays in heard]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
-        return WireWords(
-            own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard]
-        )
+        return WireWords(own, list(weights.values()), [like(spoken[0], arrays) for arrays in heard])
 
     def _framed(
         self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
@@ -247,7 +245,7 @@ class Peer:
         *leaves, left, task = self._stored(position.state)
         self.restore(bytes(task))
         self._say_again()
-        return jax.tree.unflatten(self._structure, leaves), self._seat_with(left)
+        return like(self._begun()[0], leaves), self._seat_with(left)
 
     def _say_again(self) -> None:
         """Have the last words of the previous round ready, for a neighbour that missed them."""
@@ -272,18 +270,13 @@ class Peer:
             k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
         )
         agent = role.agent(k, shares(role, streams, k), self.descend)
-        talk = role.round(agent, jax.tree.unflatten(self._structure, leaves), k)
-        if not isinstance(talk, Generator):
+        talk = role.round(agent, like(self._begun()[0], leaves), k)
+        if not speaks(talk):
             return {}
         words = self._framed(k, 0, arrays_for(role, next(talk)))
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
-
-    @property
-    def _structure(self) -> Any:
-        """How the parts of a state hang together."""
-        return jax.tree.structure(self._begun()[0])
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, bar
 
 
 def demo(
@@ -21,21 +20,11 @@ def demo(
 
     DGD, RSS-NB, RSS-LB and FS on a ring of five, 10,000 rounds and 20 seeds each; takes less than a minute.
     """
-    from rich.progress import track
-
     from hocket.config import new_folder
     from hocket.experiments.demo import conclusion, notes, play, result_table, write
 
     folder = new_folder("demo", out)
-    console = aside()
-    watch = partial(
-        track,
-        description="Solving four ways",
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    results = play(watch=watch)
+    results = play(watch=bar("Solving four ways"))
     page, seen = write(results, folder), conclusion(results)
     data = {
         "results": [result.summary() for result in results],

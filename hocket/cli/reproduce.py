@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, aside, bar
 from hocket.errors import BadConfig
-
-if TYPE_CHECKING:
-    from hocket.experiments.work import Watch
 
 Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
 Quick = Annotated[
@@ -36,7 +33,7 @@ def polynomials(*, out: Out = None, quick: Quick = False) -> Answer:
     from hocket.experiments import polynomials as experiment
 
     folder = new_folder("polynomials", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running sweeps"))
+    found = experiment.play(experiment.QUICK if quick else experiment.FULL, bar("Running sweeps"))
     page = experiment.write(found, folder)
     words = [experiment.reference_table(found), experiment.result_table(found), *experiment.notes(found)]
     return _answer(experiment.data(found), words, folder, page)
@@ -53,7 +50,7 @@ def tradeoff(*, out: Out = None, quick: Quick = False) -> Answer:
     from hocket.experiments import tradeoff as experiment
 
     folder = new_folder("tradeoff", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running sweeps"))
+    found = experiment.play(experiment.QUICK if quick else experiment.FULL, bar("Running sweeps"))
     page = experiment.write(found, folder)
     tables = [experiment.price_table(found), experiment.noise_table(found), experiment.bound_table(found)]
     return _answer(experiment.data(found), [*tables, *experiment.notes(found)], folder, page)
@@ -118,7 +115,7 @@ def _learn(
         data=data,
         download=download,
         only=only or (),
-        watch=_watch("Training"),
+        watch=bar("Training"),
         say=aside().print,
     )
     page = experiment.write(found, folder)
@@ -137,7 +134,7 @@ def privacy(*, out: Out = None, quick: Quick = False) -> Answer:
     from hocket.experiments import privacy as experiment
 
     folder = new_folder("privacy", out)
-    found = experiment.play(experiment.QUICK if quick else experiment.FULL, _watch("Running and attacking"))
+    found = experiment.play(experiment.QUICK if quick else experiment.FULL, bar("Running and attacking"))
     page = experiment.write(found, folder)
     words = [*experiment.tables(found), *experiment.notes(found)]
     return _answer(experiment.data(found), words, folder, page)
@@ -179,7 +176,7 @@ def claims(
 
     if only and out is not None:
         raise BadConfig("--only checks some claims, --out writes a page of all; leave one of them away")
-    ledger = experiment.judge(experiment.GROUPS, only or (), _watch("Checking claims"))
+    ledger = experiment.judge(experiment.GROUPS, only or (), bar("Checking claims"))
     data, words = experiment.data(ledger), experiment.paragraphs(ledger)
     if only:
         return Answer(data, [*words, data["conclusion"]])
@@ -216,14 +213,6 @@ def everything(
     conclusion = f"{len(parts)} parts, all in {folder}."
     whole = {"parts": {name: one.data for name, one in answers.items()}, "folder": str(folder)}
     return Answer(whole | {"conclusion": conclusion}, [*words, conclusion])
-
-
-def _watch(what: str) -> Watch:
-    """A bar on standard error, where somebody is there to see it."""
-    from rich.progress import track
-
-    console = aside()
-    return partial(track, description=what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _answer(data: dict[str, Any], words: list[Any], folder: Path, page: Path) -> Answer:

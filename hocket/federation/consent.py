@@ -14,7 +14,7 @@ from hocket.config.toml import loads
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import PlanAudit, audit_plan
+from hocket.federation.plan_audit import PlanAudit, audit_plan, exactly_or_to
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted
 
@@ -179,6 +179,4 @@ MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
 
 def _known(found: PlanAudit) -> str:
     runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
-    return (
-        f"colluders would know a gradient {'exactly' if found.least == 0 else f'to ±{found.least:.3g}'}{runs}"
-    )
+    return f"colluders would know a gradient {exactly_or_to(found.least)}{runs}"

@@ -93,6 +93,10 @@ class FederationPlan:
         """The members' names, in the order of their agent numbers."""
         return tuple(card.name for card in self.cards)
 
+    def listed(self, agents: Iterable[int]) -> str:
+        """The names of these agents, by their numbers."""
+        return ", ".join(self.names[agent] for agent in sorted(agents))
+
     def agent(self, name: str) -> int:
         """A member's agent number."""
         if name not in self.names:

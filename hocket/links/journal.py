@@ -60,8 +60,8 @@ class Journal:
         """The round that began last; 0 before round 1."""
         self.run: bytes = self._about()
         """Tells this run from others of the same plan."""
-        self.agreements = Agreements(database.read, database.writing)
-        self.ballots = Ballots(database.read, database.writing)
+        self.agreements = Agreements(database)
+        self.ballots = Ballots(database)
         self.marks = Marks(database.path)
         """Beside the database: what finds out that it went back."""
 

@@ -13,8 +13,6 @@ from hocket import __version__
 from hocket.links.text import shown
 from hocket.links.tls import grpc
 
-# What the two ends of a link tell each other when a stream opens, beside their certificates, and whether it fits.
-
 INSTANCE = re.compile("[0-9a-f]{16}")
 EPOCH = re.compile("[0-9]{1,18}")
 
@@ -141,8 +139,6 @@ class Room:
     def _has_room(self, size: int) -> bool:
         return self.messages < MOST_MESSAGES and self.bytes + size <= WORDS * self._largest + SMALL_BYTES
 
-
-# A line to one neighbour: the stream that carries it now, what waits on it, and which of two streams it shall be.
 
 ANOTHER_SPEAKS = grpc.StatusCode.ALREADY_EXISTS
 """Ends the stream of a process beside which another one speaks for the same member: it must not come back."""

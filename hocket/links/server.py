@@ -12,8 +12,6 @@ from typing import Any
 from hocket.errors import LinkError
 from hocket.links.tls import answers, grpc
 
-# How much a neighbour may send, and how long a silent one is believed in.
-
 FIRST_PAUSE = 0.05
 """Seconds before the second attempt to connect; each pause is twice the one before."""
 

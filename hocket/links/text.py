@@ -7,8 +7,6 @@ import re
 import unicodedata
 from typing import Any, TypeGuard
 
-# Text that came from another end, made fit to be shown: short, and without characters that steer a terminal.
-
 MOST = 200
 ELLIPSIS = "…"
 STEERING = re.compile(
@@ -35,9 +33,6 @@ def shown(text: str, most: int = MOST) -> str:
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
-# JSON on one line in which nothing steers a terminal: for files and answers that people look at as well.
 
 
 def json_line(data: Any, *, allow_nan: bool = True) -> str:
@@ -78,8 +73,6 @@ def normal_name(text: str) -> str:
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return re.sub(r"[^a-z0-9]+", "-", bare).strip("-")[:LONGEST].rstrip("-") or "data"
 
-
-# Digests as words that two people can read to each other over the telephone.
 
 CONSONANTS = "bdfghjklmnprstvz"
 VOWELS = "aiou"

@@ -1,4 +1,7 @@
-"""What the commands of a member have in common: its identity, its plan and task, and who is in it."""
+"""What the commands of a member have in common: its identity, its plan and task, and who is in it.
+
+Heavy modules are imported where they are used, so that `hocket --help` is quick.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import aside
-from hocket.config.files import blaming, load_name
 from hocket.errors import BadConfig, BadIdentity
 from hocket.federation.home import Home
-from hocket.federation.member import Member
-from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import MOST_SECONDS, PlanAudit, audit_plan, audit_seconds
-from hocket.federation.plan_file import read_plan
-from hocket.federation.run_folder import RunFolder
-from hocket.federation.task import Task
 
 if TYPE_CHECKING:
+    from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan_audit import PlanAudit
+    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.task import Task
     from hocket.links.identity import Identity
 
-
-# Opening this member's identity, with a passphrase where it has one.
-
+SOON = 2.0
+"""Seconds of waiting that nobody need be told of."""
 VARIABLE = "HOCKET_PASSPHRASE"
 HomeOption = Annotated[
     Path | None,
@@ -55,23 +54,29 @@ def new_passphrase() -> str:
     return first
 
 
-# What the commands of a running member have in common: its plan, its identity and its task.
-
-
 def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Member:
     """The member whose home this is, ready to take part."""
+    from hocket.federation.member import Member
+    from hocket.federation.plan_file import read_plan
+
     place = Home.at(home)
     return Member(read_plan(plan), open_identity(place.identity), load_task(task), place, **options)
 
 
 def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
     """A plan, and where this member runs it."""
+    from hocket.federation.plan_file import read_plan
+    from hocket.federation.run_folder import RunFolder
+
     agreed = read_plan(plan)
     return agreed, RunFolder(Home.at(home).run(agreed.run_hash))
 
 
 def load_task(named: str) -> Task:
     """The task that FILE.py:NAME names."""
+    from hocket.config.files import blaming, load_name
+    from hocket.federation.task import Task
+
     file, _, name = named.rpartition(":")
     if not file:
         raise BadConfig(f"--task {named} names no file; write FILE.py:NAME, such as mine.py:task")
@@ -90,25 +95,19 @@ def load_task(named: str) -> Task:
     return made
 
 
-# Who is in a plan, a line each. Not as a table: a fingerprint that is cut short could not be compared.
-
-
 def members_in_words(plan: FederationPlan) -> Iterator[str]:
     """Every member's agent number, name, fingerprint and address, and whether it has signed."""
+    # Not as a table: a fingerprint that is cut short could not be compared.
     width = max(map(len, plan.names))
     for agent, card in enumerate(plan.cards):
         signed = "signed" if card.name in plan.signatures else "not signed"
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.address or 'dials only'}, {signed}"
 
 
-# The audit of a plan on the command line: whoever waits for it is told for how long.
-
-SOON = 2.0
-"""Seconds that nobody need be told of."""
-
-
 def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
     """The plan's audit, with a sign of life on standard error while it goes on."""
+    from hocket.federation.plan_audit import MOST_SECONDS, audit_plan, audit_seconds
+
     console, seconds = aside(), audit_seconds(plan, runs=runs)
     what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
     if SOON < seconds <= MOST_SECONDS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption
+from hocket.cli.peer.common import HomeOption, folder_of, load_task
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
 
@@ -38,7 +38,6 @@ def verify(
 
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
     """
-    from hocket.cli.peer.common import load_task
     from hocket.federation.plan_file import read_plan
     from hocket.federation.verification import verify_run
 
@@ -78,7 +77,6 @@ def disclose(
 
     Whoever heard this member's words learns its gradients from them: give them only to somebody whom all trust.
     """
-    from hocket.cli.peer.common import folder_of
     from hocket.federation.disclosure import FOLDER
     from hocket.federation.verification import FILE
 

@@ -12,8 +12,6 @@ from hocket.links.noise_keys import Source, key_of, next_chain
 from hocket.noise.counted import normal_pairs
 from hocket.noise.draws import Pair, When
 
-# Random numbers from chain keys: each round's from its own key, which the next round's cannot reveal.
-
 
 class ChainStreams:
     """One member's streams in one round; `advance` destroys the round's keys for the next one's.

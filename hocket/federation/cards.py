@@ -38,8 +38,7 @@ class CardSection(Section):
         description="text such as 'host.example:7000'; left out if nobody can dial it",
     )
     certificate: str = Field(
-        max_length=MOST_CERTIFICATE,
-        description="the certificate in base 64, as hocket peer init wrote it",
+        max_length=MOST_CERTIFICATE, description="the certificate in base 64, as hocket peer init wrote it"
     )
 
 

@@ -46,9 +46,10 @@ class Memory(NamedTuple):
     @classmethod
     def read(cls, frame: Frame) -> Memory | None:
         """None if the message is of another form."""
-        if len(frame.parts) != 1 or not isinstance(frame.parts[0], bytes) or len(frame.parts[0]) != FORM.size:
+        parts = frame.plain(1)
+        if parts is None or len(parts[0]) != FORM.size:
             return None
-        epoch, instance, *moments, digest = FORM.unpack(frame.parts[0])
+        epoch, instance, *moments, digest = FORM.unpack(parts[0])
         if epoch > LAST_EPOCH:
             return None
         said, heard = Moment(*moments[:2]), Moment(*moments[2:])
@@ -82,12 +83,7 @@ class Memories:
     def frame(self, neighbour: str) -> Frame:
         """What a neighbour should hear first when it connects."""
         heard, _ = self._heard[neighbour]
-        mine = FORM.pack(
-            self.epoch,
-            self.instance.encode(),
-            *self.journal.last_said,
-            *heard,
-        )
+        mine = FORM.pack(self.epoch, self.instance.encode(), *self.journal.last_said, *heard)
         return Frame(Kind.MARK, self.journal.plan, parts=(mine,))
 
     def note(self, neighbour: str, moment: Moment, digest: bytes) -> None:

@@ -1,4 +1,11 @@
-"""Verifying a finished run: members sign digests of what was said, and the words are what the plan says."""
+"""Verifying a finished run: that both ends of every link heard the same, and that the words are what the plan says.
+
+Every member signs digests of what was said over its links, from which nobody learns a state. Without anything being
+disclosed these are compared: if both ends of a link have signed the same, nobody on the way changed a bit. Where all
+members disclose their keys and steps, the run is played again in one place, word by word, and its digests must be those
+that were signed. That shows that words, noise and mixing fit together. A step is the member's own word: that it
+followed from its data is shown only where its task computes it anew.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +32,6 @@ from hocket.federation.task import LocalSteps, Task
 from hocket.links.identity import Identity, verify
 from hocket.links.journal import Journal
 from hocket.links.records import Record, digest_of
-
-# A member's signed word on what was said over its links in a finished run: digests, from which nobody learns a state.
-#
-# If both ends of every link have signed the same digests, every member heard what its neighbours said, and nobody on
-# the way changed a bit.
 
 PURPOSE = b"hocket/transcript/1"
 """What members sign a transcript for."""
@@ -117,14 +119,6 @@ def read_transcript(folder: Path) -> Transcript:
     except ValueError:
         raise BadConfig(f"{path} is damaged: no hexadecimal or base 64; ask for it again") from None
     return Transcript(found.member, run, found.links, tuple(found.left), signature)
-
-
-# Verifying a finished run: that both ends of every link heard the same, and that the words are what the plan says.
-#
-# Without anything being disclosed, signed digests of all words are compared (transcript.py). Where all members disclose
-# their keys and steps, the run is played again in one place, word by word, and its digests must be those that were
-# signed. That shows that words, noise and mixing fit together. A step is the member's own word: that it followed from
-# its data is shown only where its task computes it anew.
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from hocket.errors import LinkError
-from hocket.links.descriptors import least_connections, most_connections, raise_soft_limit
+from hocket.links.descriptors import raise_soft_limit
 from hocket.links.events import NOBODY, Displaced, Event, Heard, Joined, Lost
 from hocket.links.line import ANOTHER_SPEAKS, Introduction, Line, Neighbour, Stamp, Stream, make_way
 from hocket.links.server import FIRST_PAUSE, Allowance, LinkLimits, limits_in_grpc, start_listening
@@ -238,13 +238,7 @@ async def open_channels(
             )
         credentials = listening_credentials(key, certificate, dialers)
         channels.server = await start_listening(
-            channels.answer,
-            METHOD,
-            listen,
-            credentials,
-            limits=limits,
-            streams=least_connections(len(dialers)),
-            connections=most_connections(len(dialers)),
+            channels.answer, METHOD, listen, credentials, limits=limits, dialers=len(dialers)
         )
     for line in channels.lines.values():
         if line.neighbour.address is not None:

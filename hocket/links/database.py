@@ -19,17 +19,16 @@ from typing import Any
 
 from hocket.errors import JournalError
 
-# One process at a time: a locked file that says which.
-#
-# SQLite locks its database too, but by a kind of lock that a process loses as soon as it opens and closes the same file
-# once more, be it to copy it. This lock ends only with its owner.
-
 GLANCE = 0.2
 """Seconds within which whoever only looked whether a lock is held has let go of it again."""
 
 
 class Lock:
-    """Held from its creation to `release`, or to the end of the process, however that ends."""
+    """Held from its creation to `release`, or to the end of the process, however that ends; its file says which.
+
+    SQLite locks its database too, but by a kind of lock that a process loses as soon as it opens and closes the same
+    file once more, be it to copy it.
+    """
 
     def __init__(self, path: Path):
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

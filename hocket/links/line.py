@@ -89,22 +89,21 @@ def _minor(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
-# Room for messages that wait: so many, and so many bytes; who brings more waits as well.
-#
-# An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
-# connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
-# the roll and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
-
 WORDS = 4
 """Messages of the largest size that ever came that may wait."""
 SMALL_BYTES = 4 << 20
 """Bytes of other messages that may wait beside these."""
 MOST_MESSAGES = 4096
-"""However small: a thousand members' entries on the roll, several times over."""
+"""However small: a thousand members' numbers, several times over."""
 
 
 class Room:
-    """What waits in one place on one link."""
+    """What waits in one place on one link: so many messages, and so many bytes; who brings more waits as well.
+
+    An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
+    connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
+    attendance and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
+    """
 
     def __init__(self) -> None:
         self.messages = self.bytes = 0

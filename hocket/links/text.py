@@ -56,9 +56,8 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list | tuple)
 
 
-# Names of datasets: one spelling for each, as runs are counted and noise is kept by name.
-
 NORMAL = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""Names of datasets have one spelling each, as runs are counted and noise is kept by name."""
 LONGEST = 100
 """Characters of a name."""
 
@@ -95,11 +94,5 @@ def _word(number: int) -> str:
     """16 bits as consonant, vowel, consonant, vowel, consonant: 4, 2, 4, 2 and 4 bits."""
     return "".join(
         letters[number >> shift & len(letters) - 1]
-        for letters, shift in (
-            (CONSONANTS, 12),
-            (VOWELS, 10),
-            (CONSONANTS, 6),
-            (VOWELS, 4),
-            (CONSONANTS, 0),
-        )
+        for letters, shift in ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANTS, 0))
     )

@@ -80,13 +80,7 @@ def plan(
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     name, size = _task(task, dimension)
-    noise = {
-        "delta": delta,
-        "anchor": anchor,
-        "degree": degree,
-        "bound": bound,
-        "distribution": distribution,
-    }
+    noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology,

@@ -21,7 +21,7 @@ from hocket.agent import Local
 from hocket.algorithm import Say, Tell, speaks, x_of
 from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
+from hocket.federation.engine.shares import RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
@@ -58,14 +58,6 @@ class Played(NamedTuple):
         return max((float(np.linalg.norm(word - self.said)) for word in self.heard), default=0.0)
 
 
-class Ahead(NamedTuple):
-    """The next round's noise, drawn while this round's words are under way."""
-
-    role: Role
-    streams: ChainStreams
-    shares: Mapping[str, Any]
-
-
 @dataclass
 class Peer:
     """One member playing its part."""
@@ -75,7 +67,7 @@ class Peer:
     """All members, by number."""
     conversation: Conversation
     journal: Journal
-    streams: ChainStreams
+    noise: RoundNoise
     descend: Local
     start: np.ndarray
     recall: Callable[[], bytes] = lambda: b""
@@ -84,7 +76,6 @@ class Peer:
     watch: Callable[[Played], None] | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
-    _ahead: Ahead | None = None
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
     _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
@@ -106,7 +97,7 @@ class Peer:
                 state = await self._round(k, state, role)
                 if self.watch is not None:
                     self.watch(Played(k, x_of(state), *self._words))
-                self._advance()
+                self.noise.advance(self.role)
                 role, k = self.role, k + 1
             published = x_of(await self._round(k, state, role))
             k += 1
@@ -123,7 +114,7 @@ class Peer:
         """Go on without a neighbour, from whatever exchange this member is in."""
         if member in self.role.neighbours:
             self.role = replace(self.role, dropped=self.role.dropped | {member})
-            self.streams.drop(member)
+            self.noise.streams.drop(member)
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
@@ -140,7 +131,7 @@ class Peer:
 
         `role` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = role.round(role.agent(k, self._noise(k, role), self.descend), state, k)
+        talk = role.round(role.agent(k, self.noise.of(role, k), self.descend), state, k)
         if not speaks(talk):
             return talk
         leaves, exchange = jax.tree.leaves(state), 0
@@ -187,6 +178,10 @@ class Peer:
         self._remember(Moment(k, exchange), said)
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
 
+    def _draw_ahead(self, k: int) -> None:
+        if k <= self.rounds:
+            self.noise.draw_ahead(self.role, k + 1)
+
     def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
         """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
         for name, heard in self.conversation.digests().items():
@@ -217,28 +212,8 @@ class Peer:
             for other, parts in arrays.items()
         }
 
-    def _noise(self, k: int, role: Role) -> Mapping[str, Any]:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.role is role and ahead.streams is self.streams:
-            return ahead.shares
-        return shares(role, self.streams, k)
-
-    def _draw_ahead(self, k: int) -> None:
-        """The keys of round k + 1 stay in memory until that round is in the journal."""
-        if k <= self.rounds:
-            streams = self.streams.advanced()
-            self._ahead = Ahead(self.role, streams, shares(self.role, streams, k + 1))
-
-    def _advance(self) -> None:
-        if self._ahead is not None and self._ahead.role is self.role:
-            self.streams = self._ahead.streams
-            return
-        self.streams.advance()
-        for gone in self.role.dropped:
-            self.streams.drop(gone)
-
     def _begun(self) -> tuple[Any, Role]:
-        agent = self.role.agent(1, kept_shares(self.role, self.streams), self.descend)
+        agent = self.role.agent(1, kept_shares(self.role, self.noise.streams), self.descend)
         return self.role.algorithm.setup(agent, self.start), self.role
 
     def _resumed(self, position: Position) -> tuple[Any, Role]:
@@ -266,7 +241,7 @@ class Peer:
         """What the previous round began with, made again from its state and keys."""
         *leaves, left, _ = self._stored(previous.state)
         k, role = previous.round, self._seat_with(left)
-        streams = self.streams.at(
+        streams = self.noise.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
         )
         agent = role.agent(k, shares(role, streams, k), self.descend)
@@ -298,8 +273,9 @@ class Peer:
         return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)
 
     def _chains(self) -> dict[str, bytes]:
-        chains = {self.names[other]: chain for other, chain in self.streams.chains.items()}
-        return chains | {self.names[self.role.index]: self.streams.own_chain}
+        streams = self.noise.streams
+        chains = {self.names[other]: chain for other, chain in streams.chains.items()}
+        return chains | {self.names[self.role.index]: streams.own_chain}
 
     def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
         return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}

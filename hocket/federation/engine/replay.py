@@ -16,11 +16,6 @@ from hocket.federation.engine.words import WireWords, arrays_for, like
 from hocket.links.wire import Frame, Kind, pack
 from hocket.noise.draws import Balanced, Draw
 
-# All members of a run in one place, word by word, as each of them computed it: what a verification replays.
-#
-# The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
-# journal, hides nothing and hears everything; who wants speed takes the simulator.
-
 
 @dataclass
 class Player:
@@ -44,7 +39,11 @@ class Spoken(NamedTuple):
 
 
 def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
-    """Every word of the run, in order. When it is over, players hold what they published."""
+    """Every word of the run, in order. When it is over, players hold what they published.
+
+    The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
+    journal, hides nothing and hears everything; who wants speed takes the simulator.
+    """
     rounds = players[0].role.plan.rounds
     for one in players:
         agent = one.role.agent(1, kept_shares(one.role, one.streams), one.local)
@@ -93,13 +92,10 @@ def _for(arrays: Mapping[int | None, list[np.ndarray]], receiver: int) -> list[n
     return arrays.get(receiver, arrays.get(None, []))
 
 
-# A run over real links played again in the simulator, with the very noise that its members drew.
-#
-# For tests and demonstrations, where the secrets come from an escrow: a real run's keys are destroyed as it goes.
-
-
 class Replayed(Algorithm):
-    """Another algorithm with every draw given."""
+    """Another algorithm with every draw given: a run over real links played again in the simulator.
+    For tests and demonstrations, where the secrets come from an escrow: a real run's keys are destroyed as it goes.
+    """
 
     algorithm: Algorithm
     tables: dict[str, np.ndarray]

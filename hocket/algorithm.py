@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeGuard
 
 import equinox as eqx
 import jax
@@ -188,9 +188,14 @@ def x_of(state: Any) -> Any:
     return getattr(state, "x", state)
 
 
+def speaks(talk: Any) -> TypeGuard[Round]:
+    """Whether a round says anything; one that does not is its next state already."""
+    return isinstance(talk, Generator)
+
+
 def converse(talk: Any, exchange: Callable[[Say | Tell], Heard]) -> Any:
     """Run a round to its end, passing everything said to `exchange`; returns what the round returns."""
-    if not isinstance(talk, Generator):
+    if not speaks(talk):
         return talk
     try:
         spoken = next(talk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
@@ -14,7 +14,7 @@ from typing import IO
 
 
 @contextmanager
-def replaced(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def replaced(path: Path, *, mode: int = 0o666) -> Generator[IO[bytes]]:
     """A file to write to, which is `path` once it is on the disk; where writing fails, nothing has changed.
 
     It has a name of its own until then: of several who write at once the last one counts, and each wrote all of it.
@@ -44,7 +44,7 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def held_ports(count: int) -> Iterator[list[int]]:
+def held_ports(count: int) -> Generator[list[int]]:
     """Free ports that the system gives to nobody else meanwhile; whoever is told of one can listen on it.
 
     A socket that is bound and never listens keeps a port from being given away. Servers that reuse addresses, as

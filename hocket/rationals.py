@@ -19,7 +19,7 @@ def as_fractions(values: Any) -> np.ndarray:
     return np.array([_fraction(value) for value in given.ravel().tolist()], dtype=object).reshape(given.shape)
 
 
-def _fraction(value: Any) -> Fraction:
+def _fraction(value: float | Fraction | np.generic[Any]) -> Fraction:
     # A NumPy integer inside a fraction would overflow where Python's own grows.
     return Fraction(value.item() if isinstance(value, np.generic) else value)
 

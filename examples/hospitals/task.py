@@ -10,9 +10,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from hocket.federation.adapters.torch_module import TorchTask
-from hocket.learning.data.digits import digits
-from hocket.learning.shards import equal_shards
+from hocket.federation import TorchTask
+from hocket.learning import digits, equal_shards
 
 HOSPITALS = 5
 PIXELS, HIDDEN, CLASSES = 64, 32, 10

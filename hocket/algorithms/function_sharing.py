@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -87,7 +87,7 @@ class FunctionSharing(Algorithm):
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k, plus=self.noise_gradient(agent))
 
-    def noise_gradient(self, agent: Agent) -> Any:
+    def noise_gradient(self, agent: Agent) -> Callable[[Any], Any]:
         """∇p_j as a function of where it is asked for."""
         return lambda v: self.basis.gradient(v, agent.function_noise())
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import scipy.special
+import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm

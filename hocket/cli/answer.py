@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hocket.links.text import json_line, shown
@@ -54,6 +55,14 @@ def complain(kind: str, message: str, *, as_json: bool) -> None:
 def aside() -> Console:
     """Where everything that is not the answer goes: progress and notes, on standard error."""
     return _console(stderr=True, soft_wrap=True)
+
+
+def bar(what: str) -> Callable[..., Iterable[Any]]:
+    """Goes through a sequence with a bar on standard error, where somebody is there to see it."""
+    from rich.progress import track
+
+    console = aside()
+    return partial(track, description=what, console=console, transient=True, disable=not console.is_terminal)
 
 
 def escaped(text: str) -> str:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
+from hocket import __version__
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.audit import audit
 from hocket.cli.cluster import cluster
-from hocket.cli.completion import completion
 from hocket.cli.demo import demo
 from hocket.cli.explore import explore
 from hocket.cli.peer import peer
 from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
-from hocket.cli.version import version
 from hocket.errors import HocketError, Interrupted, UnsafeRemainder
 
 FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
@@ -35,13 +36,38 @@ app = App(
 )
 app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
 app.command(cluster)
-app.command(completion, help_epilogue="Example: hocket completion bash")
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
 app.command(peer)
 app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
+
+
+@app.command(help_epilogue="Example: hocket completion bash")
+def completion(
+    shell: Annotated[Literal["bash", "fish", "zsh"], Parameter(help="The shell that is to complete.")], /
+) -> Answer:
+    """Print a script that lets a shell complete hocket's commands and options; nothing is installed.
+
+    For bash, put this line into ~/.bashrc: eval "$(hocket completion bash)"
+    """
+    script = app.generate_completion(prog_name="hocket", shell=shell)
+    return Answer({"shell": shell, "script": script}, [script])
+
+
+def version() -> Answer:
+    """The versions of hocket, Python and JAX, and the device that compiled runs use."""
+    jax: Any = import_module("jax")  # not at the door; and its types leave open what a device is
+    device = jax.devices()[0]
+    data = {
+        "hocket": __version__,
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+        "device": f"{device.platform}: {device.device_kind}",
+    }
+    return Answer(data, ["hocket {hocket}, Python {python}, JAX {jax} on {device}".format(**data)])
+
 
 app.meta.group_parameters = Group("For every command")
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, bar
 from hocket.errors import BadAlgorithm, BadConfig
 
 if TYPE_CHECKING:
     from hocket.networks.network import Network
     from hocket.privacy import Audit, NoisePlan
     from hocket.runs.run import Run
+    from hocket.steps import Step
 
 
 STEP = "1,20,0.75"
@@ -47,14 +48,12 @@ def audit(
 
     Name the network by --topology, --edges or --run, and the adversary by --colluders or --coalition.
     """
-    from rich.progress import track
-
     from hocket.privacy import audit as judge
     from hocket.report.exposure import findings_table
 
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
-    network, recorded = _network(weights, **source)
+    network, recorded = _network(weights, topology, edges, run)
     if colluders is None and coalition is None:
         raise BadConfig(
             "an audit is against somebody: name --colluders, a number, or --coalition, who they are"
@@ -70,7 +69,7 @@ def audit(
         algorithm=algorithm,
         sigma=sigma,
         forbidden=[] if forbid is None else [_link(word) for word in forbid.split(",")],
-        watch=lambda asked: track(asked, "Estimating", console=aside(), transient=True),
+        watch=bar("Estimating"),
         **plan,
     )
     noise = None if wanted_sd is None else _noise(found, wanted_sd, plan)
@@ -98,7 +97,7 @@ def audit(
 
 
 def _network(
-    weights: Any, topology: str | None = None, edges: Path | None = None, run: Path | None = None
+    weights: Any, topology: str | None, edges: Path | None, run: Path | None
 ) -> tuple[Network, Run | None]:
     given = [f"--{name}" for name, value in (("topology", topology), ("edges", edges), ("run", run)) if value]
     if len(given) != 1:
@@ -154,18 +153,23 @@ def _link(text: str) -> tuple[int, int]:
     return int(ends[0]), int(ends[1])
 
 
-def _step(text: str) -> Any:
-    from hocket.steps import Constant, Power
-
+def step_in(text: str) -> dict[str, float]:
+    """A step size as it is typed, 1,20,0.75 or 0.1, by the names that a configuration has for its numbers."""
+    names = {1: ("constant",), 3: ("a", "b", "p")}
     try:
         numbers = [float(word) for word in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) == 3:
-        return Power(*numbers)
-    if len(numbers) == 1:
-        return Constant(numbers[0])
-    raise BadConfig(f"--step {text!r} is no step size; write a,b,p for a/(k+b)^p, 1,20,0.75, or one constant")
+        return dict(zip(names[len(numbers)], numbers, strict=True))
+    except (ValueError, KeyError):
+        raise BadConfig(
+            f"--step {text!r} is no step size; write a,b,p for a/(k+b)^p, 1,20,0.75, or one constant"
+        ) from None
+
+
+def _step(text: str) -> Step:
+    from hocket.steps import Constant, Power
+
+    numbers = [*step_in(text).values()]
+    return Power(*numbers) if len(numbers) == 3 else Constant(*numbers)
 
 
 def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str:

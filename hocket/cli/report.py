@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, bar
 from hocket.cli.audit import agents_in, recorded_in
 from hocket.errors import BadConfig
 
@@ -72,7 +72,7 @@ def _of_a_run(folder: Path, asked: dict[str, Any]) -> Path:
     from hocket.report.folder import write_report
 
     run, config = recorded_in(folder), reopen_folder(folder)
-    found = audit_of(run, **asked, watch=_watch)
+    found = audit_of(run, **asked, watch=bar("Auditing"))
     if isinstance(found, str) and asked:
         raise BadConfig(found)
     return write_report(
@@ -104,7 +104,7 @@ def _of_a_member(folder: Path, asked: dict[str, Any]) -> Path:
     from hocket.federation.member_report import write_member_report
     from hocket.federation.run_folder import RunFolder
 
-    return write_member_report(RunFolder(folder), **asked, watch=_watch)
+    return write_member_report(RunFolder(folder), **asked, watch=bar("Auditing"))
 
 
 def _of_an_experiment(folder: Path, asked: dict[str, Any]) -> Path:
@@ -116,13 +116,6 @@ def _of_an_experiment(folder: Path, asked: dict[str, Any]) -> Path:
             f"{folder} holds an experiment, whose page says what it found; --colluders and --coalition are for runs"
         )
     return Page.load(folder / PAGE).save(folder / PAGE)
-
-
-def _watch(asked: Any) -> Any:
-    """A bar on standard error while it estimates."""
-    from rich.progress import track
-
-    return track(asked, "Auditing", console=aside(), transient=True)
 
 
 def _what_is_missing(folder: Path) -> str:

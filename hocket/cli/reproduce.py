@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, aside, bar
 from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
-    from hocket.experiments.experiment import Experiment, Watch
+    from hocket.experiments.experiment import Experiment
 
 Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
 Quick = Annotated[
@@ -150,7 +150,7 @@ def claims(
 
     if only and out is not None:
         raise BadConfig("--only checks some claims, --out writes a page of all; leave one of them away")
-    ledger = judge(GROUPS, only or (), watch("Checking claims"))
+    ledger = judge(GROUPS, only or (), bar("Checking claims"))
     found, words = data(ledger), paragraphs(ledger)
     if only:
         return Answer(found, [*words, found["conclusion"]])
@@ -199,7 +199,7 @@ def run(experiment: Experiment[Any, Any], out: Path | None, quick: bool = False)
 
 def play(experiment: Experiment[Any, Any], quick: bool, **options: Any) -> Any:
     """What an experiment found at one of its two sizes."""
-    return experiment.play(experiment.size(quick), watch(experiment.doing), **options)
+    return experiment.play(experiment.size(quick), bar(experiment.doing), **options)
 
 
 def shown(experiment: Experiment[Any, Any], found: Any, folder: Path) -> Answer:
@@ -209,14 +209,6 @@ def shown(experiment: Experiment[Any, Any], found: Any, folder: Path) -> Answer:
     page = write(experiment, found, folder)
     words = [*experiment.tables(found), *experiment.notes(found)]
     return _answer(experiment.answer(found), words, page)
-
-
-def watch(doing: str) -> Watch:
-    """A bar on standard error, where somebody is there to see it."""
-    from rich.progress import track
-
-    console = aside()
-    return partial(track, description=doing, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _answer(data: dict[str, Any], words: list[Any], page: Path) -> Answer:

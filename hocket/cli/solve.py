@@ -72,7 +72,7 @@ class _Here:
             from hocket.engines.cluster import join
 
             join()  # before a problem is built, which computes
-            self.writes = jax.process_index() == 0
+            self.writes = jax.process_index() == 0  # pyright: ignore[reportUnknownMemberType]
 
     def asked(self, config: Config) -> dict[str, Any]:
         """What `hocket.solve` is handed."""

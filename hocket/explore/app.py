@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,6 +20,7 @@ from hocket.explore.access import Access
 from hocket.explore.answers import about_network, explorer_page, foretold
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, asked, asked_network
+from hocket.links.text import is_table
 from hocket.networks.network import Network
 
 
@@ -80,7 +81,7 @@ class Explorer:
         return JSONResponse({"cancelled": True})
 
     @asynccontextmanager
-    async def living(self, app: Starlette) -> AsyncIterator[None]:
+    async def living(self, app: Starlette) -> AsyncGenerator[None]:
         """As long as the server lives."""
         yield
         self.runs.close()
@@ -109,7 +110,7 @@ async def _table(request: Request) -> dict[str, Any]:
         table = json.loads(await request.body())
     except ValueError:
         table = None
-    if not isinstance(table, dict):
+    if not is_table(table):
         raise BadInput("the question is no JSON object; reload the page")
     return table
 

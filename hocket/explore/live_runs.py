@@ -108,7 +108,7 @@ class LiveRun:
     loop: asyncio.AbstractEventLoop
     name: str = field(default_factory=lambda: token_hex(8))
     stop: threading.Event = field(default_factory=threading.Event)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property

@@ -73,7 +73,8 @@ class Question(DrawnNetwork):
                 return RssLb(self.delta)
             case "function-sharing":
                 return FunctionSharing(degree=DEGREE, bound=self.delta)
-        return Dgd()
+            case "dgd":
+                return Dgd()
 
 
 def asked_network(table: Mapping[str, Any]) -> Network:

@@ -39,7 +39,7 @@ class Attendance:
     identity: Identity
     number: bytes
     """This member's own: its journal made it."""
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict[str, Entry])
 
     def __post_init__(self) -> None:
         me = self.identity.name
@@ -59,9 +59,10 @@ class Attendance:
     def take(self, frame: Frame, source: str) -> Entry | None:
         """The entry in a message if it is news and its member signed it. The first one stands, so that no old entry
         drives a new one out, unless the member itself says another."""
-        if len(frame.parts) != 3 or not all(isinstance(part, bytes) for part in frame.parts):
+        parts = frame.plain(3)
+        if parts is None:
             return None
-        name, number, signature = map(bytes, frame.parts)
+        name, number, signature = parts
         found = Entry(name.decode(errors="replace"), number, signature)
         known = self.entries.get(found.name)
         if found.name not in self.plan.names or len(number) != NUMBER_BYTES:

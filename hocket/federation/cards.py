@@ -17,6 +17,7 @@ from hocket.config.section import Section, check
 from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
+from hocket.links.text import is_table
 
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 LAST_PORT = (1 << 16) - 1
@@ -37,8 +38,7 @@ class CardSection(Section):
         description="text such as 'host.example:7000'; left out if nobody can dial it",
     )
     certificate: str = Field(
-        max_length=MOST_CERTIFICATE,
-        description="the certificate in base 64, as hocket peer init wrote it",
+        max_length=MOST_CERTIFICATE, description="the certificate in base 64, as hocket peer init wrote it"
     )
 
 
@@ -107,7 +107,7 @@ def read_card(path: Path) -> Card:
         ) from None
     except BadConfig as error:
         raise BadConfig(f"{path} is no card: {error}; ask for it again") from None
-    if set(tables) != {"card"} or not isinstance(tables["card"], dict):
+    if set(tables) != {"card"} or not is_table(tables["card"]):
         raise BadConfig(f"{path} is no card: it needs the section [card] and nothing else")
     try:
         return card_from(tables["card"], "card")

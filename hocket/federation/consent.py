@@ -14,14 +14,9 @@ from hocket.config.toml import loads
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import PlanAudit, audit_plan
+from hocket.federation.plan_audit import PlanAudit, audit_plan, exactly_or_to
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted
-
-# What a member has agreed to, looked at once more when its run begins.
-#
-# A plan is signed for so many runs on the same data. Between the signature and the run others may have begun, and then
-# the audit that was signed is of another plan than the one that would be run.
 
 
 def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> None:
@@ -33,6 +28,9 @@ def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> N
 def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int) -> None:
     """Refuse to begin what this member has not signed: this plan, as at most the run of this number on its data.
     A floor of its own is asked as well, as it is now.
+
+    Between the signature and the run others may have begun on these data, and then the audit that was signed is of
+    another plan than the one that would be run.
     """
     signed = folder.consent
     if signed is None:
@@ -53,17 +51,16 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int
         check_floor(read_floor(home), plan, audit_plan(plan, runs=runs), file=home.floor)
 
 
-# A member's own floor: what it asks of every plan, whatever the others find good enough.
-#
-# It lies in the member's home, so that neither the plan nor whoever drew it up can lower it. Signing looks at it, and
-# so does every run that begins, and whoever judges what remains when members leave.
-
 LONGEST = 100_000
 """Bytes of a floor's file."""
 
 
 class Floor(Section):
-    """The section [floor]; what is left out is not asked for, save that unsafe plans are refused."""
+    """The section [floor]; what is left out is not asked for, save that unsafe plans are refused.
+
+    It lies in the member's home, so that neither the plan nor whoever drew it up can lower it. Signing looks at it, and
+    so does every run that begins, and whoever judges what remains when members leave.
+    """
 
     colluders: int | None = Field(
         None, ge=1, description="a whole number: the least that a plan must be audited against"
@@ -179,6 +176,4 @@ MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
 
 def _known(found: PlanAudit) -> str:
     runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
-    return (
-        f"colluders would know a gradient {'exactly' if found.least == 0 else f'to ±{found.least:.3g}'}{runs}"
-    )
+    return f"colluders would know a gradient {exactly_or_to(found.least)}{runs}"

@@ -10,11 +10,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hocket.errors import JournalError
 
@@ -69,7 +69,7 @@ class Ledger:
             return len(before) + 1
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Generator[None]:
         """Nobody else begins a run meanwhile."""
         with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -91,7 +91,7 @@ class Ledger:
             os.fsync(file.fileno())
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self) -> Generator[None]:
         try:
             yield
         except OSError as error:
@@ -101,10 +101,10 @@ class Ledger:
 
     def _read(self, line: str, number: int) -> Served:
         try:
-            found = Served(**json.loads(line))
-            if not all(isinstance(part, str) for part in found):
+            parts: list[Any] = [*Served(**json.loads(line))]
+            if not all(isinstance(part, str) for part in parts):
                 raise ValueError
-            return found
+            return Served(*parts)
         except (TypeError, ValueError, RecursionError):
             raise JournalError(
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "

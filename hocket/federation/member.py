@@ -28,8 +28,6 @@ from hocket.links.journal import Journal
 from hocket.links.server import LinkLimits
 from hocket.links.wire import Limits, unpack
 
-# The last states of a run that a member has finished, from its journal.
-
 
 class Ended(NamedTuple):
     """Both are this member's own; only one may leave it."""
@@ -55,8 +53,6 @@ def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Ended:
     x, published, *_ = unpack(position.state, Limits(len(position.state)), plan=plan.run_hash).parts
     return Ended(np.array(x), np.array(published))
 
-
-# One member of a federation: its plan, its identity, its task, and where it keeps its things.
 
 MOST_ARRAYS = 4
 """Arrays of the size of a state that one word may hold."""

@@ -151,17 +151,19 @@ def _theorem(plan: FederationPlan) -> Card:
 def _last_table(status: dict[str, Any], measured: list[dict[str, Any]]) -> Table:
     numbers = status["measured"] or (measured[-1] if measured else {})
     rows = [(name.replace("_", " "), plain(value)) for name, value in numbers.items() if _is_number(value)]
-    lags = measured[-1].get("lag", {}) if measured else {}
+    lags: dict[str, float] = measured[-1].get("lag", {}) if measured else {}
     rows += [(f"lag of {name}, seconds", plain(lag)) for name, lag in lags.items()]
     return Table(("", ""), tuple(rows), "What was measured last")
 
 
 def _members_table(plan: FederationPlan, status: dict[str, Any]) -> Table:
-    rows = []
-    for number, name in enumerate(plan.names):
-        state = "dropped" if name in status["dropped"] else "this member" if name == status["member"] else ""
-        rows.append((str(number), name, ", ".join(plan.neighbours(name)), state))
-    return Table(("number", "member", "talks to", ""), tuple(rows), "Members", numeric=frozenset({0}))
+    states = dict.fromkeys(status["dropped"], "dropped")
+    states.setdefault(status["member"], "this member")
+    rows = tuple(
+        (str(number), name, ", ".join(plan.neighbours(name)), states.get(name, ""))
+        for number, name in enumerate(plan.names)
+    )
+    return Table(("number", "member", "talks to", ""), rows, "Members", numeric=frozenset({0}))
 
 
 def _drawn(measured: list[dict[str, Any]]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from hocket.links.descriptors import Reserve
-from hocket.links.text import json_line, shown
+from hocket.links.text import is_list, is_table, json_line, shown
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -41,8 +41,8 @@ class Metrics:
     """The latest numbers, and the file to which some of them go."""
 
     path: Path
-    latest: dict[str, float] = field(default_factory=dict)
-    lags: dict[str, float] = field(default_factory=dict)
+    latest: dict[str, Any] = field(default_factory=dict[str, Any])
+    lags: dict[str, float] = field(default_factory=dict[str, float])
     """By neighbour, how long after our own word its word came."""
     _written: float = 0.0
     _file: TextIO | None = None
@@ -151,7 +151,7 @@ class Log:
     clock: Callable[[], float] = time.monotonic
     reserve: Reserve = field(default_factory=Reserve)
     """Descriptors to open the file with when no other is left."""
-    _flows: dict[str, Flow] = field(default_factory=dict)
+    _flows: dict[str, Flow] = field(default_factory=dict[str, Flow])
 
     def say(self, event: str, **about: Any) -> None:
         """Add a line, unless there were too many of the kind; the next one says how many were left out."""
@@ -177,6 +177,6 @@ def _cut(value: Any) -> Any:
     """The same with all texts in it fit to be shown."""
     if isinstance(value, str):
         return shown(value, MOST_TEXT)
-    if isinstance(value, Mapping):
+    if is_table(value):
         return {key: _cut(one) for key, one in value.items()}
-    return [_cut(one) for one in value] if isinstance(value, list | tuple) else value
+    return [_cut(one) for one in value] if is_list(value) else value

@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.disclosure import Kept
 from hocket.federation.engine.peer import Finished, Peer, Played
 from hocket.federation.engine.role import Role
+from hocket.federation.engine.shares import RoundNoise
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
@@ -137,7 +138,7 @@ async def _while(ticking: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T
 
 
 @contextmanager
-def _explained(folder: RunFolder) -> Iterator[None]:
+def _explained(folder: RunFolder) -> Generator[None]:
     """What the disk complains of, with a cure: a member that cannot write must not speak."""
     try:
         yield
@@ -153,14 +154,10 @@ def _explained(folder: RunFolder) -> Iterator[None]:
 def _counted(member: Member, journal: Journal) -> int:
     """The number of this run on its data: one that is new must be the one that was signed."""
     plan, home, folder = member.plan, member.home, member.folder
+    served = Served(journal.run.hex(), plan.run_hash.hex(), plan.algorithm_section.name)
     return Ledger(home.ledger(plan.task.dataset)).begin(
-        _served(member, journal), lambda runs: check_consent(plan, home, folder, runs)
+        served, lambda runs: check_consent(plan, home, folder, runs)
     )
-
-
-def _served(member: Member, journal: Journal) -> Served:
-    plan = member.plan
-    return Served(journal.run.hex(), plan.run_hash.hex(), plan.algorithm_section.name)
 
 
 def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
@@ -184,7 +181,7 @@ def _peer(member: Member, role: Role, conversation: Conversation, journal: Journ
         local = Kept(local, member.disclosure)
         if journal.round == 0:
             member.disclosure.begin(streams, start, names)
-    peer = Peer(role, names, conversation, journal, streams, local, start)
+    peer = Peer(role, names, conversation, journal, RoundNoise(streams), local, start)
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer

@@ -28,7 +28,7 @@ from hocket.federation.masked_start import masked_start
 from hocket.federation.plan_sections import PUBLIC, AuditSection, RunSection, TaskSection
 from hocket.links.identity import Identity, check_certificate, verify
 from hocket.links.noise_keys import NOISE
-from hocket.links.text import spoken
+from hocket.links.text import is_table, spoken
 from hocket.links.wire import PROTOCOL
 from hocket.networks.network import Network
 from hocket.problems.sets import FeasibleSet
@@ -67,7 +67,7 @@ class FederationPlan:
     audit: AuditSection
     protocol: int = PROTOCOL
     noise: int = NOISE
-    signatures: Mapping[str, str] = field(default_factory=dict, compare=False)
+    signatures: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     """Base 64, by member; not part of the hash."""
 
     def __post_init__(self) -> None:
@@ -92,6 +92,10 @@ class FederationPlan:
     def names(self) -> tuple[str, ...]:
         """The members' names, in the order of their agent numbers."""
         return tuple(card.name for card in self.cards)
+
+    def listed(self, agents: Iterable[int]) -> str:
+        """The names of these agents, by their numbers."""
+        return ", ".join(self.names[agent] for agent in sorted(agents))
 
     def agent(self, name: str) -> int:
         """A member's agent number."""
@@ -118,10 +122,16 @@ class FederationPlan:
         return tuple(self.names[other] for other in self.network.neighbours(self.agent(name)))
 
     @cached_property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The two ends of every link, the lower agent number first."""
+        return [(min(link), max(link)) for link in self.links]
+
+    @cached_property
     def network(self) -> Network:
         """Who talks to whom, with which weights."""
-        pairs = [(min(link), max(link)) for link in self.links]
-        return Network.from_edges(pairs, len(self.cards), weights=np.array(self.weights), name=self.topology)
+        return Network.from_edges(
+            self.pairs, len(self.cards), weights=np.array(self.weights), name=self.topology
+        )
 
     @cached_property
     def algorithm(self) -> Algorithm:
@@ -258,8 +268,7 @@ class FederationPlan:
                 raise BadPlan(
                     f"{dialer} is to dial {listener}, which has no address; let {listener} dial, or give it an address"
                 )
-        pairs = [(min(link), max(link)) for link in self.links]
-        if pairs != sorted(pairs):
+        if self.pairs != sorted(self.pairs):
             raise BadPlan("the links are out of order; sort them by the agent numbers of their ends")
 
 
@@ -274,7 +283,7 @@ def difference(mine: FederationPlan, theirs: FederationPlan) -> str | None:
 
 
 def _difference(mine: Any, theirs: Any, where: tuple[str, ...]) -> str | None:
-    if isinstance(mine, dict) and isinstance(theirs, dict):
+    if is_table(mine) and is_table(theirs):
         for key in dict.fromkeys([*mine, *theirs]):
             if key not in mine or key not in theirs:
                 who = "theirs" if key not in mine else "mine"

@@ -39,7 +39,7 @@ class PlanAudit:
     @property
     def least(self) -> float:
         """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
-        return min(float(self.worst.sd[j]) for j in self.worst.honest)
+        return least_sd(self.worst)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ class PlanAudit:
         sd = float(found.sd[weakest])
         runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
         return (
-            f"With the states that all members publish at the end{runs}, {_names(self.plan, found.coalition)} would "
-            f"know the gradient of {names[weakest]} {'exactly' if sd == 0 else f'to ±{sd:.3g}'}."
+            f"With the states that all members publish at the end{runs}, {self.plan.listed(found.coalition)} would "
+            f"know the gradient of {names[weakest]} {exactly_or_to(sd)}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -71,6 +71,22 @@ class PlanAudit:
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
         }
+
+
+def least_sd(found: Leakage) -> float:
+    """How well the gradient is known that is known best, per coordinate."""
+    return min(float(found.sd[j]) for j in found.honest)
+
+
+def affordable_coalitions(plan: FederationPlan) -> int:
+    """How many coalitions can be compared in the rounds that scouts look at."""
+    scouted = min(plan.run.rounds, SCOUTED)
+    return max(1, WORK // (scouted * (len(plan.names) + 50) ** 2))
+
+
+def exactly_or_to(sd: float) -> str:
+    """How well a number is known, in words."""
+    return "exactly" if sd == 0 else f"to ±{sd:.3g}"
 
 
 def audit_plan(
@@ -136,8 +152,7 @@ def _round_seconds(plan: FederationPlan) -> float:
 def _searched_rounds(plan: FederationPlan) -> int:
     """Rounds through which coalitions are compared before the worst is followed to the end."""
     n, scouted = len(plan.names), min(plan.run.rounds, SCOUTED)
-    affordable = max(1, WORK // (scouted * (n + 50) ** 2))
-    return scouted * min(affordable, math.comb(n, min(plan.audit.colluders, n)))
+    return scouted * min(affordable_coalitions(plan), math.comb(n, min(plan.audit.colluders, n)))
 
 
 def _duration(seconds: float) -> str:
@@ -152,15 +167,15 @@ def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float
     if exposed:
         near = plan.network.neighbours(exposed[0])
         yield (
-            f"{_names(plan, exposed)} can be surrounded by {f}: {_names(plan, near)} are all that "
+            f"{plan.listed(exposed)} can be surrounded by {f}: {plan.listed(near)} are all that "
             f"{plan.names[exposed[0]]} talks to, and together they know whatever hides it; choose a topology in which "
             f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
             "fewer colluders"
         )
     elif plan.algorithm.functions is not None and not promised.p2 and cut is not None:
-        apart = " from ".join(f"{{{_names(plan, part)}}}" for part in cut.components)
+        apart = " from ".join(f"{{{plan.listed(part)}}}" for part in cut.components)
         yield (
-            f"P2 fails: {_names(plan, cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
+            f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
             f"choose a topology of connectivity {verdict.colluders + 1}, such as harary:k={verdict.colluders + 1}"
         )
     yield from _too_well_known(plan, verdict, worst, least)
@@ -174,12 +189,11 @@ def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least:
         return
     weakest = min(known, key=lambda j: worst.sd[j])
     after = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
-    exactly = (
-        "exactly" if worst.sd[weakest] == 0 else f"to ±{worst.sd[weakest]:.3g} where {least:g} is the least"
-    )
+    exact = worst.sd[weakest] == 0
+    how = exactly_or_to(worst.sd[weakest]) + ("" if exact else f" where {least:g} is the least")
     yield (
-        f"{_names(plan, worst.coalition)} would know the gradient of {plan.names[weakest]} {exactly}, after {after}; "
-        f"{_cure(plan, exact=worst.sd[weakest] == 0)}"
+        f"{plan.listed(worst.coalition)} would know the gradient of {plan.names[weakest]} {how}, after {after}; "
+        f"{_cure(plan, exact=exact)}"
     )
 
 
@@ -190,7 +204,3 @@ def _cure(plan: FederationPlan, *, exact: bool) -> str:
     if exact:
         return f"add links, plan for fewer colluders, or choose {COVERED}"
     return "plan more noise, fewer rounds or more links"
-
-
-def _names(plan: FederationPlan, agents: Iterable[int]) -> str:
-    return ", ".join(plan.names[agent] for agent in sorted(agents))

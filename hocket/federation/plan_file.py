@@ -22,7 +22,7 @@ from hocket.federation.plan_sections import (
     RunSection,
     TaskSection,
 )
-from hocket.links.text import shown
+from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
 
 SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
@@ -135,7 +135,7 @@ def _weights(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:
 
 
 def _signatures(table: Any, members: list[str]) -> dict[str, str]:
-    if not isinstance(table, dict):
+    if not is_table(table):
         raise BadConfig("signatures is no section; write [signatures], and a line per member below")
     for name, signature in table.items():
         known = name in members and isinstance(signature, str) and len(signature) <= LONGEST_SIGNATURE

@@ -59,7 +59,7 @@ class TaskSection(Section):
     )
     dataset: Annotated[str, AfterValidator(_normal)] = Field(
         description=f"a name for the data, small letters and digits with single hyphens between them, {LONGEST} "
-        "characters at most: kept noise belongs to it, and runs are counted by it",
+        "characters at most: kept noise belongs to it, and runs are counted by it"
     )
     dimension: int = Field(
         ge=1, le=MOST_NUMBERS, description=f"how many numbers a state has, at most {MOST_NUMBERS:,}"
@@ -81,9 +81,7 @@ class RunSection(Section):
     """How long, and from where."""
 
     rounds: int = Field(
-        ge=1,
-        le=MOST_ROUNDS,
-        description=f"a whole number of rounds, at least 1 and at most {MOST_ROUNDS:,}",
+        ge=1, le=MOST_ROUNDS, description=f"a whole number of rounds, at least 1 and at most {MOST_ROUNDS:,}"
     )
     local_steps: int = Field(
         1,

@@ -40,10 +40,10 @@ class Presence:
     conversation: Conversation | None = None
     agreeing: Agreeing | None = None
     peer: Peer | None = None
-    measured: dict[str, float] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict[str, float])
+    reasons: dict[str, str] = field(default_factory=dict[str, str])
     """Why a neighbour is not connected, as far as it is known."""
-    versions: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict[str, str])
     """Neighbours that have another version of hocket than this member."""
     finished: bool = False
     _said_waiting: tuple[str, ...] = ()

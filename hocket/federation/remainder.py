@@ -15,11 +15,12 @@ from typing import Any
 from hocket.errors import NoTheorem
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.estimate.worst_case import SCOUTED, WORK, suspects
-from hocket.privacy.topology.guarantees import guarantees, refuse_without_theorem
+from hocket.privacy.estimate.worst_case import SCOUTED, suspects
+from hocket.privacy.topology.guarantees import Guarantees, guarantees, refuse_without_theorem
 from hocket.privacy.wording import counted
 
 
@@ -58,8 +59,8 @@ def judge_survivors(
     stay = [agent for agent in range(len(plan.names)) if agent not in left]
     f, least = plan.audit.colluders, plan.audit.min_sd
     words = [
-        f"{_names(plan, left)} left and {'is' if len(left) == 1 else 'are'} counted as colluding, with any {f} of "
-        f"{_names(plan, stay)}."
+        f"{plan.listed(left)} left and {'is' if len(left) == 1 else 'are'} counted as colluding, with any {f} of "
+        f"{plan.listed(stay)}."
     ]
     safe, sd = True, {}
     if len(stay) - f < 2:
@@ -76,9 +77,9 @@ def judge_survivors(
         safe = min(sd.values()) > least and below is None
         words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
         words += [] if below is None else [f"That is below your floor{below}."]
-    if _keeps_noise(plan):
+    if plan.algorithm.keeps_noise:
         words.append(
-            f"Noise was kept on the links of {_names(plan, left)}: going on without them shows it by the difference "
+            f"Noise was kept on the links of {plan.listed(left)}: going on without them shows it by the difference "
             "before and after, and with it what it hid of whoever left."
         )
     return Verdict(tuple(plan.names[j] for j in stay), f, tuple(words), safe, sd)
@@ -95,22 +96,23 @@ def _covered(plan: FederationPlan) -> bool:
 def _without(plan: FederationPlan, stay: list[int]) -> Network:
     """The network of those who stay, numbered anew in the same order."""
     place = {agent: new for new, agent in enumerate(stay)}
-    pairs = [(place[i], place[j]) for i, j in plan.network.links.tolist() if i in place and j in place]
+    pairs = [(place[i], place[j]) for i, j in plan.pairs if i in place and j in place]
     return Network.from_edges(pairs, len(stay))
 
 
-def _proved(plan: FederationPlan, stay: list[int], promised: Any) -> str:
+def _proved(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
     against = f"them and any {counted(promised.colluders, 'survivor')}"
     if promised.p2:
         return f"Function sharing: against {against} P1 and P2 still hold (Theorem 2)."
     exposed = [stay[j] for j in promised.exposed]
     if exposed:
         return (
-            f"Function sharing: against {against} P1 and P2 fail: {_names(plan, exposed)} can be surrounded."
+            f"Function sharing: against {against} P1 and P2 fail: {plan.listed(exposed)} can be surrounded."
         )
     cut = promised.smallest_cut
-    apart = " from ".join(f"{{{_names(plan, [stay[j] for j in part])}}}" for part in cut.components)
-    who = _names(plan, [stay[j] for j in cut.coalition])
+    assert cut is not None  # else P2 would hold
+    apart = " from ".join(f"{{{plan.listed([stay[j] for j in part])}}}" for part in cut.components)
+    who = plan.listed([stay[j] for j in cut.coalition])
     return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."
 
 
@@ -120,8 +122,7 @@ def _worst(
     """What the worst coalition of those who left and f more would know; as many are searched as time allows."""
     rounds, f = plan.run.rounds, plan.audit.colluders
     scouted = min(rounds, SCOUTED)
-    affordable = max(1, WORK // (scouted * (len(plan.names) + 50) ** 2))
-    found = itertools.islice(suspects(_without(plan, stay), f, 0), affordable)
+    found = itertools.islice(suspects(_without(plan, stay), f, 0), affordable_coalitions(plan))
     chosen = [[stay[j] for j in one] for one in found]
 
     def known(coalition: Iterable[int], upto: int) -> Leakage:
@@ -138,29 +139,16 @@ def _worst(
             release="mixed",
         )
 
-    worst = min(chosen, key=lambda one: _least(known(one, scouted)))
+    worst = min(chosen, key=lambda one: least_sd(known(one, scouted)))
     return known(worst, rounds), len(chosen), math.comb(len(stay), f)
-
-
-def _least(found: Leakage) -> float:
-    return min(float(found.sd[j]) for j in found.honest)
 
 
 def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str) -> str:
     weakest = min(worst.honest, key=lambda j: worst.sd[j])
     sd = float(worst.sd[weakest])
-    how = "exactly" if sd == 0 else f"to ±{sd:.3g}"
     enough = "" if sd > least else f", where the plan wants more than ±{least:g}"
     over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
     return (
-        f"No theorem covers {plan.algorithm_section.name}. Worst are {_names(plan, worst.coalition)} ({searched}): "
-        f"after {over} they know the gradient of {plan.names[weakest]} {how}{enough}."
+        f"No theorem covers {plan.algorithm_section.name}. Worst are {plan.listed(worst.coalition)} ({searched}): "
+        f"after {over} they know the gradient of {plan.names[weakest]} {exactly_or_to(sd)}{enough}."
     )
-
-
-def _keeps_noise(plan: FederationPlan) -> bool:
-    return plan.algorithm.keeps_noise
-
-
-def _names(plan: FederationPlan, agents: Iterable[int]) -> str:
-    return ", ".join(plan.names[agent] for agent in sorted(agents))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,9 +46,10 @@ class Memory(NamedTuple):
     @classmethod
     def read(cls, frame: Frame) -> Memory | None:
         """None if the message is of another form."""
-        if len(frame.parts) != 1 or not isinstance(frame.parts[0], bytes) or len(frame.parts[0]) != FORM.size:
+        parts = frame.plain(1)
+        if parts is None or len(parts[0]) != FORM.size:
             return None
-        epoch, instance, *moments, digest = FORM.unpack(frame.parts[0])
+        epoch, instance, *moments, digest = FORM.unpack(parts[0])
         if epoch > LAST_EPOCH:
             return None
         said, heard = Moment(*moments[:2]), Moment(*moments[2:])
@@ -64,14 +65,14 @@ class Memories:
     """All, in an order that never changes: each has its place among the marks."""
     epoch: int
     instance: str = field(default_factory=lambda: os.urandom(8).hex())
-    compared: set[str] = field(default_factory=set)
+    compared: set[str] = field(default_factory=set[str])
     """Neighbours who remember nothing that this member has forgotten."""
-    _heard: dict[str, tuple[Mark, Mark]] = field(default_factory=dict)
+    _heard: dict[str, tuple[Mark, Mark]] = field(default_factory=dict[str, tuple[Mark, Mark]])
     """The last two words heard from each, in this process or an earlier one, the later one first."""
 
     def __post_init__(self) -> None:
         position = self.journal.position
-        records = {} if position is None else position.records
+        records: Mapping[str, Record] = {} if position is None else position.records
         for slot, name in enumerate(self.neighbours):
             record = records.get(name, Record())
             kept = Mark(record.round, record.exchange, record.digest)
@@ -82,12 +83,7 @@ class Memories:
     def frame(self, neighbour: str) -> Frame:
         """What a neighbour should hear first when it connects."""
         heard, _ = self._heard[neighbour]
-        mine = FORM.pack(
-            self.epoch,
-            self.instance.encode(),
-            *self.journal.last_said,
-            *heard,
-        )
+        mine = FORM.pack(self.epoch, self.instance.encode(), *self.journal.last_said, *heard)
         return Frame(Kind.MARK, self.journal.plan, parts=(mine,))
 
     def note(self, neighbour: str, moment: Moment, digest: bytes) -> None:

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hocket.errors import BadConfig
 from hocket.links.database import held
-from hocket.links.text import json_line
+from hocket.links.text import is_list, is_table, json_line
 from hocket.machine import replace_text
 
 SHOWN_ONLY = "move it away: the run goes by its journal, and nothing but what is shown is lost"
@@ -42,11 +42,21 @@ class Status(BaseModel):
     round: int = Field(ge=0)
     rounds: int = Field(ge=1)
     finished: bool
-    waiting_for: dict[str, str] = Field(default_factory=dict)
+    waiting_for: dict[str, str] = Field(default_factory=dict[str, str])
     waiting_seconds: float = 0.0
     dropped: list[str]
     verdict: list[str]
     measured: dict[str, float]
+
+
+class _Inside:
+    """The place of a file in the folder."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, folder: RunFolder, _: type) -> Path:
+        return folder.path / self.name
 
 
 @dataclass(frozen=True)
@@ -55,49 +65,31 @@ class RunFolder:
 
     path: Path
 
+    plan = _Inside("plan.toml")
+    about = _Inside("about.json")
+    audit = _Inside("audit.json")
+    survivors = _Inside("survivors.json")
+    journal = _Inside("journal.db")
+    metrics = _Inside("metrics.jsonl")
+    log = _Inside("log.jsonl")
+    votes = _Inside("votes")
+    published = _Inside("published")
+    """Without its ending, which is the framework's."""
+    _accepted = _Inside("accepted.json")
+    _status = _Inside("status.json")
+    _stop = _Inside("stop")
+
     def make(self) -> None:
         """Make the folder, for its owner alone."""
         self.votes.mkdir(parents=True, exist_ok=True)
         self.path.chmod(0o700)
 
     @property
-    def plan(self) -> Path:
-        return self.path / "plan.toml"
-
-    @property
-    def about(self) -> Path:
-        return self.path / "about.json"
-
-    @property
-    def audit(self) -> Path:
-        return self.path / "audit.json"
-
-    @property
-    def survivors(self) -> Path:
-        return self.path / "survivors.json"
-
-    @property
-    def journal(self) -> Path:
-        return self.path / "journal.db"
-
-    @property
-    def metrics(self) -> Path:
-        return self.path / "metrics.jsonl"
-
-    @property
-    def log(self) -> Path:
-        return self.path / "log.jsonl"
-
-    @property
-    def votes(self) -> Path:
-        return self.path / "votes"
-
-    @property
     def accepted(self) -> set[frozenset[str]]:
         """The sets of members without whom the operator goes on even if what remains is not safe."""
-        path = self.path / "accepted.json"
-        sets = read_json(path).get("without") if path.exists() else []
-        if not isinstance(sets, list) or not all(isinstance(gone, list) for gone in sets):
+        path = self._accepted
+        sets: Any = read_json(path).get("without") if path.exists() else []
+        if not is_list(sets) or not all(map(is_list, sets)):
             raise BadConfig(
                 f"{path} is damaged: it has no list of sets; move it away, and accept again what you did"
             )
@@ -106,21 +98,12 @@ class RunFolder:
     def accept(self, gone: frozenset[str]) -> None:
         """Keep the operator's word that it goes on without these members, come what may."""
         sets = sorted(map(sorted, self.accepted | {gone}))
-        write_json(self.path / "accepted.json", {"without": sets})
-
-    @property
-    def published(self) -> Path:
-        """Without its ending, which is the framework's."""
-        return self.path / "published"
+        write_json(self._accepted, {"without": sets})
 
     @property
     def running(self) -> bool:
         """Whether a process takes part in the run now: it holds the journal for as long as it does."""
         return held(self.journal.with_name(self.journal.name + ".lock"))
-
-    @property
-    def _stop(self) -> Path:
-        return self.path / "stop"
 
     def ask_to_stop(self) -> None:
         """Leave a request that the running process meets within a second or so."""
@@ -148,30 +131,29 @@ class RunFolder:
 
     def write_status(self, status: dict[str, Any]) -> None:
         """Replace the status."""
-        write_json(self.path / "status.json", status)
+        write_json(self._status, status)
 
     def status(self) -> dict[str, Any]:
         """What the member's process last said about itself."""
-        path = self.path / "status.json"
         try:
-            return Status(**read_json(path)).model_dump()
+            return Status(**read_json(self._status)).model_dump()
         except FileNotFoundError:
             raise BadConfig(
                 f"no run of this plan was begun in {self.path}; begin it with hocket peer run"
             ) from None
         except ValidationError as error:
             wrong = ", ".join(dict.fromkeys(str(part["loc"][0]) for part in error.errors()))
-            raise BadConfig(f"{path} is damaged: {wrong} cannot be read; {SHOWN_ONLY}") from None
+            raise BadConfig(f"{self._status} is damaged: {wrong} cannot be read; {SHOWN_ONLY}") from None
 
     @property
     def begun(self) -> bool:
         """Whether a process has ever said how the run stands."""
-        return (self.path / "status.json").exists()
+        return self._status.exists()
 
     @property
     def dropped(self) -> frozenset[str]:
         """Members who were dropped from the run, as far as the process has said: nothing more is asked of them."""
-        found = read_json(self.path / "status.json") if self.begun else {}
+        found = read_json(self._status) if self.begun else {}
         return frozenset(found.get("dropped", ()))
 
 
@@ -186,7 +168,7 @@ def read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):  # text that is no UTF-8 is a ValueError too
         found = None
-    if not isinstance(found, dict):
+    if not is_table(found):
         raise BadConfig(f"{path} is damaged: it holds no JSON object; {SHOWN_ONLY}")
     return found
 
@@ -196,6 +178,6 @@ def words_in(path: Path) -> list[str]:
     if not path.exists():
         return []
     words = read_json(path).get("words")
-    if not isinstance(words, list) or not all(isinstance(line, str) for line in words):
+    if not is_list(words) or not all(isinstance(line, str) for line in words):
         raise BadConfig(f"{path} is damaged: it has no list of words; {SHOWN_ONLY}")
     return words

@@ -1,4 +1,11 @@
-"""Verifying a finished run: members sign digests of what was said, and the words are what the plan says."""
+"""Verifying a finished run: that both ends of every link heard the same, and that the words are what the plan says.
+
+Every member signs digests of what was said over its links, from which nobody learns a state. Without anything being
+disclosed these are compared: if both ends of a link have signed the same, nobody on the way changed a bit. Where all
+members disclose their keys and steps, the run is played again in one place, word by word, and its digests must be those
+that were signed. That shows that words, noise and mixing fit together. A step is the member's own word: that it
+followed from its data is shown only where its task computes it anew.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +32,6 @@ from hocket.federation.task import LocalSteps, Task
 from hocket.links.identity import Identity, verify
 from hocket.links.journal import Journal
 from hocket.links.records import Record, digest_of
-
-# A member's signed word on what was said over its links in a finished run: digests, from which nobody learns a state.
-#
-# If both ends of every link have signed the same digests, every member heard what its neighbours said, and nobody on
-# the way changed a bit.
 
 PURPOSE = b"hocket/transcript/1"
 """What members sign a transcript for."""
@@ -119,14 +121,6 @@ def read_transcript(folder: Path) -> Transcript:
     return Transcript(found.member, run, found.links, tuple(found.left), signature)
 
 
-# Verifying a finished run: that both ends of every link heard the same, and that the words are what the plan says.
-#
-# Without anything being disclosed, signed digests of all words are compared (transcript.py). Where all members disclose
-# their keys and steps, the run is played again in one place, word by word, and its digests must be those that were
-# signed. That shows that words, noise and mixing fit together. A step is the member's own word: that it followed from
-# its data is shown only where its task computes it anew.
-
-
 @dataclass(frozen=True)
 class Verification:
     """What was found; `holds` is the answer."""
@@ -143,7 +137,7 @@ class Verification:
     """Whether the run was played again from what all disclosed."""
     recomputed: tuple[str, ...] = ()
     """Members whose steps were computed anew from their tasks, not taken from what they disclosed."""
-    published: Mapping[str, Any] = field(default_factory=dict)
+    published: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """By member, what the replay ends with."""
 
     @property
@@ -171,7 +165,7 @@ def verify_run(
 
     `tasks` are of members whose data are at hand: their steps are computed anew.
     """
-    given = {}
+    given: dict[str, tuple[Transcript, Path]] = {}
     for folder in folders:
         found = read_transcript(folder)
         found.check(plan)
@@ -211,8 +205,9 @@ def verify_run(
 def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[int, list[str]]:
     """Links of which both ends are known, and where these disagree. A link of somebody who was dropped is known only
     if both ends say that it was, and then not compared."""
-    count, differences = 0, []
-    for i, j in plan.network.links.tolist():
+    count = 0
+    differences: list[str] = []
+    for i, j in plan.pairs:
         one, other = plan.names[i], plan.names[j]
         if one not in given or other not in given:
             continue
@@ -236,8 +231,8 @@ def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[in
 def _agreed(plan: FederationPlan, given: Mapping[str, Disclosure]) -> list[str]:
     """Where two members disclose other keys for their link, or begin elsewhere."""
     streams = {name: one.streams(plan.names, plan.neighbours(name)) for name, one in given.items()}
-    wrong = []
-    for i, j in plan.network.links.tolist():
+    wrong: list[str] = []
+    for i, j in plan.pairs:
         one, other = streams[plan.names[i]], streams[plan.names[j]]
         if (one.chains.get(j), one.once.get(j)) != (other.chains.get(i), other.once.get(i)):
             wrong.append(f"{plan.names[i]} and {plan.names[j]} disclose other noise keys for their link")

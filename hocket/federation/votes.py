@@ -2,7 +2,7 @@
 
 A vote is signed with the voter's identity key, for one run, and floods over the links. When all survivors have voted,
 each of them drops the leaver by itself, in whatever round it is: it waits for it no longer, moves its weight to the
-diagonal and destroys the noise keys of their link. What that does to privacy is in surviving.py.
+diagonal and destroys the noise keys of their link. What that does to privacy is in remainder.py.
 
 Nobody is dropped here for whom this member's own operator has not voted, whatever others have signed: else those who
 collude could have the honest ones drop each other, and would be left alone with each of them.
@@ -10,7 +10,7 @@ collude could have the honest ones drop each other, and would be left alone with
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import networkx
@@ -54,9 +54,10 @@ def vote(attendance: Attendance, leaver: str) -> Vote:
 
 def read_vote(attendance: Attendance, frame: Frame) -> Vote | None:
     """The vote in a message; None if no member of the plan signed it for this run."""
-    if len(frame.parts) != 4 or not all(isinstance(part, bytes) for part in frame.parts):
+    parts = frame.plain(4)
+    if parts is None:
         return None
-    voter, leaver, numbers, signature = map(bytes, frame.parts)
+    voter, leaver, numbers, signature = parts
     found = Vote(voter.decode(errors="replace"), leaver.decode(errors="replace"), numbers, signature)
     names = attendance.plan.names
     if found.voter not in names or found.leaver not in names or found.voter == found.leaver:
@@ -108,5 +109,5 @@ def _message(plan: FederationPlan, leaver: str, numbers: bytes) -> bytes:
     return plan.run_hash + numbers + leaver.encode()
 
 
-def _listed(names: object) -> str:
-    return ", ".join(sorted(names))  # type: ignore[call-overload]
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from hocket.errors import LinkError
-from hocket.links.descriptors import least_connections, most_connections, raise_soft_limit
+from hocket.links.descriptors import raise_soft_limit
 from hocket.links.events import NOBODY, Displaced, Event, Heard, Joined, Lost
 from hocket.links.line import ANOTHER_SPEAKS, Introduction, Line, Neighbour, Stamp, Stream, make_way
 from hocket.links.server import FIRST_PAUSE, Allowance, LinkLimits, limits_in_grpc, start_listening
@@ -46,7 +46,7 @@ class GrpcChannels:
     limits: LinkLimits
     events: asyncio.Queue[Event] = field(default_factory=lambda: asyncio.Queue(PENDING))
     server: Any = None
-    dialling: list[asyncio.Task[None]] = field(default_factory=list)
+    dialling: list[asyncio.Task[None]] = field(default_factory=list[asyncio.Task[None]])
     closing: bool = False
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
@@ -100,9 +100,10 @@ class GrpcChannels:
         neighbour, pause = line.neighbour, FIRST_PAUSE
         options = [*limits_in_grpc(self.limits), ("grpc.ssl_target_name_override", neighbour.host)]
         async with grpc.aio.secure_channel(str(neighbour.address), credentials, options=options) as channel:
+            talk: grpc.aio.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(METHOD)
             while not self.closing:
                 try:
-                    call = channel.stream_stream(METHOD)(metadata=self.introduction.to(neighbour.name))
+                    call = talk(metadata=self.introduction.to(neighbour.name))
                     theirs = _introduced(await call.initial_metadata())
                     if not theirs:
                         await call.read()  # we were refused: this fails with the status that says why
@@ -237,13 +238,7 @@ async def open_channels(
             )
         credentials = listening_credentials(key, certificate, dialers)
         channels.server = await start_listening(
-            channels.answer,
-            METHOD,
-            listen,
-            credentials,
-            limits=limits,
-            streams=least_connections(len(dialers)),
-            connections=most_connections(len(dialers)),
+            channels.answer, METHOD, listen, credentials, limits=limits, dialers=len(dialers)
         )
     for line in channels.lines.values():
         if line.neighbour.address is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from hocket.errors import BadFrame, LinkError
-from hocket.links.events import Channels, Displaced, Heard, Joined, Lost
+from hocket.links.events import Channels, Displaced, Heard, Lost
 from hocket.links.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
@@ -132,7 +132,7 @@ class Conversation:
                 f"{name} will not talk to this process: {event.reason}. Two copies of one home must never run: stop "
                 f"the other one, or, if there is none, ask {name} what it runs"
             )
-        elif isinstance(event, Joined):
+        else:
             self.connected.add(name)
             await self.listener.joined(name, event.version)
             await self.say_again(name)

@@ -12,24 +12,23 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hocket.errors import JournalError
 
-# One process at a time: a locked file that says which.
-#
-# SQLite locks its database too, but by a kind of lock that a process loses as soon as it opens and closes the same file
-# once more, be it to copy it. This lock ends only with its owner.
-
 GLANCE = 0.2
 """Seconds within which whoever only looked whether a lock is held has let go of it again."""
 
 
 class Lock:
-    """Held from its creation to `release`, or to the end of the process, however that ends."""
+    """Held from its creation to `release`, or to the end of the process, however that ends; its file says which.
+
+    SQLite locks its database too, but by a kind of lock that a process loses as soon as it opens and closes the same
+    file once more, be it to copy it.
+    """
 
     def __init__(self, path: Path):
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -117,7 +116,7 @@ class Database:
             return self._connection.execute(question, values).fetchall()
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Generator[sqlite3.Connection]:
         """One transaction: all of it is on the disk afterwards, or none."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
@@ -162,7 +161,7 @@ class Database:
             return connection
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self) -> Generator[None]:
         """What SQLite and the disk complain of, with a cure."""
         try:
             yield

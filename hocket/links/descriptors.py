@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 try:
     import resource
@@ -78,7 +78,7 @@ class Reserve:
         self._take()
 
     @contextlib.contextmanager
-    def released(self) -> Iterator[None]:
+    def released(self) -> Generator[None]:
         """Room for files to be opened, until the end of the block. Blocks may lie within each other."""
         self._released += 1
         self._let_go()

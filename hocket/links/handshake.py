@@ -150,8 +150,6 @@ def _proof(keys: LinkKeys, who: int) -> bytes:
     return hmac.digest(keys.ready, struct.pack("<I", who), "sha256")
 
 
-# Where a member's secrets come from: the operating system, or, to replay a run in a test, a seed.
-
 ESCROW_LABEL = b"hocket/escrow/1"
 
 

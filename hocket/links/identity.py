@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -28,8 +28,6 @@ from hocket.errors import BadIdentity
 from hocket.links.text import spoken
 from hocket.machine import replaced
 
-# A secret on disk under a passphrase: scrypt makes the key, ChaCha20-Poly1305 hides and authenticates.
-
 LABEL = b"hocket/sealed/1\n"
 """Begins every sealed file, and is authenticated with it."""
 SALT = 16
@@ -40,7 +38,7 @@ NONCE = bytes(12)
 
 
 def seal(secret: bytes, passphrase: str) -> bytes:
-    """The secret, readable only with the passphrase."""
+    """The secret, readable only with the passphrase: scrypt makes a key, ChaCha20-Poly1305 hides and authenticates."""
     if not passphrase:
         raise BadIdentity("the passphrase is empty; choose one, or leave it away to rely on file permissions")
     salt = os.urandom(SALT)
@@ -242,7 +240,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def _written(path: Path) -> Generator[None]:
     """What the disk complains of, with a cure."""
     try:
         yield

@@ -9,7 +9,7 @@ goes to the disk.
 The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
 further behind. A round is written over the one before the previous, keys and all.
 
-A journal never goes back. Marks beside it tell whether its files are the ones that this member wrote last (marks.py),
+A journal never goes back. Marks beside it tell whether its files are the ones that this member wrote last (records.py),
 and neighbours keep the last word that they heard, which they compare when they meet again.
 """
 
@@ -24,9 +24,9 @@ from typing import NamedTuple, Self
 from hocket.errors import JournalError
 from hocket.links.database import PAGE, Database
 from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, write_large
-from hocket.links.records import Marks, Record, digest_of, packed, unpacked
+from hocket.links.records import Marks, Record, digest_of, pack_records, unpack_records
 from hocket.links.text import spoken
-from hocket.links.wire import pack_parts, unpack_parts
+from hocket.links.wire import pack_named, unpack_named
 
 FORMAT = 3
 EVERYBODY = ""
@@ -60,8 +60,8 @@ class Journal:
         """The round that began last; 0 before round 1."""
         self.run: bytes = self._about()
         """Tells this run from others of the same plan."""
-        self.agreements = Agreements(database.read, database.writing)
-        self.ballots = Ballots(database.read, database.writing)
+        self.agreements = Agreements(database)
+        self.ballots = Ballots(database)
         self.marks = Marks(database.path)
         """Beside the database: what finds out that it went back."""
 
@@ -162,7 +162,7 @@ class Journal:
         with self._database.writing() as write:
             place, is_small = round % KEPT_ROUNDS, len(state) < PAGE
             small = state if is_small else None
-            row = (place, round, _packed(digests), _packed(chains), packed(records or {}), small)
+            row = (place, round, pack_named(digests), pack_named(chains), pack_records(records or {}), small)
             write.execute(OVERWRITE, row)
             if not is_small:
                 write_large(write, place, state)
@@ -246,10 +246,10 @@ class Journal:
 
     def _digests(self, round: int) -> dict[str, bytes] | None:
         rows = self._database.read("SELECT digests FROM positions WHERE round = ?", (round,))
-        return _unpacked(rows[0][0]) if rows else None
+        return unpack_named(rows[0][0]) if rows else None
 
     def _check_place(self, *, vouched: bool) -> None:
-        """Refuse a journal that is not what this member left, see marks.py."""
+        """Refuse a journal that is not what this member left, see records.py."""
         path, begun = self._database.path, self.marks.round
         if self.round < begun:
             raise JournalError(
@@ -269,20 +269,11 @@ class Journal:
         if not rows:
             return None
         state, chains, records = rows[0]
-        return Position(round, state, _unpacked(chains), unpacked(records))
+        return Position(round, state, unpack_named(chains), unpack_records(records))
 
 
 def _digested(words: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: digest_of(word) for name, word in words.items()}
-
-
-def _packed(chains: Mapping[str, bytes]) -> bytes:
-    return pack_parts([part for name, chain in chains.items() for part in (name.encode(), chain)])
-
-
-def _unpacked(chains: bytes) -> dict[str, bytes]:
-    parts = [bytes(part) for part in unpack_parts(chains)]
-    return {name.decode(): chain for name, chain in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _another_word(round: int, exchange: int) -> str:

@@ -1,21 +1,20 @@
-"""A journal's tables: rounds, agreements on noise, and votes."""
+"""A journal's tables: rounds, agreements on noise, and votes.
+
+A row is overwritten, never deleted and put back, which would write twice as many pages. A state that fills pages has
+a table of its own and goes straight into the pages of the old one; in the row of the keys, where a small state is,
+SQLite would copy it twice more.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from sqlite3 import Connection
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from hocket.errors import JournalError
+from hocket.links.database import Database
 from hocket.links.handshake import Offer
-
-# A journal's tables, and how a round is written over an older one.
-#
-# A row is overwritten, never deleted and put back, which would write twice as many pages. A state that fills pages has
-# a table of its own and goes straight into the pages of the old one; in the row of the keys, where a small state is,
-# SQLite would copy it twice more.
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (
@@ -61,9 +60,6 @@ def write_large(write: sqlite3.Connection, place: int, state: bytes) -> None:
         write.execute("INSERT OR REPLACE INTO states VALUES (?, ?)", (place, state))
 
 
-# How far this member got with each neighbour in agreeing on noise: the part of a journal that handshakes write.
-
-
 class Agreement(NamedTuple):
     """How far a handshake got."""
 
@@ -83,20 +79,15 @@ class Agreement(NamedTuple):
         return self.offer is None
 
 
+@dataclass(frozen=True)
 class Agreements:
     """All agreements of one run, by neighbour."""
 
-    def __init__(
-        self,
-        read: Callable[..., list[tuple[Any, ...]]],
-        writing: Callable[[], AbstractContextManager[Connection]],
-    ):
-        self._read = read
-        self._writing = writing
+    database: Database
 
     def of(self, neighbour: str) -> Agreement | None:
         """How far the handshake with a neighbour got."""
-        rows = self._read(
+        rows = self.database.read(
             "SELECT private, nonce, their_nonce, chain, once, ready FROM agreements WHERE neighbour = ?",
             (neighbour,),
         )
@@ -109,7 +100,7 @@ class Agreements:
         """Keep this end's secrets before the neighbour hears of them; they are made once."""
         if self.of(neighbour) is not None:
             raise JournalError(f"an offer to {neighbour} was already made in this run; use that one")
-        with self._writing() as write:
+        with self.database.writing() as write:
             write.execute(
                 "INSERT INTO agreements (neighbour, private, nonce) VALUES (?, ?, ?)", (neighbour, *offer)
             )
@@ -122,7 +113,7 @@ class Agreements:
                 f"{neighbour} offers new noise keys in the middle of a run: it has lost its journal; begin a new run "
                 "together"
             )
-        with self._writing() as write:
+        with self.database.writing() as write:
             write.execute(
                 "UPDATE agreements SET their_nonce = ?, chain = ?, once = ?, ready = ? WHERE neighbour = ?",
                 (their_nonce, chain, once, ready, neighbour),
@@ -130,40 +121,32 @@ class Agreements:
 
     def confirm(self, neighbour: str) -> None:
         """The neighbour has the keys in its journal: erase the secret they were derived from."""
-        with self._writing() as write:
+        with self.database.writing() as write:
             write.execute("UPDATE agreements SET private = NULL WHERE neighbour = ?", (neighbour,))
 
 
-# Who voted to drop whom, and who was dropped: the part of a journal that outlasts rounds.
-
-
+@dataclass(frozen=True)
 class Ballots:
     """Votes are whatever members signed; those who left are whom this member has dropped, after its own checks."""
 
-    def __init__(
-        self,
-        read: Callable[..., list[tuple[Any, ...]]],
-        writing: Callable[[], AbstractContextManager[Connection]],
-    ):
-        self._read = read
-        self._writing = writing
+    database: Database
 
     def add(self, voter: str, leaver: str, vote: bytes) -> None:
         """Keep a signed vote to drop a member, in place of the same voter's earlier one if there is one."""
-        with self._writing() as write:
+        with self.database.writing() as write:
             write.execute("INSERT OR REPLACE INTO votes VALUES (?, ?, ?)", (voter, leaver, vote))
 
     def votes(self, leaver: str) -> dict[str, bytes]:
         """The votes to drop a member, by voter."""
-        return dict(self._read("SELECT voter, vote FROM votes WHERE leaver = ?", (leaver,)))
+        return dict(self.database.read("SELECT voter, vote FROM votes WHERE leaver = ?", (leaver,)))
 
     def leave(self, leavers: Iterable[str], round: int) -> None:
         """These members are dropped, in this round; for good."""
-        with self._writing() as write:
+        with self.database.writing() as write:
             rows = [(leaver, round) for leaver in leavers]
             write.executemany("INSERT OR IGNORE INTO left VALUES (?, ?)", rows)
 
     @property
     def left(self) -> dict[str, int]:
         """Who was dropped, and in which round."""
-        return dict(self._read("SELECT leaver, round FROM left"))
+        return dict(self.database.read("SELECT leaver, round FROM left"))

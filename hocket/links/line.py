@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hocket import __version__
 from hocket.links.text import shown
 from hocket.links.tls import grpc
-
-# What the two ends of a link tell each other when a stream opens, beside their certificates, and whether it fits.
 
 INSTANCE = re.compile("[0-9a-f]{16}")
 EPOCH = re.compile("[0-9]{1,18}")
@@ -91,22 +89,21 @@ def _minor(version: str) -> list[str]:
     return version.split(".")[:2]
 
 
-# Room for messages that wait: so many, and so many bytes; who brings more waits as well.
-#
-# An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
-# connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
-# the roll and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
-
 WORDS = 4
 """Messages of the largest size that ever came that may wait."""
 SMALL_BYTES = 4 << 20
 """Bytes of other messages that may wait beside these."""
 MOST_MESSAGES = 4096
-"""However small: a thousand members' entries on the roll, several times over."""
+"""However small: a thousand members' numbers, several times over."""
 
 
 class Room:
-    """What waits in one place on one link."""
+    """What waits in one place on one link: so many messages, and so many bytes; who brings more waits as well.
+
+    An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
+    connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
+    attendance and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
+    """
 
     def __init__(self) -> None:
         self.messages = self.bytes = 0
@@ -142,8 +139,6 @@ class Room:
         return self.messages < MOST_MESSAGES and self.bytes + size <= WORDS * self._largest + SMALL_BYTES
 
 
-# A line to one neighbour: the stream that carries it now, what waits on it, and which of two streams it shall be.
-
 ANOTHER_SPEAKS = grpc.StatusCode.ALREADY_EXISTS
 """Ends the stream of a process beside which another one speaks for the same member: it must not come back."""
 CAME_BACK = grpc.StatusCode.ABORTED
@@ -171,7 +166,7 @@ class Stream:
     """What the other end said about itself."""
     peer: str = ""
     """Where it comes from."""
-    outgoing: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    outgoing: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue[bytes])
     """What is still to be sent."""
     unsent: Room = field(default_factory=Room)
     talking: asyncio.Task[Any] | None = field(default_factory=asyncio.current_task)
@@ -204,7 +199,7 @@ class Line:
     """What it said that nobody has read yet, over whichever stream."""
 
     @contextlib.contextmanager
-    def carried_by(self, stream: Stream) -> Iterator[None]:
+    def carried_by(self, stream: Stream) -> Generator[None]:
         """Let this be the current stream until it ends, or another takes its place."""
         self.stream = stream
         try:

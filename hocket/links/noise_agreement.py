@@ -24,7 +24,7 @@ from hocket.links.wire import Frame, Kind, pack
 class Partner(NamedTuple):
     """A neighbour to agree with."""
 
-    index: int
+    agent: int
     certificate: bytes
     terms: str = ""
     """How noise that is kept is dealt on this link; empty if the plan has none."""
@@ -41,13 +41,13 @@ class Agreeing:
     journal: Journal
     lasting: LastingNoise | None
     secrets: Secrets
-    their_nonces: dict[str, bytes] = field(default_factory=dict)
+    their_nonces: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     async def agree(self, conversation: Conversation) -> None:
         """Talk until every neighbour has the same keys in its journal."""
         for name, partner in self.partners.items():
             if self.journal.agreements.of(name) is None:
-                self.journal.agreements.offer(name, self.secrets.offer(self.me, partner.index))
+                self.journal.agreements.offer(name, self.secrets.offer(self.me, partner.agent))
             if name in conversation.connected:
                 await self.greet(conversation, name)
         while not all(map(self.has_agreed, conversation.neighbours)):
@@ -120,7 +120,7 @@ class Agreeing:
             kept = None if lasting_key is None else lasting_key.once
         # The secret of a confirmed agreement is erased, and no longer needed.
         offer = reached.offer or Offer(b"", reached.nonce)
-        return Handshake(self.identity, partner.certificate, self.plan, self.me, partner.index, offer, kept)
+        return Handshake(self.identity, partner.certificate, self.plan, self.me, partner.agent, offer, kept)
 
     async def _say_ready(self, conversation: Conversation, name: str, reached: Agreement) -> None:
         if reached.ready is not None:

@@ -46,7 +46,7 @@ class LinkKeys(NamedTuple):
     """All that two neighbours agree on for one run."""
 
     chain: bytes
-    """For round 1; each round has its own, see `ratchet`."""
+    """For round 1; each round has its own, see `next_chain`."""
     once: bytes
     """For what is drawn once and kept."""
     ready: bytes
@@ -63,26 +63,14 @@ def derive(shared: bytes, nonces: tuple[bytes, bytes], plan: bytes, pair: tuple[
     return LinkKeys(key(CHAIN_LABEL), key(ONCE_LABEL), key(READY_LABEL))
 
 
-def ratchet(chain: bytes) -> tuple[bytes, bytes]:
-    """The next round's chain, from which this round's cannot be found again, and this round's key."""
-    return next_chain(chain), key_of(chain)
-
-
 def next_chain(chain: bytes) -> bytes:
-    """The next round's chain alone."""
+    """The next round's chain, from which this round's cannot be found again."""
     return hmac.digest(chain, NEXT_LABEL, "sha256")
 
 
 def key_of(chain: bytes) -> bytes:
-    """This round's key alone."""
+    """This round's key."""
     return hmac.digest(chain, ROUND_LABEL, "sha256")
-
-
-def round_key(chain: bytes, k: int) -> bytes:
-    """Round k's key from the chain of round 1, which only a replay still has."""
-    for _ in range(1, k):
-        chain = next_chain(chain)
-    return key_of(chain)
 
 
 class Source:

@@ -1,4 +1,11 @@
-"""What is remembered of words said and heard: by both ends of a link, and beside a journal, lest it go back in time."""
+"""What is remembered of words said and heard: by both ends of a link, and beside a journal, lest it go back in time.
+
+    digest(word)  = BLAKE3(message)
+    running digest of each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest(word)), from zeros
+
+Both ends of a link come to the same two running digests if they heard what the other said. A record goes to the disk
+with the round that follows, so a crash and what is said again after it leave no trace in them.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from hocket.links.wire import pack_parts, unpack_parts
-
-# What both ends of a link remember of what was said over it: the last word heard, and a running digest of all words.
-#
-#     digest(word)  = BLAKE3(message)
-#     running digest of each direction: d ← BLAKE3(LABEL ‖ d ‖ round u32 ‖ exchange u32 ‖ digest(word)), from zeros
-#
-# Both ends of a link come to the same two running digests if they heard what the other said. A record goes to the disk
-# with the round that follows, so a crash and what is said again after it leave no trace in them.
+from hocket.links.wire import pack_named, unpack_named
 
 LABEL = b"hocket/record/1"
 DIGEST_BYTES = 32
@@ -52,34 +51,19 @@ def digest_of(message: bytes) -> bytes:
     return blake3(message).digest()
 
 
-def packed(records: Mapping[str, Record]) -> bytes:
+def pack_records(records: Mapping[str, Record]) -> bytes:
     """Records as a journal keeps them, by neighbour."""
-    return pack_parts([part for name, one in records.items() for part in (name.encode(), FORM.pack(*one))])
+    return pack_named({name: FORM.pack(*one) for name, one in records.items()})
 
 
-def unpacked(data: bytes) -> dict[str, Record]:
-    """What `packed` packed."""
-    parts = [bytes(part) for part in unpack_parts(data)]
-    return {
-        name.decode(): Record(*FORM.unpack(one)) for name, one in zip(parts[::2], parts[1::2], strict=True)
-    }
+def unpack_records(data: bytes) -> dict[str, Record]:
+    """What `pack_records` packed."""
+    return {name: Record(*FORM.unpack(one)) for name, one in unpack_named(data).items()}
 
 
 def _run_on(running: bytes, moment: bytes, digest: bytes) -> bytes:
     return blake3(LABEL + running + moment + digest).digest()
 
-
-# Two small files beside a journal that find out whether it went back in time, and the last words heard.
-#
-# A journal that goes back would have its member say other words under noise that was already used. What it holds cannot
-# tell: all of it went back. But a file that was copied, restored or overwritten has another inode or another time of
-# change, which no program can set. So whenever a round has begun, its number is written into one file, the stamp, and
-# the inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that was deleted
-# leaves a journal behind its stamp.
-#
-# Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
-# killed or not. After a power cut one may be older than the other, which cannot be told from files that were restored:
-# the operator is asked then. What no file can tell, neighbours may remember: federation/rollback.py.
 
 SLOT = 128
 """Bytes to a mark: never across two sectors, so that it is the old one or the new one."""
@@ -98,7 +82,18 @@ class Mark(NamedTuple):
 
 
 class Marks:
-    """All marks of one journal."""
+    """Two small files beside a journal that find out whether it went back in time, and the last words heard.
+
+    A journal that goes back would have its member say other words under noise that was already used. What it holds
+    cannot tell: all of it went back. But a file that was copied, restored or overwritten has another inode or another
+    time of change, which no program can set. So whenever a round has begun, its number is written into one file, the
+    stamp, and the inode and the time of change that this gave the stamp into the other, the marks. A log of SQLite that
+    was deleted leaves a journal behind its stamp.
+
+    Both are written into the page cache and not forced to the disk: that costs microseconds and outlives the process,
+    killed or not. After a power cut one may be older than the other, which cannot be told from files that were
+    restored: the operator is asked then. What no file can tell, neighbours may remember: federation/rollback.py.
+    """
 
     def __init__(self, journal: Path):
         self._stamp = _Slots(journal.with_name(journal.name + ".stamp"))
@@ -128,7 +123,7 @@ class Marks:
         """A round has begun: do this before its first word is sent."""
         self._count, self._is_mine = self._count + 1, True
         self._stamp.write(0, STAMP.pack(self._count, round))
-        self._seal()
+        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
         if self._count == 1:  # later ones are written over these, so that there is always something whole
             self._stamp.force()
             self._marks.force()
@@ -147,9 +142,6 @@ class Marks:
             return tuple(where) != self._stamp.stat
         # Killed between a stamp and its seal: the same file, which has changed once more.
         return sealed != count - 1 or where[0] != self._stamp.stat[0]
-
-    def _seal(self) -> None:
-        self._marks.write(0, SEAL.pack(self._count, *self._stamp.stat))
 
     def heard(self, slot: int, name: str) -> tuple[Mark, Mark] | None:
         """The last two words heard from this neighbour, the later one first."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import LinkError
+from hocket.links.descriptors import least_connections, most_connections
 from hocket.links.tls import answers, grpc
-
-# How much a neighbour may send, and how long a silent one is believed in.
 
 FIRST_PAUSE = 0.05
 """Seconds before the second attempt to connect; each pause is twice the one before."""
@@ -68,16 +67,14 @@ async def start_listening(
     credentials: Any,
     *,
     limits: LinkLimits,
-    streams: int,
-    connections: int,
+    dialers: int,
 ) -> Any:
-    """A running server that answers this one method, if it can be had here without TLS 1.2."""
+    """A running server that answers this one method, if it can be had here without TLS 1.2; for so many neighbours."""
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(answer)
 
     class Door(grpc.GenericRpcHandler):
         def service(self, handler_call_details: Any) -> Any:
-            if handler_call_details.method != method:
-                return None
-            return grpc.stream_stream_rpc_method_handler(answer)
+            return handler if handler_call_details.method == method else None
 
     server = grpc.aio.server(
         handlers=[Door()],
@@ -86,9 +83,12 @@ async def start_listening(
             ("grpc.so_reuseport", 0),
             # Who has the right certificate and opens no stream holds a connection no longer than a stranger may.
             ("grpc.max_connection_idle_ms", 1000 * HANDSHAKE_SECONDS),
-            ("grpc.max_allowed_incoming_connections", connections),  # those that still shake hands count
+            (
+                "grpc.max_allowed_incoming_connections",
+                most_connections(dialers),
+            ),  # those that still shake hands count
         ],
-        maximum_concurrent_rpcs=streams,
+        maximum_concurrent_rpcs=least_connections(dialers),
     )
     try:
         server.add_secure_port(address, credentials)

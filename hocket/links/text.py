@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from typing import Any
-
-# Text that came from another end, made fit to be shown: short, and without characters that steer a terminal.
+from typing import Any, TypeGuard
 
 MOST = 200
 ELLIPSIS = "…"
@@ -37,9 +35,6 @@ def _written_out(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-# JSON on one line in which nothing steers a terminal: for files and answers that people look at as well.
-
-
 def json_line(data: Any, *, allow_nan: bool = True) -> str:
     r"""The data as JSON that reads back to the same; letters stay as they are, what steers a terminal does not.
 
@@ -51,9 +46,18 @@ def json_line(data: Any, *, allow_nan: bool = True) -> str:
     return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-# Names of datasets: one spelling for each, as runs are counted and noise is kept by name.
+def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether a value of JSON or TOML is a table; its keys are texts then."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether a value of JSON or TOML is a list, or will be one when it is written."""
+    return isinstance(value, list | tuple)
+
 
 NORMAL = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+"""Names of datasets have one spelling each, as runs are counted and noise is kept by name."""
 LONGEST = 100
 """Characters of a name."""
 
@@ -68,8 +72,6 @@ def normal_name(text: str) -> str:
     bare = "".join(letter for letter in plain if not unicodedata.combining(letter))
     return re.sub(r"[^a-z0-9]+", "-", bare).strip("-")[:LONGEST].rstrip("-") or "data"
 
-
-# Digests as words that two people can read to each other over the telephone.
 
 CONSONANTS = "bdfghjklmnprstvz"
 VOWELS = "aiou"
@@ -92,11 +94,5 @@ def _word(number: int) -> str:
     """16 bits as consonant, vowel, consonant, vowel, consonant: 4, 2, 4, 2 and 4 bits."""
     return "".join(
         letters[number >> shift & len(letters) - 1]
-        for letters, shift in (
-            (CONSONANTS, 12),
-            (VOWELS, 10),
-            (CONSONANTS, 6),
-            (VOWELS, 4),
-            (CONSONANTS, 0),
-        )
+        for letters, shift in ((CONSONANTS, 12), (VOWELS, 10), (CONSONANTS, 6), (VOWELS, 4), (CONSONANTS, 0))
     )

@@ -18,7 +18,6 @@ os.environ["GRPC_SSL_CIPHER_SUITES"] = RSA_ONLY
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc  # noqa: E402
-import grpc.aio  # noqa: E402
 
 HANDSHAKE = b"\x16"
 """The first byte of a record that goes on with a handshake; a refusal is an alert, or a closed connection."""

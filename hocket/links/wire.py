@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -35,7 +35,6 @@ MAGIC = b"HKT\0"
 HEADER = struct.Struct("<4sBB32sIBBQ4x")
 PART = struct.Struct("<BB2x")
 SHAPE = struct.Struct("<I")
-HASH_BYTES = 32
 MOST_AXES = 8
 TYPES = {1: np.dtype("<f4"), 2: np.dtype("<f8")}
 CODES = {order: code for code, dtype in TYPES.items() for order in (dtype, dtype.newbyteorder(">"))}
@@ -62,7 +61,7 @@ class Kind(IntEnum):
     ATTENDANCE = 7
     """A member's signed number for this run, see federation/attendance.py."""
     MARK = 8
-    """What this end has said and heard so far, see marks.py."""
+    """What this end has said and heard so far, see federation/rollback.py."""
 
 
 KINDS = {int(kind): kind for kind in Kind}
@@ -78,6 +77,11 @@ class Frame(NamedTuple):
     exchange: int = 0
     parts: Sequence[Part] = ()
     """Numbers, as float32 or float64 arrays, and plain bytes."""
+
+    def plain(self, count: int) -> tuple[bytes, ...] | None:
+        """Its parts, if they are so many and bytes all of them."""
+        parts = tuple(part for part in self.parts if isinstance(part, bytes))
+        return parts if len(parts) == len(self.parts) == count else None
 
 
 class Limits(NamedTuple):
@@ -101,14 +105,17 @@ def pack(frame: Frame) -> bytes:
     return b"".join([head, *body])
 
 
-def pack_parts(parts: Sequence[Part]) -> bytes:
-    """Numbers and bytes without a frame, as a journal keeps them."""
-    return b"".join(data for part in parts for data in _pack_part(part))
+def pack_named(named: Mapping[str, bytes]) -> bytes:
+    """Bytes by name without a frame, as a journal keeps them."""
+    return b"".join(
+        data for pair in named.items() for part in (pair[0].encode(), pair[1]) for data in _pack_part(part)
+    )
 
 
-def unpack_parts(data: bytes) -> tuple[Part, ...]:
-    """What `pack_parts` packed; arrays are read-only views."""
-    return _parts(data, 0, None)
+def unpack_named(data: bytes) -> dict[str, bytes]:
+    """What `pack_named` packed."""
+    parts = [bytes(part) for part in _parts(data, 0, None)]
+    return {name.decode(): one for name, one in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
@@ -140,7 +147,8 @@ def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:
 
 def _parts(data: bytes, at: int, count: int | None) -> tuple[Part, ...]:
     """So many parts from there on, or as many as there are; nothing may be left."""
-    view, parts = memoryview(data), []
+    view = memoryview(data)
+    parts: list[Part] = []
     while len(parts) < count if count is not None else at < len(data):
         part, at = _unpack_part(view, at, len(parts))
         parts.append(part)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Bool, Float, Int
 
 from hocket.errors import BadNetwork
@@ -18,6 +18,8 @@ from hocket.networks.weights import Weights, norm_off_average, weigh
 
 if TYPE_CHECKING:
     import networkx
+
+    from hocket.networks.topologies import Graph
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -47,7 +49,7 @@ class Network:
 
     def __init__(
         self,
-        graph: networkx.Graph | Edges,
+        graph: Graph | Edges,
         *,
         weights: Weights = "paper",
         n: int | None = None,
@@ -131,9 +133,7 @@ class Network:
         return cls(edges, weights=weights, n=n, name=name)
 
     @classmethod
-    def from_networkx(
-        cls, graph: networkx.Graph, *, weights: Weights = "paper", name: str | None = None
-    ) -> Network:
+    def from_networkx(cls, graph: Graph, *, weights: Weights = "paper", name: str | None = None) -> Network:
         """A network from a networkx graph; nodes other than 0 to n − 1 are numbered in the graph's order.
         For agents that have names: they are kept in `labels`.
         """
@@ -150,7 +150,7 @@ class Network:
     @classmethod
     def varying(
         cls,
-        phases: Sequence[Network | networkx.Graph | Edges],
+        phases: Sequence[Network | Graph | Edges],
         *,
         weights: Weights = "paper",
         n: int | None = None,
@@ -240,14 +240,15 @@ class Network:
         return float(min(self.own.min(), self.weight.min(initial=1, where=self.weight > 0)))
 
     @cached_property
-    def graph(self) -> networkx.Graph:
+    def graph(self) -> networkx.Graph[int]:
         """The links of all phases as a networkx graph on 0 to n − 1, frozen because it is shared."""
         import networkx
 
-        graph = networkx.Graph(name=self.name)
+        graph: networkx.Graph[int] = networkx.Graph(name=self.name)
         graph.add_nodes_from(range(self.n))
         graph.add_edges_from(self.links.tolist())
-        return networkx.freeze(graph)
+        networkx.freeze(graph)  # pyright: ignore[reportUnknownMemberType]
+        return graph
 
     def neighbours(self, j: int) -> tuple[int, ...]:
         """Who shares a link with agent j in any phase, in ascending order.
@@ -267,7 +268,7 @@ class Network:
         period = f", period={self.period}" if self.period > 1 else ""
         return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{period})"
 
-    def _weigh(self, graph: networkx.Graph | Edges, weights: Weights, n: int | None, name: str) -> Network:
+    def _weigh(self, graph: Graph | Edges, weights: Weights, n: int | None, name: str) -> Network:
         n, links, labels = topologies.read(graph, n)
         own, weight = weigh(n, links, weights)
         return self._fill(n, links, own[None], weight[None], name, labels)

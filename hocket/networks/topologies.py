@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Int
 
 from hocket.errors import BadConfig, BadNetwork
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from hocket.networks.network import Network
     from hocket.networks.weights import Weights
+
+    Graph = networkx.Graph[Any]
+    """Nodes may be anything that can be hashed."""
 
 Links = Int[np.ndarray, "links 2"]
 Edges = Iterable[tuple[int, int]] | np.ndarray
@@ -85,7 +88,7 @@ def parse(text: str, *, weights: Weights = "paper") -> Network:
     return build(*(values[key] for key in kinds), weights=weights)
 
 
-def read(graph: networkx.Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels | None]:
+def read(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels | None]:
     """Number of agents, links and labels of a networkx graph or of pairs of agent numbers.
     Refuses links that are no links; whether they hold the graph together is for `check_connected`.
     """
@@ -124,7 +127,8 @@ def components(n: int, links: Links) -> list[np.ndarray]:
     """The parts of a graph that no link joins, each as its agents in ascending order."""
     ends = (np.ones(len(links), dtype=np.int8), (links[:, 0], links[:, 1]))
     adjacency = scipy.sparse.coo_array(ends, shape=(n, n))
-    count, part = scipy.sparse.csgraph.connected_components(adjacency, directed=False)
+    found: tuple[int, np.ndarray] = scipy.sparse.csgraph.connected_components(adjacency, directed=False)
+    count, part = found
     agents = np.argsort(part, kind="stable")
     return np.split(agents, np.searchsorted(part[agents], np.arange(1, count)))
 
@@ -178,7 +182,7 @@ def grid(rows: int, cols: int) -> Links:
 def hypercube(dim: int) -> Links:
     """The corners of a cube, linked where their numbers differ in one bit."""
     _need(dim >= 1, f"a hypercube needs at least one dimension, got {dim}")
-    corner, bit = np.arange(2**dim)[:, None], 2 ** np.arange(dim)
+    corner, bit = np.arange(1 << dim)[:, None], 2 ** np.arange(dim)
     low, axis = np.nonzero((corner & bit) == 0)
     return np.column_stack([low, low + bit[axis]])
 
@@ -199,15 +203,13 @@ def harary(k: int, n: int) -> Links:
 
 def random_regular(degree: int, n: int, seed: int = 0) -> Links:
     """A connected random graph in which everybody has `degree` neighbours."""
-    import networkx
-
     _need(1 <= degree < n, f"a regular graph needs 1 ≤ degree < n, got degree {degree} and n={n}")
     _need(
         degree * n % 2 == 0,
         f"no graph has {n} agents of degree {degree} each; make one of the two numbers even",
     )
     return _until_connected(
-        lambda rng: networkx.random_regular_graph(degree, n, seed=rng),
+        lambda rng: _networkx().random_regular_graph(degree, n, seed=rng),
         n,
         seed,
         cure=f"raise the degree from {degree}",
@@ -216,20 +218,23 @@ def random_regular(degree: int, n: int, seed: int = 0) -> Links:
 
 def erdos_renyi(n: int, p: float, seed: int = 0) -> Links:
     """A connected random graph in which each pair of agents is linked with probability p."""
-    import networkx
-
     _need(n >= 2 and 0 < p <= 1, f"an Erdős–Rényi graph needs n ≥ 2 and 0 < p ≤ 1, got n={n} and p={p}")
     return _until_connected(
-        lambda rng: networkx.fast_gnp_random_graph(n, p, seed=rng),
+        lambda rng: _networkx().fast_gnp_random_graph(n, p, seed=rng),
         n,
         seed,
         cure=f"raise p from {p:g} to above ln(n)/n = {math.log(n) / n:.3g}",
     )
 
 
-def _until_connected(
-    draw: Callable[[random.Random], networkx.Graph], n: int, seed: int, *, cure: str
-) -> Links:
+def _networkx() -> Any:
+    """Imported only to draw a graph, as that is slow; not by its stubs, which leave its generators open."""
+    import networkx
+
+    return networkx
+
+
+def _until_connected(draw: Callable[[random.Random], Graph], n: int, seed: int, *, cure: str) -> Links:
     # One generator for all draws: were each seeded with seed + 1, seeds 0 and 1 could give the same graph.
     rng = random.Random(seed)
     for _ in range(DRAWS):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-import scipy
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
@@ -77,7 +77,7 @@ def fastest(n: int, links: Links, *, smallest: float = 1e-3) -> tuple[Own, Weigh
     incidence[links[:, 1], np.arange(len(links))] = -1
     share = cvxpy.Variable(len(links))
     norm = cvxpy.Variable()
-    deviation = np.eye(n) - 1 / n - incidence @ cvxpy.diag(share) @ incidence.T
+    deviation = np.eye(n) - 1 / n - incidence @ cvxpy.diag(share) @ incidence.T  # pyright: ignore[reportUnknownMemberType]
     programme = cvxpy.Problem(
         cvxpy.Minimize(norm),
         [
@@ -87,7 +87,7 @@ def fastest(n: int, links: Links, *, smallest: float = 1e-3) -> tuple[Own, Weigh
             np.abs(incidence) @ share <= 1 - smallest,
         ],
     )
-    programme.solve(solver=cvxpy.CLARABEL)
+    programme.solve(solver=cvxpy.CLARABEL)  # pyright: ignore[reportUnknownMemberType]
     if share.value is None:
         raise BadNetwork(f'no fastest weights found: the solver says {programme.status}; use weights="paper"')
     # The solver keeps its constraints to about 1e-8 only: shrink what exceeds `smallest` until all rows fit.
@@ -147,15 +147,19 @@ def from_matrix(n: int, links: Links, matrix: Any) -> tuple[Own, Weight]:
 
 def norm_off_average(B: Any) -> float:
     """‖B − 11ᵀ/n‖₂ of a sparse B: the factor by which one exchange at least shrinks disagreement."""
-    n = B.shape[0]
+    n: int = B.shape[0]
     if n <= DENSE_LIMIT:
         return float(np.linalg.norm(B.toarray() - 1 / n, 2))
-    # Subtracting the mean after Bᵀ B is the square of B − 11ᵀ/n, as B and Bᵀ both keep the mean.
-    squared = scipy.sparse.linalg.LinearOperator((n, n), lambda x: B.T @ (B @ x) - x.mean(), dtype=np.float64)
+
+    def squared(x: np.ndarray) -> Any:
+        # Subtracting the mean after Bᵀ B is the square of B − 11ᵀ/n, as B and Bᵀ both keep the mean.
+        return B.T @ (B @ x) - x.mean()
+
+    operator = scipy.sparse.linalg.LinearOperator((n, n), squared, dtype=np.float64)
     start = np.random.default_rng(0).normal(size=n)
     try:
         (largest,) = scipy.sparse.linalg.eigsh(
-            squared, k=1, v0=start, ncv=60, tol=1e-10, maxiter=200, return_eigenvectors=False
+            operator, k=1, v0=start, ncv=60, tol=1e-10, maxiter=200, return_eigenvectors=False
         )
     except scipy.sparse.linalg.ArpackNoConvergence:
         raise BadNetwork(

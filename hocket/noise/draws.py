@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -283,7 +284,7 @@ def _in_phase(table: Any, when: When) -> Any:
     return table if len(table) == 1 else table[when.phases]
 
 
-def _rows_of(gained: Any, link: Any) -> Any:
+def _rows_of(gained: np.ndarray | jax.Array, link: Any) -> Any:
     """What each agent's link gained, in every round."""
     if isinstance(gained, np.ndarray):
         return gained[:, link]

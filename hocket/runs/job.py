@@ -49,12 +49,9 @@ class Job:
             raise BadInput(
                 f"the problem has {problem.n} agents and the network {network.n}; they must be the same agents"
             )
-        if not isinstance(rounds, int | np.integer) or rounds < 1:
-            raise BadInput(f"rounds = {rounds}; a run needs at least one round")
-        if rounds >= 1 << 30:
-            raise BadInput(f"rounds = {rounds}; at most 2^30 rounds fit the noise counters")
+        check_rounds(rounds)
         check_seed(seed)
-        if np.dtype(dtype) not in (np.float32, np.float64):
+        if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
             raise BadInput(
@@ -99,6 +96,14 @@ class Job:
     def plan(self) -> Setting:
         """The public part that noise may depend on."""
         return Setting(self.own_network, self.own_problem.dim, self.step, self.rounds)
+
+
+def check_rounds(rounds: Any) -> None:
+    """A run has a round at least, and no more than can be counted."""
+    if not isinstance(rounds, int | np.integer) or rounds < 1:
+        raise BadInput(f"rounds = {rounds}; a run needs at least one round")
+    if rounds >= 1 << 30:
+        raise BadInput(f"rounds = {rounds}; at most 2^30 rounds fit the noise counters")
 
 
 def check_seed(seed: Any) -> None:

@@ -13,7 +13,7 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.federation.engine.peer import Finished, Peer
 from hocket.federation.engine.replay import replayed
 from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.engine.shares import ChainStreams, RoundNoise
 from hocket.federation.task import GradientTask, LocalSteps
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
@@ -90,7 +90,15 @@ class Company:
             own = position.chains.get(self.names[j], b"")
         streams = ChainStreams(1 if position is None else position.round, chains, once, own, role.dtype)
         task = GradientTask(self.problem.dim, lambda x, k, h, rng: self.problem.gradient(j, x))
-        return Peer(role, self.names, conversation, journal, streams, LocalSteps(task, 1, 0, j), self.first)
+        return Peer(
+            role,
+            self.names,
+            conversation,
+            journal,
+            RoundNoise(streams),
+            LocalSteps(task, 1, 0, j),
+            self.first,
+        )
 
     def play(self) -> list[Finished]:
         """Everybody, undisturbed."""

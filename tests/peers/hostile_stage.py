@@ -160,7 +160,7 @@ class Stage:
             if not any(np.array_equal(played.x, state) for state in before):
                 before.append(np.array(played.x))
             if presence.peer is not None:
-                streams = presence.peer.streams
+                streams = presence.peer.noise.streams
                 one.keys[played.k] = dict(streams.chains), dict(streams.once)
             self.round_over(one, played.k)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hocket.errors import BadHandshake, BadInput
 from hocket.links.handshake import FromSystem, Handshake, Offer, SeedEscrow
 from hocket.links.identity import Identity
-from hocket.links.noise_keys import derive, ratchet, round_key, stream
+from hocket.links.noise_keys import derive, key_of, next_chain, stream
 from tests.peers import reference
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -46,9 +46,8 @@ def test_published_vectors(case):
     assert keys == (value["chain_1"], value["once"], value["ready"])
     chain = keys.chain
     for k in (1, 2, 3):
-        chain, key = ratchet(chain)
+        key, chain = key_of(chain), next_chain(chain)
         assert (chain, key) == (value[f"chain_{k + 1}"], value[f"key_{k}"])
-        assert round_key(keys.chain, k) == key
     for draw in case["draws"]:
         for dtype in ("float64", "float32"):
             expected = [float.fromhex(number) for number in draw[dtype]]

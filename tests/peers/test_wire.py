@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from hocket.errors import BadFrame
-from hocket.links.wire import HEADER, PROTOCOL, Frame, Kind, Limits, pack, pack_parts, unpack, unpack_parts
+from hocket.links.wire import HEADER, PROTOCOL, Frame, Kind, Limits, pack, pack_named, unpack, unpack_named
 
 PLAN = bytes(range(32))
 ROOMY = Limits(1 << 20)
@@ -41,8 +41,12 @@ def same(one, other):
 def test_what_is_packed_comes_out_bit_for_bit(kind, plan, round, exchange, parts):
     frame = unpack(pack(Frame(kind, plan, round, exchange, parts)), ROOMY, plan=plan)
     assert frame[:4] == (kind, plan, round, exchange)
-    for found in (frame.parts, unpack_parts(pack_parts(parts))):
-        assert all(same(*pair) for pair in zip(parts, found, strict=True))
+    assert all(same(*pair) for pair in zip(parts, frame.parts, strict=True))
+
+
+@given(st.dictionaries(st.text(), st.binary()))
+def test_what_a_journal_keeps_by_name_comes_out_the_same(named):
+    assert unpack_named(pack_named(named)) == named
 
 
 @settings(max_examples=300, deadline=None)

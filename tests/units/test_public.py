@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,39 @@ import hocket as hk
 from hocket import algorithms, steps
 from hocket.problems import sets, standard
 from hocket.steps import Step
+
+ROOT = Path(hk.__file__).parents[1]
+PACKAGES = [
+    ".".join(file.relative_to(ROOT).parent.parts) for file in sorted((ROOT / "hocket").rglob("__init__.py"))
+]
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.*")),
+]
+IMPORT = re.compile(r"^\s*from (hocket[\w.]*) import ([\w, ]+)", re.MULTILINE)
+WRITTEN = "agent algorithm algorithms.dgd algorithms.parameters algorithms.returned_noise algorithms.gradient_tracking"
+NAMED = {f"hocket.{module}" for module in WRITTEN.split()}
+"""Modules that the page on writing an algorithm names on purpose; the last two its reader writes."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_everything_that_a_package_exports_is_there(package):
+    module = importlib.import_module(package)
+    exported = getattr(module, "__all__", [])
+    assert len(exported) == len(set(exported))
+    for name in exported:
+        assert getattr(module, name) is not None
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in DOCUMENTS if page.suffix in (".md", ".py")], ids=lambda page: page.name
+)
+def test_documents_import_what_packages_export(page):
+    for module, names in IMPORT.findall(page.read_text(encoding="utf-8")):
+        exported = getattr(importlib.import_module(module), "__all__", []) if module not in NAMED else None
+        for name in (one.split()[0] for one in names.split(",")):
+            assert exported is None or name in exported or f"{module}.{name}" in PACKAGES, f"{module}: {name}"
 
 
 def test_everything_promised_is_there():

@@ -11,8 +11,7 @@ from cyclopts import Parameter
 from hocket.cli.answer import Answer
 from hocket.cli.peer.common import HomeOption, members_in_words, new_passphrase, open_identity
 from hocket.errors import BadConfig
-
-# What `init` and `renew` share: a key and certificate in a member's home, and a card for the others.
+from hocket.federation.home import Home
 
 
 def make_card(
@@ -52,9 +51,6 @@ def make_card(
     )
 
 
-# `hocket peer init`: keys for this member, and a card for the others.
-
-
 def init(
     *,
     name: Annotated[str, Parameter(help="This member's name: small letters, digits and hyphens.")],
@@ -71,8 +67,6 @@ def init(
 
     Read the fingerprint to them by voice: a card that was swapped on its way has another one.
     """
-    from hocket.federation.home import Home
-
     path, folder = card or Path(f"{name}.toml"), Home.at(home).identity
     if path.exists():
         raise BadConfig(f"{path} exists; name another file for the card with --card")
@@ -83,9 +77,6 @@ def init(
     return make_card(
         name, address=address, days=days, passphrase=passphrase, card=path, folder=folder, advice=advice
     )
-
-
-# `hocket peer renew` and `replace`: a new key for a member, and its new card in a plan that is being run.
 
 
 def renew(
@@ -103,8 +94,6 @@ def renew(
     The old identity is moved aside, to identity.old: until everybody has signed the plan with the new card, that is
     the one the plan knows.
     """
-    from hocket.federation.home import Home
-
     folder = Home.at(home).identity
     name = open_identity(folder).name
     path, old = card or Path(f"{name}-renewed.toml"), folder.with_name(folder.name + ".old")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption
+from hocket.cli.peer.common import HomeOption, member_of
 from hocket.cli.peer.run import TaskOption
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def check(
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
-    from hocket.cli.peer.member import member_of
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table

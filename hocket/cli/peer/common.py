@@ -1,4 +1,7 @@
-"""What the commands of a member have in common: its identity, and who is in its plan."""
+"""What the commands of a member have in common: its identity, its plan and task, and who is in it.
+
+Heavy modules are imported where they are used, so that `hocket --help` is quick.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,24 @@ import getpass
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hocket.errors import BadIdentity
+from hocket.cli.answer import aside
+from hocket.errors import BadConfig, BadIdentity
+from hocket.federation.home import Home
 
 if TYPE_CHECKING:
+    from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
+    from hocket.federation.plan_audit import PlanAudit
+    from hocket.federation.run_folder import RunFolder
+    from hocket.federation.task import Task
     from hocket.links.identity import Identity
 
-
+SOON = 2.0
+"""Seconds of waiting that nobody need be told of."""
 VARIABLE = "HOCKET_PASSPHRASE"
 HomeOption = Annotated[
     Path | None,
@@ -44,12 +54,65 @@ def new_passphrase() -> str:
     return first
 
 
-# Who is in a plan, a line each. Not as a table: a fingerprint that is cut short could not be compared.
+def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Member:
+    """The member whose home this is, ready to take part."""
+    from hocket.federation.member import Member
+    from hocket.federation.plan_file import read_plan
+
+    place = Home.at(home)
+    return Member(read_plan(plan), open_identity(place.identity), load_task(task), place, **options)
+
+
+def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
+    """A plan, and where this member runs it."""
+    from hocket.federation.plan_file import read_plan
+    from hocket.federation.run_folder import RunFolder
+
+    agreed = read_plan(plan)
+    return agreed, RunFolder(Home.at(home).run(agreed.run_hash))
+
+
+def load_task(named: str) -> Task:
+    """The task that FILE.py:NAME names."""
+    from hocket.config.files import blaming, load_name
+    from hocket.federation.task import Task
+
+    file, _, name = named.rpartition(":")
+    if not file:
+        raise BadConfig(f"--task {named} names no file; write FILE.py:NAME, such as mine.py:task")
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise BadConfig(f"--task {named}: there is no file {path}; name it as seen from {Path.cwd()}")
+    made = load_name(path, name, kind="task")
+    if not isinstance(made, Task) and callable(made):
+        with blaming(path):
+            made = made()
+    if not isinstance(made, Task):
+        raise BadConfig(
+            f"{name} in {path} gives a {type(made).__name__}; a task has dimension, start(seed) and "
+            "gradient(x, k, h, rng), or is made by hocket.federation.task.GradientTask"
+        )
+    return made
 
 
 def members_in_words(plan: FederationPlan) -> Iterator[str]:
     """Every member's agent number, name, fingerprint and address, and whether it has signed."""
+    # Not as a table: a fingerprint that is cut short could not be compared.
     width = max(map(len, plan.names))
     for agent, card in enumerate(plan.cards):
         signed = "signed" if card.name in plan.signatures else "not signed"
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.address or 'dials only'}, {signed}"
+
+
+def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
+    """The plan's audit, with a sign of life on standard error while it goes on."""
+    from hocket.federation.plan_audit import MOST_SECONDS, audit_plan, audit_seconds
+
+    console, seconds = aside(), audit_seconds(plan, runs=runs)
+    what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
+    if SOON < seconds <= MOST_SECONDS:
+        what += f", about {seconds:.0f} s"
+        if not console.is_terminal:
+            console.print(what)
+    with console.status(what):
+        return audit_plan(plan, runs=runs)

@@ -26,14 +26,8 @@ def obtain(
         raise UnsafePlan("\n".join([*problems, last]))
     if yes:
         return
-    console = aside()
-    for line in terms:
-        console.print(line)
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise BadPlan(
-            "standard input is no terminal, so nobody can be asked: nothing was signed; read the above, and add "
-            + ("--yes and --accept-unsafe" if typed_out else "--yes")
-        )
+    options = "--yes and --accept-unsafe" if typed_out else "--yes"
+    _show(terms, f"nothing was signed; read the above, and add {options}")
     question = (
         f"This plan exposes its members. Type {ACCEPTED} to sign it as {name} all the same: "
         if typed_out
@@ -47,12 +41,18 @@ def agree(question: str, terms: Iterable[str], *, yes: bool) -> None:
     """Return if whoever sits here says yes, having been shown the terms."""
     if yes:
         return
-    for line in terms:
-        aside().print(line)
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise BadPlan("standard input is no terminal, so nobody can be asked: nothing was done; add --yes")
+    _show(terms, "nothing was done; add --yes")
     if _typed(f"{question} [y/N] ") not in ("y", "yes"):
         raise BadPlan("nobody said yes: nothing was done")
+
+
+def _show(terms: Iterable[str], otherwise: str) -> None:
+    """What is asked about, for somebody who sits at a terminal."""
+    console = aside()
+    for line in terms:
+        console.print(line)
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise BadPlan(f"standard input is no terminal, so nobody can be asked: {otherwise}")
 
 
 def _typed(question: str) -> str:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, open_identity
+from hocket.cli.peer.common import HomeOption, folder_of, open_identity
 from hocket.errors import UnsafePlan
+from hocket.federation.home import Home
 
 
 def drop(
@@ -26,9 +27,7 @@ def drop(
     What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
-    from hocket.cli.peer.member import folder_of
     from hocket.federation.consent import read_floor
-    from hocket.federation.home import Home
     from hocket.federation.ledger import Ledger
     from hocket.federation.remainder import judge_survivors
     from hocket.federation.votes import check_leaver

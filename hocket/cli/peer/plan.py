@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import members_in_words
+from hocket.cli.audit import step_in
+from hocket.cli.peer.common import audited, load_task, members_in_words
 from hocket.errors import BadConfig
 
 
@@ -71,7 +72,6 @@ def plan(
 
     Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
     """
-    from hocket.cli.peer.member import audited
     from hocket.federation.cards import read_card
     from hocket.federation.plan_draft import draw_up
     from hocket.federation.plan_file import read_plan, write_plan
@@ -80,18 +80,12 @@ def plan(
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     name, size = _task(task, dimension)
-    noise = {
-        "delta": delta,
-        "anchor": anchor,
-        "degree": degree,
-        "bound": bound,
-        "distribution": distribution,
-    }
+    noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology,
         algorithm={"name": algorithm} | {key: value for key, value in noise.items() if value is not None},
-        step=_step(step),
+        step=step_in(step),
         task={
             "name": name,
             "dataset": dataset or normal_name(name),
@@ -132,21 +126,7 @@ def _task(task: str, dimension: int | None) -> tuple[str, int]:
         raise BadConfig(
             f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
         )
-    from hocket.cli.peer.member import load_task
-
     return name, int(load_task(task).dimension)
-
-
-def _step(text: str) -> dict[str, float]:
-    try:
-        numbers = [float(word) for word in text.split(",")]
-    except ValueError:
-        numbers = []
-    if len(numbers) == 3:
-        return dict(zip("abp", numbers, strict=True))
-    if len(numbers) == 1:
-        return {"constant": numbers[0]}
-    raise BadConfig(f"--step {text!r} is no step size; write a,b,p for a/(k+b)^p, 1,20,0.75, or one constant")
 
 
 def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption
+from hocket.cli.peer.common import HomeOption, member_of
 from hocket.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
-    from hocket.cli.peer.member import member_of
-
     member = member_of(
         plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
     )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, members_in_words, open_identity
+from hocket.cli.peer.common import HomeOption, audited, folder_of, members_in_words, open_identity
 from hocket.cli.peer.consent import obtain
+from hocket.federation.home import Home
 
 if TYPE_CHECKING:
-    from hocket.federation.home import Home
     from hocket.federation.ledger import Served
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_audit import PlanAudit
@@ -35,14 +35,11 @@ def sign(
     Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
     floor.toml in this member's folder, refuses plans that fall below it.
     """
-    from hocket.cli.peer.member import audited
     from hocket.federation.consent import check_floor, keep_consent, read_floor
-    from hocket.federation.home import Home
     from hocket.federation.plan_file import read_plan, write_plan
-    from hocket.federation.run_folder import RunFolder
 
-    agreed, mine = read_plan(plan), Home.at(home)
-    folder, floor = RunFolder(mine.run(agreed.run_hash)), read_floor(mine)
+    (agreed, folder), mine = folder_of(plan, home), Home.at(home)
+    floor = read_floor(mine)
     agreed.check_certificates(without=folder.dropped)
     identity = open_identity(mine.identity)
     agreed.check_names(identity)

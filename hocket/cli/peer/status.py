@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption
+from hocket.cli.peer.common import HomeOption, folder_of
 from hocket.errors import BadConfig, LinkError
 
 PlanFile = Annotated[Path, Parameter(help="The plan that is run.")]
@@ -20,8 +20,6 @@ PATIENCE = 30.0
 
 def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     """Say how this member's run stands: its round, for whom it waits and why, and what it measured last."""
-    from hocket.cli.peer.member import folder_of
-
     folder = folder_of(plan, home)[1]
     found = folder.status()
     found["running"] = folder.running
@@ -45,8 +43,6 @@ def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
 
     The process finds the request in its folder: nothing is sent to a process whose number may be another's by now.
     """
-    from hocket.cli.peer.member import folder_of
-
     folder = folder_of(plan, home)[1]
     found = folder.status()
     if not folder.running:

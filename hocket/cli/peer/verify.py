@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption
+from hocket.cli.peer.common import HomeOption, folder_of, load_task
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
+
+if TYPE_CHECKING:
+    from hocket.federation.task import Task
 
 
 def verify(
@@ -35,12 +38,11 @@ def verify(
 
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
     """
-    from hocket.cli.peer.member import load_task
     from hocket.federation.plan_file import read_plan
     from hocket.federation.verification import verify_run
 
     agreed = read_plan(plan)
-    tasks = {}
+    tasks: dict[str, Task] = {}
     for one in task or ():
         name, equals, named = one.partition("=")
         if not equals or name not in agreed.names:
@@ -75,7 +77,6 @@ def disclose(
 
     Whoever heard this member's words learns its gradients from them: give them only to somebody whom all trust.
     """
-    from hocket.cli.peer.member import folder_of
     from hocket.federation.disclosure import FOLDER
     from hocket.federation.verification import FILE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class JaxTask:
         if self.batch is not None:
             size = len(jax.tree.leaves(data)[0])
             rows = rng.choice(size, min(self.batch, size), replace=False)
-            data = jax.tree.map(lambda leaf: leaf[rows], data)
+            data = jax.tree.map(itemgetter(rows), data)
         with jax.enable_x64(x.dtype == np.float64):
             return np.asarray(self._gradient(x, data))
 
@@ -54,10 +55,10 @@ class JaxTask:
     def _gradient(self) -> Any:
         import jax
 
-        return jax.jit(jax.grad(self.loss))
+        return jax.jit(jax.grad(self.loss))  # pyright: ignore[reportUnknownMemberType]
 
     @cached_property
     def _loss(self) -> Any:
         import jax
 
-        return jax.jit(self.loss)
+        return jax.jit(self.loss)  # pyright: ignore[reportUnknownMemberType]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hocket.federation.task import Vector
+
+
+def _torch() -> Any:
+    """Untyped, as it may not be installed where types are checked."""
+    return import_module("torch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +38,7 @@ class TorchTask:
 
     def start(self, seed: int) -> Vector:
         """Freshly initialised parameters, by the layers' own rules, under the public seed."""
-        import torch  # type: ignore[import-not-found]
-
+        torch = _torch()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             for layer in self.module.modules():
@@ -42,8 +47,7 @@ class TorchTask:
         return self._vector().detach().numpy().astype(np.float64)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
-        import torch  # type: ignore[import-not-found]
-
+        torch = _torch()
         self._fill(x)
         size = len(self.loader.dataset)
         rows = rng.choice(size, min(self.loader.batch_size or size, size), replace=False)
@@ -56,19 +60,16 @@ class TorchTask:
         return torch.cat([part.reshape(-1) for part in found]).numpy().astype(x.dtype)
 
     def export(self, x: Vector, path: Path) -> None:
-        import torch  # type: ignore[import-not-found]
-
+        torch = _torch()
         self._fill(x)
         torch.save(self.module.state_dict(), path.with_suffix(".pt"))
 
     def _vector(self) -> Any:
-        import torch  # type: ignore[import-not-found]
-
+        torch = _torch()
         return torch.cat([parameter.reshape(-1) for parameter in self.module.parameters()])
 
     def _fill(self, x: Vector) -> None:
-        import torch  # type: ignore[import-not-found]
-
+        torch = _torch()
         with torch.no_grad():
             torch.nn.utils.vector_to_parameters(
                 torch.from_numpy(np.array(x, dtype=np.float32)), self.module.parameters()

@@ -149,7 +149,7 @@ def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration
 def replay(members: list[Member]) -> Run:
     """The same run in the simulator, on the noise that the escrow gives away."""
     plan, roles = members[0].plan, [one.role() for one in members]
-    streams = []
+    streams: list[ChainStreams] = []
     for role in roles:
         keys = {
             other: ESCROW.keys(plan.run_hash, min(role.index, other), max(role.index, other))

@@ -38,7 +38,7 @@ def member_task(member: int) -> GradientTask:
 
     def measure(x: np.ndarray) -> dict[str, float]:
         chance = _softmax(features @ x.reshape(FEATURES, CLASSES))
-        return {"loss": float(-np.mean(np.log(np.sum(chance * targets, axis=1)))), "accuracy": accuracy(x)}
+        return {"loss": float(-np.log((chance * targets).sum(axis=1)).mean()), "accuracy": accuracy(x)}
 
     return GradientTask(DIMENSION, gradient, measures=measure)
 
@@ -54,7 +54,8 @@ def everybody() -> Problem:
 def accuracy(x: np.ndarray) -> float:
     """The share of held-out digits that a state reads rightly."""
     features, targets = _arrays(_split().test)
-    return float(np.mean((features @ x.reshape(FEATURES, CLASSES)).argmax(1) == targets.argmax(1)))
+    right: np.ndarray = (features @ x.reshape(FEATURES, CLASSES)).argmax(1) == targets.argmax(1)
+    return float(right.mean())
 
 
 def _loss(x: Any, data: Any) -> Any:

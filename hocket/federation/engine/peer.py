@@ -8,7 +8,7 @@ journal refuses any others.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +18,11 @@ import jax
 import numpy as np
 
 from hocket.agent import Local
-from hocket.algorithm import Say, Tell, x_of
+from hocket.algorithm import Say, Tell, speaks, x_of
 from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
-from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word
+from hocket.federation.engine.shares import RoundNoise, kept_shares, shares
+from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
@@ -58,14 +58,6 @@ class Played(NamedTuple):
         return max((float(np.linalg.norm(word - self.said)) for word in self.heard), default=0.0)
 
 
-class Ahead(NamedTuple):
-    """The next round's noise, drawn while this round's words are under way."""
-
-    role: Role
-    streams: ChainStreams
-    shares: Mapping[str, Any]
-
-
 @dataclass
 class Peer:
     """One member playing its part."""
@@ -75,19 +67,18 @@ class Peer:
     """All members, by number."""
     conversation: Conversation
     journal: Journal
-    streams: ChainStreams
+    noise: RoundNoise
     descend: Local
     start: np.ndarray
     recall: Callable[[], bytes] = lambda: b""
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
-    records: dict[str, Record] = field(default_factory=dict)
+    records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
-    _ahead: Ahead | None = None
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
-    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict)
+    _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     @property
     def rounds(self) -> int:
@@ -106,7 +97,7 @@ class Peer:
                 state = await self._round(k, state, role)
                 if self.watch is not None:
                     self.watch(Played(k, x_of(state), *self._words))
-                self._advance()
+                self.noise.advance(self.role)
                 role, k = self.role, k + 1
             published = x_of(await self._round(k, state, role))
             k += 1
@@ -123,7 +114,7 @@ class Peer:
         """Go on without a neighbour, from whatever exchange this member is in."""
         if member in self.role.neighbours:
             self.role = replace(self.role, dropped=self.role.dropped | {member})
-            self.streams.drop(member)
+            self.noise.streams.drop(member)
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
@@ -140,10 +131,11 @@ class Peer:
 
         `role` is as it was when the round began: what is said in a round must not change when somebody leaves in it.
         """
-        talk = role.round(role.agent(k, self._noise(k, role), self.descend), state, k)
-        if not isinstance(talk, Generator):
+        talk = role.round(role.agent(k, self.noise.of(role, k), self.descend), state, k)
+        if not speaks(talk):
             return talk
-        leaves, exchange, heard = jax.tree.leaves(state), 0, None
+        leaves, exchange = jax.tree.leaves(state), 0
+        heard: Any = None
         try:
             while True:
                 with self._blaming():
@@ -154,7 +146,7 @@ class Peer:
             return end.value
 
     @contextmanager
-    def _blaming(self) -> Iterator[None]:
+    def _blaming(self) -> Generator[None]:
         """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
         try:
             yield
@@ -186,6 +178,10 @@ class Peer:
         self._remember(Moment(k, exchange), said)
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
 
+    def _draw_ahead(self, k: int) -> None:
+        if k <= self.rounds:
+            self.noise.draw_ahead(self.role, k + 1)
+
     def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
         """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
         for name, heard in self.conversation.digests().items():
@@ -194,22 +190,19 @@ class Peer:
                 self.records[name] = before.after(*moment, said=mine, heard=heard)
 
     def _opened(
-        self, k: int, spoken: Say | Tell, like: list[np.ndarray], frames: Mapping[str, Frame]
+        self, k: int, spoken: Say | Tell, mine: list[np.ndarray], frames: Mapping[str, Frame]
     ) -> WireWords:
         own, weights = self.role.weights(k)
-        structure = jax.tree.structure(spoken[0])
         names = [self.names[other] for other in weights]
         for name in names:
             if frames[name].kind is not Kind.WORD:
                 raise LinkError(
                     f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
                 )
-        heard = [check_word(self.role, name, frames[name].parts, like, k) for name in names]
-        self._words = like[0], [arrays[0] for arrays in heard]
+        heard = [check_word(self.role, name, frames[name].parts, mine, k) for name in names]
+        self._words = mine[0], [arrays[0] for arrays in heard]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
-        return WireWords(
-            own, list(weights.values()), [jax.tree.unflatten(structure, arrays) for arrays in heard]
-        )
+        return WireWords(own, list(weights.values()), [like(spoken[0], arrays) for arrays in heard])
 
     def _framed(
         self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
@@ -219,35 +212,15 @@ class Peer:
             for other, parts in arrays.items()
         }
 
-    def _noise(self, k: int, role: Role) -> Mapping[str, Any]:
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead.role is role and ahead.streams is self.streams:
-            return ahead.shares
-        return shares(role, self.streams, k)
-
-    def _draw_ahead(self, k: int) -> None:
-        """The keys of round k + 1 stay in memory until that round is in the journal."""
-        if k <= self.rounds:
-            streams = self.streams.advanced()
-            self._ahead = Ahead(self.role, streams, shares(self.role, streams, k + 1))
-
-    def _advance(self) -> None:
-        if self._ahead is not None and self._ahead.role is self.role:
-            self.streams = self._ahead.streams
-            return
-        self.streams.advance()
-        for gone in self.role.dropped:
-            self.streams.drop(gone)
-
     def _begun(self) -> tuple[Any, Role]:
-        agent = self.role.agent(1, kept_shares(self.role, self.streams), self.descend)
+        agent = self.role.agent(1, kept_shares(self.role, self.noise.streams), self.descend)
         return self.role.algorithm.setup(agent, self.start), self.role
 
     def _resumed(self, position: Position) -> tuple[Any, Role]:
         *leaves, left, task = self._stored(position.state)
         self.restore(bytes(task))
         self._say_again()
-        return jax.tree.unflatten(self._structure, leaves), self._seat_with(left)
+        return like(self._begun()[0], leaves), self._seat_with(left)
 
     def _say_again(self) -> None:
         """Have the last words of the previous round ready, for a neighbour that missed them."""
@@ -268,22 +241,17 @@ class Peer:
         """What the previous round began with, made again from its state and keys."""
         *leaves, left, _ = self._stored(previous.state)
         k, role = previous.round, self._seat_with(left)
-        streams = self.streams.at(
+        streams = self.noise.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
         )
         agent = role.agent(k, shares(role, streams, k), self.descend)
-        talk = role.round(agent, jax.tree.unflatten(self._structure, leaves), k)
-        if not isinstance(talk, Generator):
+        talk = role.round(agent, like(self._begun()[0], leaves), k)
+        if not speaks(talk):
             return {}
         words = self._framed(k, 0, arrays_for(role, next(talk)))
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
-
-    @property
-    def _structure(self) -> Any:
-        """How the parts of a state hang together."""
-        return jax.tree.structure(self._begun()[0])
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())
@@ -305,8 +273,9 @@ class Peer:
         return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)
 
     def _chains(self) -> dict[str, bytes]:
-        chains = {self.names[other]: chain for other, chain in self.streams.chains.items()}
-        return chains | {self.names[self.role.index]: self.streams.own_chain}
+        streams = self.noise.streams
+        chains = {self.names[other]: chain for other, chain in streams.chains.items()}
+        return chains | {self.names[self.role.index]: streams.own_chain}
 
     def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
         return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from hocket.agent import Agent, Local
-from hocket.algorithm import Algorithm, Round, Setting
+from hocket.algorithm import Algorithm, Round, Say, Setting, Tell, speaks
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
-from hocket.federation.engine.words import WireWords, arrays_for
+from hocket.federation.engine.words import WireWords, arrays_for, like
 from hocket.links.wire import Frame, Kind, pack
 from hocket.noise.draws import Balanced, Draw
-
-# All members of a run in one place, word by word, as each of them computed it: what a verification replays.
-#
-# The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
-# journal, hides nothing and hears everything; who wants speed takes the simulator.
 
 
 @dataclass
@@ -45,7 +39,11 @@ class Spoken(NamedTuple):
 
 
 def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
-    """Every word of the run, in order. When it is over, players hold what they published."""
+    """Every word of the run, in order. When it is over, players hold what they published.
+
+    The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
+    journal, hides nothing and hears everything; who wants speed takes the simulator.
+    """
     rounds = players[0].role.plan.rounds
     for one in players:
         agent = one.role.agent(1, kept_shares(one.role, one.streams), one.local)
@@ -59,14 +57,15 @@ def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
 def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
     agents = [one.role.agent(k, shares(one.role, one.streams, k), one.local) for one in players]
     talks = [one.role.round(agent, one.state, k) for one, agent in zip(players, agents, strict=True)]
-    if not all(isinstance(talk, Generator) for talk in talks):
+    if not all(map(speaks, talks)):
         for one, state in zip(players, talks, strict=True):
             one.state = state
         return
     heard: list[Any] = [None for _ in players]
     exchange = 0
     while True:
-        said, ended = [], 0
+        said: list[Say | Tell] = []
+        ended = 0
         for one, talk, words in zip(players, talks, heard, strict=True):
             try:
                 said.append(talk.send(words))
@@ -79,30 +78,24 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
             for other in one.role.neighbours:
                 message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
                 yield Spoken(k, exchange, one.role.index, other, message)
-        heard = [
-            _heard(one, k, jax.tree.structure(spoken[0]), arrays)
-            for one, spoken in zip(players, said, strict=True)
-        ]
+        heard = [_heard(one, k, spoken[0], arrays) for one, spoken in zip(players, said, strict=True)]
         exchange += 1
 
 
-def _heard(one: Player, k: int, structure: Any, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
+def _heard(one: Player, k: int, said: Any, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
     own, weights = one.role.weights(k)
     words = [_for(arrays[other], one.role.index) for other in weights]
-    return WireWords(own, list(weights.values()), [jax.tree.unflatten(structure, word) for word in words])
+    return WireWords(own, list(weights.values()), [like(said, word) for word in words])
 
 
 def _for(arrays: Mapping[int | None, list[np.ndarray]], receiver: int) -> list[np.ndarray]:
     return arrays.get(receiver, arrays.get(None, []))
 
 
-# A run over real links played again in the simulator, with the very noise that its members drew.
-#
-# For tests and demonstrations, where the secrets come from an escrow: a real run's keys are destroyed as it goes.
-
-
 class Replayed(Algorithm):
-    """Another algorithm with every draw given."""
+    """Another algorithm with every draw given: a run over real links played again in the simulator.
+    For tests and demonstrations, where the secrets come from an escrow: a real run's keys are destroyed as it goes.
+    """
 
     algorithm: Algorithm
     tables: dict[str, np.ndarray]
@@ -114,11 +107,11 @@ class Replayed(Algorithm):
     def setup(self, agent: Agent, x: Any) -> Any:
         return self.algorithm.setup(agent, x)
 
-    def check(self, plan: Setting) -> None:
-        self.algorithm.check(plan)
+    def check(self, setting: Setting) -> None:
+        self.algorithm.check(setting)
 
-    def draws(self, plan: Setting) -> Mapping[str, Draw]:
-        drawn: Mapping[str, Any] = self.algorithm.draws(plan)
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        drawn: Mapping[str, Any] = self.algorithm.draws(setting)
         return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
 
 

@@ -145,11 +145,7 @@ class Role:
         """What noise needs to know of a network of one agent, whose links are numbered by slot."""
         whole, j = self._wiring, self.index
         left = np.isin(whole.neighbour[[j]], list(self.dropped))
-        return OwnLinks(
-            period=whole.period,
-            slots=whole.slots,
-            filled=whole.filled[[j]] & ~left,
-        )
+        return OwnLinks(period=whole.period, slots=whole.slots, filled=whole.filled[[j]] & ~left)
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:

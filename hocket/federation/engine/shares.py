@@ -1,9 +1,14 @@
-"""One agent's shares of the noise, drawn from chain keys that only it and its neighbours know."""
+"""One agent's shares of the noise, drawn from chain keys that only it and its neighbours know.
+
+Balanced noise is dealt by the same code as in the simulator. Pairwise noise is summed here, link by link, since one
+agent has too few links to lay out a table of them; a test compares the two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +16,6 @@ from hocket.federation.engine.role import Kind, Role
 from hocket.links.noise_keys import Source, key_of, next_chain
 from hocket.noise.counted import normal_pairs
 from hocket.noise.draws import Pair, When
-
-# Random numbers from chain keys: each round's from its own key, which the next round's cannot reveal.
 
 
 class ChainStreams:
@@ -31,13 +34,16 @@ class ChainStreams:
         self.dtype = dtype
 
     def fresh(self, neighbour: int, label: int, k: int) -> Source:
+        """What this link's two ends draw for round k, and for no other; the lower-numbered end's draw first."""
         self._check(k)
         return Source(key_of(self.chains[neighbour]), label, self.dtype)
 
     def kept(self, neighbour: int, label: int) -> Source:
+        """What this link's two ends drew once, for these data; the lower-numbered end's draw first."""
         return Source(self.once[neighbour], label, self.dtype)
 
     def own(self, label: int, k: int) -> Source:
+        """What this agent alone draws for round k, slot by slot."""
         self._check(k)
         return Source(key_of(self.own_chain), label, self.dtype)
 
@@ -67,39 +73,54 @@ class ChainStreams:
         assert k == self.k, f"noise of round {k} was asked for in round {self.k}"
 
 
-# One agent's shares of the noise, from random streams that only it and its neighbours know.
-#
-# Balanced noise is dealt by the same code as in the simulator. Pairwise noise is summed here, link by link, since one
-# agent has too few links to lay out a table of them; a test compares the two.
+class _Ahead(NamedTuple):
+    """The next round's noise."""
+
+    role: Role
+    streams: ChainStreams
+    shares: Mapping[str, Any]
 
 
-class Streams(Protocol):
-    """Where random numbers in [-1, 1] come from."""
+@dataclass
+class RoundNoise:
+    """One member's noise, round by round; the next round's is drawn while this round's words are under way."""
 
-    def fresh(self, neighbour: int, label: int, k: int) -> Source:
-        """What this link's two ends draw for round k, and for no other; the lower-numbered end's draw first."""
-        ...
+    streams: ChainStreams
+    _ahead: _Ahead | None = None
 
-    def kept(self, neighbour: int, label: int) -> Source:
-        """What this link's two ends drew once, for these data; the lower-numbered end's draw first."""
-        ...
+    def of(self, role: Role, k: int) -> Mapping[str, Any]:
+        """The shares of the present round."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead.role is role and ahead.streams is self.streams:
+            return ahead.shares
+        return shares(role, self.streams, k)
 
-    def own(self, label: int, k: int) -> Source:
-        """What this agent alone draws for round k, slot by slot."""
-        ...
+    def draw_ahead(self, role: Role, k: int) -> None:
+        """Draw the next round's, k; its keys stay in memory until that round is in the journal."""
+        streams = self.streams.advanced()
+        self._ahead = _Ahead(role, streams, shares(role, streams, k))
+
+    def advance(self, role: Role) -> None:
+        """Go on to the next round, without those who left in this one."""
+        if self._ahead is not None and self._ahead.role is role:
+            self.streams = self._ahead.streams
+            return
+        self.streams.advance()
+        for gone in role.dropped:
+            self.streams.drop(gone)
 
 
-def shares(role: Role, streams: Streams, k: int) -> dict[str, Any]:
+def shares(role: Role, streams: ChainStreams, k: int) -> dict[str, Any]:
     """This agent's noise in round k, by kind."""
     return {name: _share(role, streams, name, k) for name in role.kinds}
 
 
-def kept_shares(role: Role, streams: Streams) -> dict[str, Any]:
+def kept_shares(role: Role, streams: ChainStreams) -> dict[str, Any]:
     """This agent's share of the noise that was drawn once: an algorithm may set up its state with it."""
     return {name: _share(role, streams, name, 1) for name, kind in role.kinds.items() if kind.once}
 
 
-def directed(role: Role, streams: Streams, name: str, k: int) -> Pair:
+def directed(role: Role, streams: ChainStreams, name: str, k: int) -> Pair:
     """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
     kind = role.kinds[name]
     drawn = np.zeros((2, 1, role.tables.slots, kind.width), dtype=role.dtype)
@@ -126,12 +147,12 @@ class _Link(NamedTuple):
         return normal_pairs(self.scale, first, second, first.dtype)
 
 
-def _share(role: Role, streams: Streams, name: str, k: int) -> Any:
+def _share(role: Role, streams: ChainStreams, name: str, k: int) -> Any:
     kind = role.kinds[name]
     return _balanced(role, streams, name, k) if kind.balanced else _paired(role, streams, kind, k)
 
 
-def _paired(role: Role, streams: Streams, kind: Kind, k: int) -> np.ndarray:
+def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
     """d_j = Σ_i (s^{i,j} − s^{j,i}): the higher-numbered end gains what the lower one says, and the other way."""
     total = np.zeros(kind.width, dtype=role.dtype)
     for link in _links(role, streams, kind, k):
@@ -149,7 +170,7 @@ def _paired(role: Role, streams: Streams, kind: Kind, k: int) -> np.ndarray:
     return total
 
 
-def _links(role: Role, streams: Streams, kind: Kind, k: int) -> Iterator[_Link]:
+def _links(role: Role, streams: ChainStreams, kind: Kind, k: int) -> Iterator[_Link]:
     """What is drawn in round k, link by link; neither with those who left nor before the first round with noise."""
     if k < kind.first and not kind.once:
         return
@@ -162,7 +183,7 @@ def _links(role: Role, streams: Streams, kind: Kind, k: int) -> Iterator[_Link]:
         yield _Link(slot, scale[slot], source)
 
 
-def _balanced(role: Role, streams: Streams, name: str, k: int) -> np.ndarray:
+def _balanced(role: Role, streams: ChainStreams, name: str, k: int) -> np.ndarray:
     kind, links = role.kinds[name], role.tables
     drawn = streams.own(kind.label, k).take(links.slots * kind.width)
     raw = drawn.reshape(1, 1, links.slots, kind.width) * links.filled[:, :, None]

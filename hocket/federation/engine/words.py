@@ -11,9 +11,16 @@ import numpy as np
 from hocket.algorithm import Say, Tell
 from hocket.errors import Diverged, LinkError
 from hocket.federation.engine.role import Role
+from hocket.links.wire import Part
 
 SLACK = 1.001
 """By how much a word may be farther out than its noise allows: rounding in single precision, and nothing else."""
+
+
+def like(example: Any, arrays: Iterable[np.ndarray]) -> Any:
+    """Arrays put together as the parts of an example are."""
+    tree: Any = jax.tree  # JAX leaves open what a structure is
+    return tree.unflatten(tree.structure(example), arrays)
 
 
 class WireWords(NamedTuple):
@@ -47,32 +54,36 @@ def arrays_for(role: Role, spoken: Say | Tell) -> Mapping[int | None, list[np.nd
 
 
 def check_word(
-    role: Role, name: str, parts: Sequence[Any], like: Sequence[np.ndarray], k: int
+    role: Role, name: str, parts: Sequence[Part], mine: Sequence[np.ndarray], k: int
 ) -> list[np.ndarray]:
     """The arrays of a neighbour's word, if they have the plan's form, are finite and lie where they can lie."""
-    if len(parts) != len(like):
-        raise LinkError(f"{name} said {len(parts)} arrays in round {k}, and the algorithm says {len(like)}")
-    for part, mine in zip(parts, like, strict=True):
-        if not isinstance(part, np.ndarray) or part.shape != mine.shape or part.dtype != mine.dtype:
-            said = f"{part.dtype} of shape {part.shape}" if isinstance(part, np.ndarray) else "bytes"
-            raise LinkError(
-                f"{name} said {said} in round {k}, where the plan has {mine.dtype} of shape {mine.shape}; its task "
-                "has another dimension or type: compare the tasks"
-            )
-        if not np.isfinite(part).all():
-            raise LinkError(
-                f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
-                "mend it there, and start this member again"
-            )
-        farthest = float(np.abs(part).max(initial=0.0))
-        if farthest > role.reach:
-            raise LinkError(
-                f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
-                f"{role.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
-                "member, and start this one again"
-            )
-    _check_outside(role, name, parts[0], k)
-    return list(parts)
+    if len(parts) != len(mine):
+        raise LinkError(f"{name} said {len(parts)} arrays in round {k}, and the algorithm says {len(mine)}")
+    arrays = [_checked(role, name, *both, k) for both in zip(parts, mine, strict=True)]
+    _check_outside(role, name, arrays[0], k)
+    return arrays
+
+
+def _checked(role: Role, name: str, part: Part, mine: np.ndarray, k: int) -> np.ndarray:
+    if not isinstance(part, np.ndarray) or part.shape != mine.shape or part.dtype != mine.dtype:
+        said = f"{part.dtype} of shape {part.shape}" if isinstance(part, np.ndarray) else "bytes"
+        raise LinkError(
+            f"{name} said {said} in round {k}, where the plan has {mine.dtype} of shape {mine.shape}; its task "
+            "has another dimension or type: compare the tasks"
+        )
+    if not np.isfinite(part).all():
+        raise LinkError(
+            f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
+            "mend it there, and start this member again"
+        )
+    farthest = float(np.abs(part).max(initial=0.0))
+    if farthest > role.reach:
+        raise LinkError(
+            f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
+            f"{role.reach:g}; it deviates, or its task diverged. Nothing was lost here: settle it with that "
+            "member, and start this one again"
+        )
+    return part
 
 
 def check_own(role: Role, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from hocket.federation.adapters.torch_module import TorchTask
-from hocket.learning.data.digits import digits
+from hocket.learning import digits
 from hocket.learning.shards import equal_shards
 
 HOSPITALS = 5

@@ -14,11 +14,10 @@ from hocket.algorithm import Algorithm
 from hocket.config import Config, command, parse_config
 from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.insider import exposed_to_one
-from hocket.report.answers import theorem_card
 from hocket.report.figures import Curve, Drawing, convergence
-from hocket.report.numbers import plain, spoken
+from hocket.report.folder import theorem_card
 from hocket.report.page import Card, Page
-from hocket.report.tables import Table, assumption_table, settings_table
+from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 
 SHARED: dict[str, dict[str, Any]] = {
     "problem": {"kind": "paper-polynomials"},

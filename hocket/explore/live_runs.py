@@ -26,16 +26,16 @@ from hocket.errors import BadInput, HocketError
 from hocket.explore.questions import Question
 from hocket.problems.problem import Problem
 from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
-from hocket.report.numbers import spoken
+from hocket.report.tables import spoken
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
-
-# A run to look at while it plays: the algorithm of the plan beside DGD, on polynomials that any number can share.
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)
 CENTRES = (-1.0, 2.0, 0.5, -0.5, 1.0)
 
 Tell = Callable[[dict[str, Any]], None]
+LAST = ("done", "failed", "cancelled")
+"""What a run says last."""
 
 
 class CalledOff(Exception):
@@ -93,12 +93,6 @@ def _drawable(gap: Any) -> float | None:
     """JSON has no infinities, and a logarithmic axis no zero."""
     gap = float(gap)
     return gap if math.isfinite(gap) and gap > 0 else None
-
-
-# Runs beside the requests: one at a time, in a thread, with everything it says kept for whoever listens.
-
-LAST = ("done", "failed", "cancelled")
-"""What a run says last."""
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What agents hold, and which samples of it make the next batches.
 
-Both ways of drawing need no memory: the samples of a step follow from the public seed, the agent and the step's number.
+Both ways of drawing need no memory: the samples of a step follow from the public seed, the agent and the step's number,
+in any order and after any interruption.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from jaxtyping import Int, Shaped, UInt32
 from hocket.learning.data.dataset import Dataset
 from hocket.noise import threefry
 
-# Shuffling without memory: where a sample comes in an epoch, computed from its number alone.
-#
-# A stored permutation would have to be carried along, saved in checkpoints and padded where agents hold unequally much.
-# Here an agent's next batch follows from the counter of its steps, in any order and after any interruption. The method
-# is the swap-or-not shuffle (Hoang, Morris and Rogaway 2012): in every turn numbers are paired, and a coin that both of
-# a pair toss alike decides whether they change places. So every turn is a permutation of 0 … count − 1, whatever the
-# count.
-
 TURNS = 32
 """Enough to mix 100,000 samples well; this orders batches and hides nothing."""
 
 Words = UInt32[Any, "..."]
+SHUFFLE, SUBSET = 16, 17
+"""Names of the random streams; those of the algorithms' noise have smaller numbers."""
 
 
 def shuffled(key: tuple[Any, Any], agent: Any, epoch: Words, place: Words, count: Any) -> Words:
-    """The sample that comes at this place of this epoch of an agent with `count` samples."""
+    """The sample that comes at this place of this epoch of an agent with `count` samples.
+
+    Without memory: a stored permutation would have to be carried along, saved in checkpoints and padded where agents
+    hold unequally much. This is the swap-or-not shuffle (Hoang, Morris and Rogaway 2012): in every turn numbers are
+    paired, and a coin that both of a pair toss alike decides whether they change places. So every turn is a permutation
+    of 0 … count − 1, whatever the count.
+    """
     count = jnp.asarray(count, np.uint32)
     first, second = threefry.words(key, epoch, jnp.asarray(agent, np.uint32))
 
@@ -52,9 +53,6 @@ def _stirred(word: Words) -> Words:
     word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
     return word ^ (word >> np.uint32(16))
 
-
-SHUFFLE, SUBSET = 16, 17
-"""Names of the random streams; those of the algorithms' noise have smaller numbers."""
 
 Key = tuple[Any, Any]
 Rows = Int[Any, "steps batch"]

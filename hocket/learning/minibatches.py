@@ -23,8 +23,8 @@ from jaxtyping import Float, PyTree
 
 from hocket.agent import Local
 from hocket.errors import BadProblem
+from hocket.learning.baselines import Clipping
 from hocket.learning.batches import Key, Shard, epochs, stacked_shards, subsets
-from hocket.learning.clipping import Clipping
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards
 from hocket.noise import threefry
@@ -158,9 +158,6 @@ class Minibatches(Objective):
 
 def _add(first: PyTree, second: PyTree) -> PyTree:
     return jax.tree.map(jnp.add, first, second)
-
-
-# How large gradients are: what a noise level is compared with.
 
 
 def gradient_rms(

@@ -19,9 +19,8 @@ from hocket.engines.prepare import Measured
 from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.learning.accuracy import Accuracy, judge
-from hocket.learning.baselines import DpSgd
+from hocket.learning.baselines import Clipping, DpSgd
 from hocket.learning.batches import stacked_shards
-from hocket.learning.clipping import Clipping
 from hocket.learning.data.dataset import Dataset
 from hocket.learning.minibatches import Minibatches
 from hocket.learning.models import Model, as_model
@@ -35,9 +34,8 @@ from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 from hocket.steps import Conditions, Step, as_step
 
-# Epochs, exchanges and local steps: how the three count each other.
-
 COUNTERS = 1 << 32
+UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,6 @@ class Timetable:
 
     def _exchanges(self, epochs: float) -> int:
         return max(1, int(np.ceil(epochs / self.passes - 1e-9)))  # rounding must not add an exchange
-
-
-UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
 
 
 def train(

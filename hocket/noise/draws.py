@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hocket.networks.neighbour_tables import NeighbourTables, sum_over_links, sum_over_slots
-from hocket.noise.counted import normal_pairs, uniform_pairs
+from hocket.noise.threefry import normal_pairs, uniform_pairs
 
 
 class When(NamedTuple):

@@ -16,8 +16,7 @@ from jaxtyping import Int, PyTree
 
 from hocket.errors import BadProblem
 from hocket.problems import Loss, Objective, Samples
-from hocket.problems.objective import Name
-from hocket.problems.samples import from_agents, from_stacked, stacked
+from hocket.problems.objective import Name, from_agents, from_stacked, stacked
 
 AnyLoss = Objective | Callable[..., Any]
 

@@ -15,9 +15,8 @@ from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
 from hocket.privacy.wording import braced, counted, named
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
-from hocket.report.numbers import plain
 from hocket.report.page import digest, render, together
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 
 ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""

@@ -14,16 +14,19 @@ from hocket.privacy.verdict.findings import Finding
 from hocket.privacy.wording import braced, counted, named
 from hocket.report.audit_page import graph_parts
 from hocket.report.figures import Drawing
-from hocket.report.numbers import plain
 from hocket.report.page import Card, Exposure, Figure, render
 from hocket.report.panels import Line, Note, Panel, sheet
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 from hocket.runs.run import Ending, Run
-
-# A figure of what stays unknown as rounds go by: the uncertainty about whoever is known best.
 
 LITTLE = 1e-12
 """Of the prior: an uncertainty below this is drawn as none."""
+LARGEST = 60
+"""Agents up to which a graph can be read on a page that does not scroll."""
+QUESTION = "What is exposed, and to whom?"
+LISTENERS = {"coalition": "the coalition alone", "states": "with a tap on all words"}
+FEW_AGENTS, FEW_ROUNDS = 20, 1000
+"""Up to here a run is audited without being asked for: it takes a second or two."""
 
 
 def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
@@ -67,12 +70,6 @@ def _decades(values: np.ndarray) -> tuple[float, float]:
 def _best_known(found: Leakage) -> tuple[np.ndarray, np.ndarray]:
     rounds, sd = found.history["round"], found.history["sd"]
     return rounds, sd[:, list(found.honest)].min(axis=1)
-
-
-# A graph with one coalition marked on it, and whom it knows: a picture, where the audit page has a tool.
-
-LARGEST = 60
-"""Agents up to which a graph can be read on a page that does not scroll."""
 
 
 class Mark(NamedTuple):
@@ -121,12 +118,6 @@ def _described(found: Finding) -> str:
     elif found.hidden:
         parts.append(f"hidden but for sums: {named(found.hidden)}")
     return f"{'; '.join(parts)}. Red links are heard by the coalition."
-
-
-QUESTION = "What is exposed, and to whom?"
-LISTENERS = {"coalition": "the coalition alone", "states": "with a tap on all words"}
-FEW_AGENTS, FEW_ROUNDS = 20, 1000
-"""Up to here a run is audited without being asked for: it takes a second or two."""
 
 
 def audit_of(

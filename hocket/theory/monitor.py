@@ -26,7 +26,10 @@ from hocket.theory.lemmas import Mixing, disagreement_numbers, disagreement_term
 from hocket.theory.measured import Measured, measure, mixed_noise, totals
 from hocket.theory.quantities import Known, Quantities, added_constants, gather
 
-# How close a run came to each bound, as a value and as a table.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""What float64 may lose in the sums below, relative to the largest number in them."""
+SMALLEST = 1e-290
+"""Below this, products of weights leave the range in which float64 keeps its digits."""
 
 
 @dataclass(frozen=True)
@@ -99,14 +102,6 @@ def tightest(
         holds=not violated.any(),
     )
 
-
-# Every lemma and bound, checked in every round of a kept run.
-
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""What float64 may lose in the sums below, relative to the largest number in them."""
-
-SMALLEST = 1e-290
-"""Below this, products of weights leave the range in which float64 keeps its digits."""
 
 Compared = tuple[Any, Any, Any]
 """The bound and what it bounds in every round, and how much of that is rounding."""

@@ -19,16 +19,14 @@ from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.sharded import Sharded
-from hocket.engines.memory_estimate import explained
 from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, per_agent, shares_in
 from hocket.engines.simulator import Simulation, simulate
+from hocket.engines.solver import explained
 from hocket.errors import BadInput
 from hocket.runs.job import Job
-
-# What crosses between shards in a round, beside what the cut needs.
 
 
 @dataclass(frozen=True)
@@ -105,9 +103,6 @@ def _spoken(job: Job, program: Program) -> list[Say | Tell]:
     steps = Steps(jnp.asarray(0), jnp.zeros(3, job.dtype))
     jax.eval_shape(one_round, jax.ShapeDtypeStruct(job.first_states.shape, job.dtype), steps)
     return found
-
-
-# A run on all devices of all processes that were started together.
 
 
 def play_on_cluster(

@@ -15,7 +15,7 @@ from typing import Literal
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Centralised, Dgd, IndependentNoise
 from hocket.learning import Alone
-from hocket.learning.attacks.methods import balanced, paired, shared
+from hocket.learning.attacks.trials import balanced, paired, shared
 
 
 @dataclass(frozen=True)

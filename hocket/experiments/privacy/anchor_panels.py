@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from hocket.experiments.privacy.anchors import SCALINGS, STEPS, Told
 from hocket.experiments.privacy.runs import Privacy
 from hocket.report.figures import INK, STYLES
-from hocket.report.numbers import plain
+from hocket.report.tables import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

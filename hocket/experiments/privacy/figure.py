@@ -10,7 +10,7 @@ from hocket.experiments.privacy.anchor_panels import anchor_panels
 from hocket.experiments.privacy.reconstruction_panels import reconstruction_panels
 from hocket.experiments.privacy.runs import Privacy
 from hocket.report.figures import Drawing, drawn
-from hocket.report.numbers import plain
+from hocket.report.tables import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,8 +12,7 @@ from hocket.experiments.privacy.setting import SHARE, SIGHTS, Sight
 from hocket.experiments.privacy.witnesses import COLLUDERS as SEVEN_COLLUDERS
 from hocket.experiments.privacy.witnesses import FALSE_OBJECTIVES
 from hocket.privacy.wording import braced, named
-from hocket.report.numbers import plain
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 
 
 def tables(found: Privacy) -> list[Table]:

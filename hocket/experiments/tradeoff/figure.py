@@ -8,8 +8,8 @@ from hocket.experiments.tradeoff.level import BOUNDARY_DELTAS, DELTAS, ByNoise, 
 from hocket.experiments.tradeoff.price import SIGMA, Falling
 from hocket.experiments.tradeoff.runs import Tradeoff
 from hocket.report.figures import Drawing
-from hocket.report.numbers import plain
 from hocket.report.panels import Guide, Line, Note, Panel, sheet
+from hocket.report.tables import plain
 
 LOWEST = 1e-12
 """Where the price panel ends below: DGD alone falls farther."""

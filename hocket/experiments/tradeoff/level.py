@@ -14,7 +14,7 @@ from hocket.experiments.fits import Exponent, exponent, late_half
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
-from hocket.report.numbers import spoken
+from hocket.report.tables import spoken
 from hocket.steps import Power
 from hocket.theory.measured import totals
 

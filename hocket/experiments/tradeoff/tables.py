@@ -17,8 +17,7 @@ from hocket.experiments.tradeoff.level import (
 from hocket.experiments.tradeoff.price import SIGMA
 from hocket.experiments.tradeoff.runs import Tradeoff
 from hocket.networks.network import Network
-from hocket.report.numbers import plain
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 from hocket.theory import Bound, finite_time
 
 MECHANISM = (

@@ -21,12 +21,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
+from hocket.learning.attacks.knowledge import Public, Seen
 from hocket.learning.attacks.logistic_gradients import Series
-from hocket.learning.attacks.public import Public
-from hocket.learning.attacks.seen import Seen
 from hocket.learning.models import Model
-
-# Inputs fitted to gradients: in closed form where the errors are known, by Gauss and Newton's steps elsewhere.
 
 TURNS = 2
 """How often errors and inputs are computed from each other where errors depend on inputs."""
@@ -34,6 +31,8 @@ STEPS = 40
 SETTLED = 1e-9
 ENTRIES = 4_000_000
 """Of the largest table of derivatives: rounds are left out beyond that."""
+SWEEPS = 3
+"""How often each label of a batch is tried anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +138,6 @@ def _design(
     else:
         errors = counts[:, None] * series.errors(inputs, labels)
     return series.whitened(errors).swapaxes(0, 1).reshape(len(labels), -1)
-
-
-SWEEPS = 3
-"""How often each label of a batch is tried anew."""
 
 
 @dataclass(frozen=True, eq=False)

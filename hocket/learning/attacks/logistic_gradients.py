@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.errors import BadInput
-from hocket.learning.attacks.seen import Seen
-from hocket.learning.models import Model
-from hocket.learning.models.networks import Layer
+from hocket.learning.attacks.knowledge import Seen
+from hocket.learning.models import Layer, Model
 
 ROUNDING = 1e-6
 """Words are in single precision: noise that a gradient has in any case, relative to its size."""

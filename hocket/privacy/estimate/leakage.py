@@ -32,7 +32,7 @@ from hocket.privacy.estimate.recursion import (
     first_posterior,
     watch,
 )
-from hocket.privacy.topology.components import check_hiding
+from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import braced, counted, named
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step

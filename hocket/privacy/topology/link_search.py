@@ -11,8 +11,16 @@ import numpy as np
 
 from hocket.networks.network import Network
 from hocket.networks.topologies import Links
-from hocket.privacy.topology.components import agents_in, around, everybody, mask_of, neighbour_masks, split
-from hocket.privacy.topology.connectivity import Connectivity, vertex_connectivity
+from hocket.privacy.topology.connectivity import (
+    Connectivity,
+    agents_in,
+    around,
+    everybody,
+    mask_of,
+    neighbour_masks,
+    split,
+    vertex_connectivity,
+)
 from hocket.privacy.wording import counted
 
 REARRANGED = 500

@@ -13,8 +13,7 @@ from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, g
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
 from hocket.privacy.verdict.findings import Finding, Option, find, standard_options
-from hocket.privacy.verdict.measurement import Measurement, measure
-from hocket.privacy.verdict.questions import adversary, has_theorem, plan_of
+from hocket.privacy.verdict.measurement import Measurement, adversary, has_theorem, measure, plan_of
 from hocket.privacy.verdict.sentences import statement
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step

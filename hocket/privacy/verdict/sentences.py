@@ -11,9 +11,6 @@ if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
 
 
-# The verdict of an audit in plain words.
-
-
 def proved(audit: Audit) -> list[str]:
     """What Theorem 2 says of function sharing, if that is among what was audited and is covered."""
     if not audit.covered:
@@ -99,9 +96,6 @@ def _anchor(audit: Audit) -> list[str]:
         f"{counted(kept.leakage.rounds, 'round')}, and that half stays however long the run; all of it fresh leaves "
         f"±{fresh.least:.3g}, and ever less."
     ]
-
-
-# What every verdict says about itself: against whom it holds, of what it speaks, and what it leaves open.
 
 
 def statement(

@@ -1,4 +1,11 @@
-"""How much of a run goes into measuring it: at most a tenth, by what compiled code is counted to cost."""
+"""How much of a run goes into measuring it: at most a tenth, by what compiled code is counted to cost.
+
+The gap of the worst agent needs the sum of all objectives at every agent's state: n times what it takes at the mean.
+Where that is more than a tenth of the rounds, fewer agents are looked at, those farthest from the mean, and then
+fewer rounds are recorded. All is decided before the run, by operations on single numbers, counted in its program
+before it is compiled: what is measured must be the same on every machine, in every engine and after a break. A count is
+right to a factor of two or so, and what users loop over for as long as a condition holds counts once.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +24,6 @@ from hocket.engines.program import FARTHEST, Carry, Moving, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
-
-# What compiled code costs: operations on single numbers, counted in the program before it is compiled.
-#
-# Counted, not timed: what is measured of a run must be the same on every machine, in every engine and after a break. A
-# count is right to a factor of two or so, and what users loop over for as long as a condition holds counts once.
 
 SLOW = {"exp", "exp2", "expm1", "log", "logistic", "tanh", "sinh", "cosh", "sin", "cos", "tan", "pow", "erf"}
 SLOW |= {"erfc", "erf_inv", "lgamma", "digamma", "atan2", "asin", "acos", "atan", "cbrt"}
@@ -44,6 +46,15 @@ PASSES = 16
 """Additions per number of all states, at a stop: their mean, the distances from it, whether they are finite."""
 STOPPING = 1 << 17
 """Additions in the time that it takes to leave the rounds and come back, some 15 µs."""
+SHARE = 1 / 16
+"""Of the rounds' own work: a tenth, less what counting may be wrong by."""
+SLIGHT = 1 << 20
+"""Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
+and report even the smallest run."""
+EACH = 4
+"""Operations that a number read takes, as far as one can tell beforehand."""
+AT_THE_END = 1 / 3
+"""The part of the budget that the last measurement may take."""
 
 
 class Prices(NamedTuple):
@@ -138,23 +149,6 @@ def _parts(params: Any) -> Iterator[Any]:
                 yield one.jaxpr
             elif isinstance(one, core.Jaxpr):
                 yield one
-
-
-# How much of a run goes into measuring it: at most a tenth, and what that buys.
-#
-# The gap of the worst agent needs the sum of all objectives at every agent's state: n times what it takes at the mean.
-# Where that is more than a tenth of the rounds, fewer agents are looked at, those farthest from the mean, and then
-# fewer rounds are recorded. All is decided before the run, by what its program costs.
-
-SHARE = 1 / 16
-"""Of the rounds' own work: a tenth, less what counting may be wrong by."""
-SLIGHT = 1 << 20
-"""Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
-and report even the smallest run."""
-EACH = 4
-"""Operations that a number read takes, as far as one can tell beforehand."""
-AT_THE_END = 1 / 3
-"""The part of the budget that the last measurement may take."""
 
 
 def marks(compiled: Compiled, rounds: int, *, exact: bool) -> Marks:

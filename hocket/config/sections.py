@@ -230,8 +230,7 @@ class RunSection(Section):
     rounds: int = Field(ge=1, description="a whole number of rounds, at least 1")
     seed: int = Field(0, ge=0, description="a whole number, zero or more")
     start: float | list[float] | list[list[float]] | None = Field(
-        None,
-        description="a number, a list with one per coordinate (of one: per agent), or a row per agent",
+        None, description="a number, a list with one per coordinate (of one: per agent), or a row per agent"
     )
     dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
     grad_at: Literal["mixed", "projected"] = Field("mixed", description="'mixed' or 'projected'")

@@ -20,7 +20,7 @@ from jax.extend import core
 
 from hocket.engines.compiled import Blueprint, Compiled
 from hocket.engines.measures import noise_size
-from hocket.engines.program import FARTHEST, Carry, Moving, Steps
+from hocket.engines.program import FARTHEST, Carry, Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
@@ -76,35 +76,29 @@ def prices(compiled: Compiled) -> Prices:
 @lru_cache(maxsize=128)
 def _prices(blueprint: Blueprint, structure: Any, shapes: tuple[Any, ...]) -> Prices:
     numbers = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*shape) for shape in shapes])
-    dtype = blueprint.program(numbers).dtype
-    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), dtype))
+    program = blueprint.program(numbers)
+    n, dim = program.tables.n, program.problem.dim
+    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
 
-    def start(numbers: Any, x: Any, steps: Steps) -> Carry:
-        return begin(blueprint.program(numbers), x, steps)
+    def of_program(function: Any) -> Any:
+        return lambda numbers, *args: function(blueprint.program(numbers), *args)
 
-    def played(numbers: Any, carry: Carry, steps: Steps) -> Any:
-        program = blueprint.program(numbers)
+    def played(program: Program, carry: Carry, steps: Steps) -> Any:
         moving = Moving(carry.state, carry.weighted)
         return one_round(program, carry, carry.k, moving, steps, noise_of_round(program, carry.k))[0]
 
-    def drawn(numbers: Any, carry: Carry) -> Any:
-        return noise_of_round(blueprint.program(numbers), carry.k)
+    def cost(function: Any, *args: Any) -> float:
+        return price(of_program(function), numbers, *args)
 
-    def noise(numbers: Any, carry: Carry, steps: Steps) -> Any:
-        return noise_size(blueprint.program(numbers), carry, steps)
-
-    def total(numbers: Any, x: Any) -> Any:
-        return blueprint.program(numbers).total(x)
-
-    n, dim = blueprint.program(numbers).tables.n, blueprint.program(numbers).problem.dim
-    carry = jax.eval_shape(start, numbers, jax.ShapeDtypeStruct((n, dim), dtype), steps)
+    start = jax.ShapeDtypeStruct((n, dim), program.dtype)
+    carry = jax.eval_shape(of_program(begin), numbers, start, steps)
     # Noise is drawn for a block of rounds at once, and what is left of a block at a stop is drawn again.
-    spoilt = max(blueprint.program(numbers).block - 1, 0) * price(drawn, numbers, carry)
-    once = price(total, numbers, jax.ShapeDtypeStruct((dim,), dtype))
+    spoilt = max(program.block - 1, 0) * cost(noise_of_round, carry.k)
+    once = cost(Program.total, jax.ShapeDtypeStruct((dim,), program.dtype))
     return Prices(
-        round=price(played, numbers, carry, steps),
+        round=cost(played, carry, steps),
         total=once,
-        stop=once + price(noise, numbers, carry, steps) + spoilt + PASSES * n * dim + STOPPING,
+        stop=once + cost(noise_size, carry, steps) + spoilt + PASSES * n * dim + STOPPING,
     )
 
 

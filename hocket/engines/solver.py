@@ -229,9 +229,8 @@ class Estimate:
         job, shape = self.job, jax.ShapeDtypeStruct
         if self.compiled is not None:
             steps = Steps(shape((), int), shape((table_length(job),), job.dtype))
-            with suppress(
-                jax.errors.JaxRuntimeError
-            ):  # a compiler that measures on the device needs room there
+            # A compiler that measures on the device needs room there.
+            with suppress(jax.errors.JaxRuntimeError):
                 return self.compiled.bytes_needed(shape(job.first_states.shape, job.dtype), steps)
         data = sum(np.size(leaf) for leaf in jax.tree.leaves(job.own_problem.groups))
         return (data + COPIES * job.first_states.size) * job.dtype.itemsize / jax.device_count()

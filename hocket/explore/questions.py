@@ -17,7 +17,7 @@ from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.networks.topologies import FORMS, parse
 from hocket.privacy import guarantees, leakage
-from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row
+from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row, script_data
 from hocket.report.page import render, together
 from hocket.runs.view import Threat
 
@@ -125,20 +125,16 @@ def about_network(network: Network) -> dict[str, Any]:
     """All that the page shows of a network, whoever colludes."""
     return {
         "facts": " · ".join(facts(network)),
-        "graph": render("stage.html", package="hocket.explore", **graph_parts(network)),
-        "guarantees": render("guaranteed.html", package="hocket.explore", guarantees=guaranteed(network)),
+        "graph": render("stage.html", package=HERE, **graph_parts(network)),
+        "guarantees": render("guaranteed.html", package=HERE, guarantees=guaranteed(network)),
         "wide": graph_parts(network)["wide"],
-        "data": {
-            "n": network.n,
-            "links": network.links.tolist(),
-            "added": [],
-            "labels": None,
-            "coalition": [],
-            "asking": "",
-            "chosen": True,
-            "estimates": [],
-        },
+        "data": _data(network),
     }
+
+
+def _data(network: Network) -> dict[str, Any]:
+    """What the page's script begins with: an audit page's, of agents that are known by number."""
+    return script_data(AuditPage("", network, ())) | {"labels": None, "chosen": True}
 
 
 def guaranteed(network: Network) -> list[dict[str, Any]]:
@@ -180,7 +176,7 @@ def explorer_page(network: Network) -> str:
         more_style=together("explorer.css", package=HERE),
         more_script="\n" + together(*SCRIPTS, package=HERE),
     )
-    parts |= {"guarantees": guaranteed(network), "presets": [], "data": about_network(network)["data"]}
+    parts |= {"guarantees": guaranteed(network), "presets": [], "data": _data(network)}
     limits = {"agents": MOST_AGENTS, "rounds": MOST_ROUNDS, "delta": LARGEST_DELTA}
     forms = {name: example for name, (example, _) in FORMS.items()}
     return render("explorer.html", package=HERE, **parts, limits=limits, forms=forms)

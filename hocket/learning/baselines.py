@@ -84,9 +84,8 @@ class DpSgd:
         if self.epsilon == math.inf:
             return 0.0
         multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)
-        return (
-            multiplier * 2 * self.clip
-        )  # replacing a sample moves the sum by twice the clipping norm at most
+        # Replacing a sample moves the sum by twice the clipping norm at most.
+        return multiplier * 2 * self.clip
 
 
 @functools.cache

@@ -142,14 +142,8 @@ def train(
     if engine not in ("simulator", "cluster"):
         raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'cluster'")
     check_keep(keep, engine, checkpoint)
-    objective = Minibatches(
-        model,
-        threefry.seed_key(seed),
-        local_steps,
-        batch,
-        float(momentum),
-        _clipping(private, shards, timetable),
-    )
+    clipping = _clipping(private, shards, timetable)
+    objective = Minibatches(model, threefry.seed_key(seed), local_steps, batch, float(momentum), clipping)
     job = Job.asked(
         Problem(objective, stacked_shards(shards.parts), feasible=feasible or Everywhere(), dim=model.dim),
         network,
@@ -171,19 +165,13 @@ def train(
         progress=progress,
         marks=timetable.marks(every),
     )
-    run = _described(run, model, shards, timetable, private, objective)
+    run = _described(run, shards, timetable, private, objective)
     if run.outcome.ending is Ending.DIVERGED:
         raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
     return run
 
 
-def _check(
-    model: Model,
-    shards: Shards,
-    test: Dataset,
-    algorithm: Algorithm,
-    momentum: float,
-) -> None:
+def _check(model: Model, shards: Shards, test: Dataset, algorithm: Algorithm, momentum: float) -> None:
     for part in (*shards.parts, test):
         model.check(part.inputs, part.classes)
     if not len(test):
@@ -206,15 +194,10 @@ def _clipping(private: DpSgd | None, shards: Shards, timetable: Timetable) -> Cl
 
 
 def _described(
-    run: Run,
-    model: Model,
-    shards: Shards,
-    timetable: Timetable,
-    private: DpSgd | None,
-    objective: Minibatches,
+    run: Run, shards: Shards, timetable: Timetable, private: DpSgd | None, objective: Minibatches
 ) -> Run:
     """The run with what only learning knows about it."""
-    steps, outcome = timetable.local_steps, run.outcome
+    model, steps, outcome = objective.model, timetable.local_steps, run.outcome
     remarks = [f"{steps} local steps between exchanges, {shards.how}", *run.remarks]
     if run.noise.rms:
         remarks.append(

@@ -11,7 +11,7 @@ from hocket.errors import HocketError
 from hocket.networks.network import Network
 from hocket.privacy import Audit, Leakage, audit, exposure
 from hocket.privacy.verdict.findings import Finding
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import braced, counted, named, sentence
 from hocket.report.audit_page import graph_parts
 from hocket.report.figures import Drawing
 from hocket.report.page import Card, Exposure, Figure, render
@@ -33,7 +33,8 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
     """How closely the best known gradient is known, a line for each estimate; None where all are known at once."""
     lines, known = [], []
     for style, (label, found) in enumerate(estimates.items()):
-        rounds, least = _best_known(found)
+        rounds = found.history["round"]
+        least = found.history["sd"][:, list(found.honest)].min(axis=1)
         hidden = least > LITTLE * found.prior
         if hidden.any():
             last = int(np.flatnonzero(hidden)[-1]) + 1
@@ -65,11 +66,6 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
 def _decades(values: np.ndarray) -> tuple[float, float]:
     """Powers of ten with some air around all values."""
     return 10.0 ** np.floor(np.log10(values.min() / 2)), 10.0 ** np.ceil(np.log10(values.max() * 2))
-
-
-def _best_known(found: Leakage) -> tuple[np.ndarray, np.ndarray]:
-    rounds, sd = found.history["round"], found.history["sd"]
-    return rounds, sd[:, list(found.honest)].min(axis=1)
 
 
 class Mark(NamedTuple):
@@ -157,7 +153,7 @@ def audit_of(
 def exposed(found: Audit | str, command: str = "", rounds: int | None = None) -> tuple[Card, Exposure | None]:
     """The card and the section of one audit; of none, a card that says why. `rounds` are those that were played."""
     if isinstance(found, str):
-        return Card(QUESTION, "not audited", "open", (f"{found[0].upper()}{found[1:]}.",)), None
+        return Card(QUESTION, "not audited", "open", (sentence(found),)), None
     alone = _alone(found)
     curves = {LISTENERS[one.threat]: one.leakage for one in found.findings if one.threat in LISTENERS}
     section = Exposure(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hocket.privacy import Audit
-from hocket.privacy.wording import counted
+from hocket.privacy.wording import counted, sentence
 from hocket.report.exposure import exposed
 from hocket.report.figures import Curve, convergence
 from hocket.report.page import Card, Page
@@ -26,7 +26,8 @@ def convergence_card(run: Run) -> Card:
     question, ending = "Did it converge?", run.outcome.ending
     apart = f"No agent is farther than {plain(run.disagreement)} from the mean of all."
     if ending is Ending.DIVERGED:
-        return Card(question, f"no: diverged at round {run.outcome.round:,}", "exposed", (f"{_cause(run)}.",))
+        why = sentence(run.outcome.detail or "a state is no longer finite")
+        return Card(question, f"no: diverged at round {run.outcome.round:,}", "exposed", (why,))
     first = float(run.history["gap"][0])
     if math.isnan(run.gap):
         loss = run.history["loss"]
@@ -45,19 +46,10 @@ def theorem_card(claim: Claim) -> Card:
     """Which theorem covers a run, and what stands in the way of one."""
     question = "Which theorem applies?"
     if claim.theorem is None:
-        return Card(question, "none", "open", (_sentence(claim.statement),))
-    words = _sentence(claim.statement.removeprefix(f"{claim.theorem}: "))
+        return Card(question, "none", "open", (sentence(claim.statement),))
+    words = sentence(claim.statement.removeprefix(f"{claim.theorem}: "))
     unknown = any(part.holds is None for part in claim.assumptions)
     return Card(question, claim.theorem, "open" if unknown else "holds", (words,))
-
-
-def _cause(run: Run) -> str:
-    detail = run.outcome.detail or "a state is no longer finite"
-    return f"{detail[0].upper()}{detail[1:]}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def write_report(

@@ -68,17 +68,8 @@ class Job:
             )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        job = Job(
-            problem,
-            network,
-            algorithm,
-            as_step(step),
-            int(rounds),
-            int(seed),
-            first,
-            np.dtype(dtype),
-            grad_at,
-        )
+        decided = as_step(step), int(rounds), int(seed), first, np.dtype(dtype), grad_at
+        job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)
         return job
 

@@ -133,11 +133,11 @@ def load_run(folder: Path) -> Run:
     outcome, claim = words["outcome"], words["claim"]
     return Run(
         x=arrays["x"],
-        gap=_read_number(words["gap"]),
-        disagreement=_read_number(words["disagreement"]),
+        gap=float(words["gap"]),
+        disagreement=float(words["disagreement"]),
         time_average=arrays.get("time_average"),
-        infeasibility=_read_number(words["infeasibility"]),
-        noise=Noise(**{name: _read_number(value) for name, value in words["noise"].items()}),
+        infeasibility=float(words["infeasibility"]),
+        noise=Noise(**{name: float(value) for name, value in words["noise"].items()}),
         outcome=Outcome(Ending(outcome["ending"]), outcome["round"], outcome["detail"]),
         claim=Claim(
             claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])
@@ -163,7 +163,3 @@ def _label(label: Any) -> str | int:
 def _number(value: float) -> float | str:
     """JSON has no infinities or NaN: they are stored as words."""
     return float(value) if np.isfinite(value) else str(float(value))
-
-
-def _read_number(value: Any) -> float:
-    return float(value)

@@ -118,19 +118,16 @@ def finite_time(
     >>> round(finite_time("literal", rounds=10_000, **numbers).value, 4)
     309392.5757
     """
-    check_kind(kind)
-    known = gather(
-        problem,
-        network,
-        algorithm,
-        of=f"the {kind} finite-time bound",
-        step=step,
-        rounds=rounds,
-        start=start,
-        grad_at=grad_at,
-        given=quantities,
+    known = gather_for(
+        kind, problem, network, algorithm, quantities, step=step, rounds=rounds, start=start, grad_at=grad_at
     )
     return bound_after(kind, known, known.rounds)
+
+
+def gather_for(kind: str, problem: Any, network: Any, algorithm: Any, given: Quantities, **how: Any) -> Known:
+    """Where the numbers of a kind of bound come from."""
+    check_kind(kind)
+    return gather(f"the {kind} finite-time bound", problem, network, algorithm, given, **how)
 
 
 def check_kind(kind: str) -> None:

@@ -155,15 +155,15 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
             "pass them, or run it again with keep='transcript'"
         )
     return gather(
+        "the monitor",
         seen.problem,
         seen.network,
         algorithm,
-        of="the monitor",
+        given,
         step=seen.step,
         rounds=seen.rounds,
         start=seen.path[0],
         grad_at=run.settings["grad_at"],
-        given=given,
     )
 
 

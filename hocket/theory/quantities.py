@@ -212,18 +212,18 @@ class Known:
 
 
 def gather(
+    of: str,
     problem: Any,
     network: Any,
     algorithm: Any,
+    given: Quantities,
     *,
-    of: str,
     step: Any,
     rounds: Any,
     start: Any = None,
     grad_at: str = "mixed",
-    given: Quantities,
 ) -> Known:
-    """Check what was handed over and say where each number will come from."""
+    """Check what was handed over for a bound and say where each number will come from."""
     if isinstance(rounds, bool) or not isinstance(rounds, Integral) or rounds < 1:
         raise BadInput(f"{of} is asked for {rounds} rounds; give a whole number of at least 1")
     _check_numbers(given)

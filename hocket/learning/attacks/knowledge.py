@@ -7,7 +7,6 @@ target mixed.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,7 +139,7 @@ def first_gradient(view: View, target: int, start: Float[np.ndarray, " dim"]) ->
     """
     if view.rounds < 2:
         raise BadInput("a single exchange was seen, and a gradient shows in the next word; train for longer")
-    attack = averaging_attack(_beginning(view, 2), target, start=start, prior=WIDE)
+    attack = averaging_attack(view.first_rounds(2), target, start=start, prior=WIDE)
     assert attack.estimate is not None
     # RSS-LB mixes noise into the first state already: the gradient is then taken a little beside the start.
     return Seen(target, np.atleast_2d(start), attack.estimate, np.array([attack.typical_sd]), 0.0)
@@ -157,16 +156,3 @@ def all_gradients(view: View, target: int) -> Seen:
     if not isinstance(view.algorithm, RssLb):
         raise BadInput(f"{found.silence}; attack the first exchange, or let the coalition hear more")
     return Seen(target, *as_told(view, target), offset_sd=0.0)
-
-
-def _beginning(view: View, rounds: int) -> View:
-    """What was seen of the first rounds."""
-    return dataclasses.replace(
-        view,
-        rounds=rounds,
-        words=tuple({link: rows[:rounds] for link, rows in table.items()} for table in view.words),
-        noise={
-            kind: {link: rows[:rounds] for link, rows in table.items()} for kind, table in view.noise.items()
-        },
-        states={member: rows[: rounds + 1] for member, rows in view.states.items()},
-    )

@@ -154,11 +154,7 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
     network = Network.complete(AGENTS)
     model = mlp((int(np.prod(split.train.inputs.shape[1:])), 32, split.train.classes))
     shared: dict[str, Any] = {"test": split.test, "step": 0.3, "progress": False, "every": 10**6}
-    usual: dict[str, Any] = {
-        "epochs": effort.epochs,
-        "local_steps": 10,
-        "batch": max(effort.samples // 2, 1),
-    }
+    usual: dict[str, Any] = {"epochs": effort.epochs, "local_steps": 10, "batch": max(effort.samples // 2, 1)}
     cast = [_Cast.of(split.train, effort.samples, seed) for seed in range(effort.seeds)]
     references = [
         train(model, one.public, network, Dgd(), seed=seed, **shared, **usual).mean
@@ -188,21 +184,10 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
 
         yield from played(learn, method)
     if effort.epsilon is not None:
-        private = DpSgd(effort.epsilon)
-        briefly: dict[str, Any] = usual | {"epochs": effort.epochs / FEWER}
+        private = usual | {"epochs": effort.epochs / FEWER, "private": DpSgd(effort.epsilon)}
 
         def learn_privately(seed: int, one: _Cast) -> Run:
-            return train(
-                model,
-                one.shards,
-                network,
-                Dgd(),
-                keep="transcript",
-                seed=seed,
-                private=private,
-                **shared,
-                **briefly,
-            )
+            return train(model, one.shards, network, Dgd(), keep="transcript", seed=seed, **shared, **private)
 
         yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
 
@@ -283,7 +268,4 @@ def _different_labels(data: Dataset, batch: int, seed: int) -> Shards:
 
 
 def _over_seeds(values: list[float]) -> Rate:
-    each = np.array(values)
-    spread = float(each.std(ddof=1)) if len(each) > 1 else 0.0
-    low, high = np.quantile(each, [0.025, 0.975])
-    return Rate(float(each.mean()), spread, float(low), float(high))
+    return Rate.of(np.array(values), values)

@@ -27,10 +27,7 @@ def with_plan(
     Both are public, so every attacker has them. An algorithm whose noise is switched off becomes what it then is.
     Most attacks take words for x and noise; one that does not says `any_words`.
     """
-    given = {
-        "step": view.step if step is None else as_step(step),
-        "algorithm": algorithm or view.algorithm,
-    }
+    given = {"step": view.step if step is None else as_step(step), "algorithm": algorithm or view.algorithm}
     for name, value in given.items():
         if value is None:
             raise NotRecorded(

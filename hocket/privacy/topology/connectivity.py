@@ -192,17 +192,17 @@ def _smaller_cuts(
     n = len(near)
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
-    split = _SplitGraph(n, place[kept], wide=smallest)
+    graph = _SplitGraph(n, place[kept], wide=smallest)
     for j, agent in enumerate(order):
         linked = place[near[agent]]
         if j < smallest:
             sources = [n + i for i in range(j) if i not in linked]
         elif np.count_nonzero(linked < j) < smallest:
-            sources = [split.everyone_before(j)]
+            sources = [graph.everyone_before(j)]
         else:  # so many links to those before are as many ways around any smaller cut
             sources = []
         for source in sources:
-            cut = split.cut(source, j, smallest)
+            cut = graph.cut(source, j, smallest)
             if cut is not None:
                 smallest = len(cut)
                 yield order[cut]

@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import COMPARED
+from hocket.errors import NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.worst_case import worst_leakage
-from hocket.privacy.topology.guarantees import Exposure, exposure
+from hocket.privacy.topology.guarantees import Exposure, exposure, refuse_without_theorem
 from hocket.privacy.wording import named
+from hocket.runs.run import Run
 from hocket.runs.view import Threat
 
 SOON = 3
@@ -164,3 +166,15 @@ def standard_options(sigma: float) -> Sequence[Option]:
         options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
         options.append(Option(key, sigma))
     return options
+
+
+def has_theorem(algorithm: str | Algorithm, run: Run | None) -> bool:
+    """Whether Theorem 2 covers the algorithm and, of a run, the objectives: polynomials that its noise can match."""
+    try:
+        refuse_without_theorem(algorithm)
+    except NoTheorem:
+        return False
+    if run is None or run.problem is None or isinstance(algorithm, str):
+        return True
+    degree, hidden = run.problem.degree, getattr(algorithm, "degree", 0)
+    return degree is not None and degree <= hidden

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
-from hocket.privacy.wording import braced, counted, linked, named
+from hocket.privacy.wording import braced, counted, linked, named, sentence
 
 if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
@@ -37,7 +37,7 @@ def proved(audit: Audit) -> list[str]:
         what = "objective" if len(audit.exposed) == 1 else "objectives"
         lines.append(f"Exposed exactly to {whom}: the {what} of {named(audit.exposed)}.")
     if audit.exposure is not None:
-        lines.append(f"{str(audit.exposure)[0].upper()}{str(audit.exposure)[1:]}.")
+        lines.append(sentence(str(audit.exposure)))
     return lines
 
 

@@ -57,10 +57,7 @@ def spanning_forest(network: Network, components: Sequence[Component]) -> Forest
 
 
 def solve_on_trees(
-    network: Network,
-    forest: Forest,
-    wanted: Shaped[np.ndarray, "agents terms dim"],
-    nets: Nets,
+    network: Network, forest: Forest, wanted: Shaped[np.ndarray, "agents terms dim"], nets: Nets
 ) -> Nets:
     """The nets with those of the trees replaced so that every agent gains what is wanted.
 

@@ -29,6 +29,7 @@ from uvicorn import Config, Server
 from hocket.errors import BadConfig, BadInput, HocketError
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, about_network, asked, asked_network, explorer_page, foretold
+from hocket.machine import LOOPBACK
 from hocket.networks.network import Network
 
 GUARDED = {
@@ -40,7 +41,6 @@ GUARDED = {
 }
 LONGEST = 64 * 1024
 """Bytes of a question."""
-LOOPBACK = "127.0.0.1"
 LAST_PORT = 65535
 
 
@@ -68,7 +68,7 @@ class Access:
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers = Headers(scope=scope)
-        hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
+        hosts = {f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"}
         # Another site may point its own name at this machine, so that a browser takes us for it.
         if headers.get("host") not in hosts:
             return (

@@ -20,9 +20,8 @@ from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.learning.accuracy import Accuracy, judge
 from hocket.learning.baselines import Clipping, DpSgd
-from hocket.learning.batches import stacked_shards
 from hocket.learning.data.dataset import Dataset
-from hocket.learning.minibatches import Minibatches
+from hocket.learning.minibatches import Minibatches, stacked_shards
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards, own_shards
 from hocket.networks.network import Network

@@ -192,7 +192,8 @@ class Balanced(Draw):
         if self.given is not None:
             pair = _rows(self.given, when.rounds)
         else:
-            pair = _stack(uniform_pairs(key, when.rounds, tables.counted_links, self.width, dtype))
+            both = uniform_pairs(key, when.rounds, tables.counted_links, self.width, dtype)
+            pair = both[0].__array_namespace__().stack(both, axis=2)
         return pair[:, tables.link, tables.direction] * tables.filled[:, :, None]
 
     def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
@@ -303,7 +304,3 @@ def _rows(given: Any, rounds: Any) -> Any:
     """The user's rows for these rounds: row k − 1 for round k, the only row for noise drawn once."""
     xp = rounds.__array_namespace__()
     return given[xp.clip(rounds - 1, 0, len(given) - 1)]
-
-
-def _stack(pair: tuple[Any, Any]) -> Any:
-    return pair[0].__array_namespace__().stack(pair, axis=2)

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -78,9 +78,11 @@ def save_run(run: Run, folder: Path) -> Path:
         arrays |= {f"words/{i}": table for i, table in enumerate(run.transcript.words)}
         arrays |= {f"noise/{kind}": table for kind, table in run.transcript.noise.items()}
     write_arrays(folder / "run.npz", arrays)
+    # JSON has texts and numbers only: a node with any other name is known by what that prints as.
+    labels = network.labels and [one if isinstance(one, str | int) else str(one) for one in network.labels]
     words = {
         "format": FORMAT,
-        "network": {"name": network.name, "labels": network.labels and list(map(_label, network.labels))},
+        "network": {"name": network.name, "labels": labels},
         "gap": _number(run.gap),
         "disagreement": _number(run.disagreement),
         "infeasibility": _number(run.infeasibility),
@@ -153,11 +155,6 @@ def load_run(folder: Path) -> Run:
         if exchanges is None
         else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
     )
-
-
-def _label(label: Any) -> str | int:
-    """A node's name; JSON has texts and numbers only, and anything else is known by what it prints as."""
-    return label if isinstance(label, str | int) else str(label)
 
 
 def _number(value: float) -> float | str:

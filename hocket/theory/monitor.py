@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Unpack, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -121,9 +122,7 @@ def monitor(run: Run, **quantities: Unpack[Quantities]) -> Monitor:
         "Lemma 2": lambda: _lemma2(seen, known),
         "|Φ − 1/n| ≤ θβ^(k−s+1)": lambda: _transitions(seen, known),
         "ξ² ≤ η²": lambda: (seen.distance[:-1], seen.mixed_distance, ROUNDING * seen.size),
-        "Theorem 3, literal": lambda: _theorem3("literal", seen, known),
-        "Theorem 3, corrected": lambda: _theorem3("corrected", seen, known),
-        "Theorem 3, spectral": lambda: _theorem3("spectral", seen, known),
+        **{f"Theorem 3, {kind}": partial(_theorem3, kind, seen, known) for kind in get_args(Kind)},
         "Theorem 3, spectral, noise as realised": lambda: _theorem3(
             "spectral", seen, known.saying(noise=float(mixed_noise(run, seen.alpha).max()))
         ),
@@ -147,7 +146,9 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     if algorithm is not None and algorithm.functions is not None:
         derived, wanted = _with_functions(run, seen, algorithm), {"L", "N"}
     else:
-        derived, wanted = _with_noise(run, seen) if own_noise else Quantities(), {"delta"}
+        derived, wanted = Quantities(), {"delta"}
+        if own_noise and run.transcript is not None:  # all that the proofs need is ‖e_k^j‖ ≤ Δ, as realised
+            derived["delta"] = float(mixed_noise(run, seen.alpha).max())
     given: Quantities = {**derived, **quantities}
     if own_noise and not wanted <= given.keys():
         raise BadInput(
@@ -180,13 +181,6 @@ def _with_functions(run: Run, seen: Measured, algorithm: Algorithm) -> Quantitie
     if constants.N is not None:
         found["N"] = constants.N + bend
     return found
-
-
-def _with_noise(run: Run, seen: Measured) -> Quantities:
-    """Δ as realised, where the words were kept: all that the proofs need is ‖e_k^j‖ ≤ Δ."""
-    if run.transcript is None:
-        return Quantities()
-    return Quantities(delta=float(mixed_noise(run, seen.alpha).max()))
 
 
 def _lemma1(seen: Measured, known: Known) -> Compared:

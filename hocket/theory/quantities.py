@@ -49,7 +49,7 @@ _SUPPLY: dict[str, Callable[[Known], float | None]] = {
     "lam": lambda known: known.mixing,
     "L": lambda known: known.gradients[0],
     "N": lambda known: known.gradients[1],
-    "delta": lambda known: known.noise_bound,
+    "delta": lambda known: known._job.algorithm.noise_bound,  # None for the user's own noise
     "diameter": lambda known: known._job.problem.feasible.diameter(known._job.problem.dim),
     "start_norm": lambda known: float(np.linalg.norm(known._job.start, axis=1).max()),
     "start_spread": lambda known: float(np.linalg.norm(known.start_deviation, axis=1).max()),
@@ -176,11 +176,6 @@ class Known:
             None if constants.L is None else constants.L + slope,
             None if constants.N is None else constants.N + bend,
         )
-
-    @property
-    def noise_bound(self) -> float | None:
-        """Δ of the algorithm; None where the user's own noise takes its place."""
-        return self._job.algorithm.noise_bound
 
     @property
     def start_deviation(self) -> np.ndarray:

@@ -110,16 +110,14 @@ def play_on_cluster(
     algorithm: Algorithm,
     measured: Measured,
     *,
-    tolerance: float | None = None,
     checkpoint: Checkpoint | None = None,
     progress: bool | None = None,
-    marks: np.ndarray | None = None,
-    exact: bool = False,
+    **how: Any,
 ) -> tuple[Simulation, Traffic]:
     """Play a run with its agents spread over all devices; every process gets the whole result.
 
-    For populations that outgrow one device. Numbers are the simulator's: noise is counted by round and link, wherever
-    it is drawn.
+    For populations that outgrow one device; `how` is as for `simulate`. Numbers are the simulator's: noise is counted
+    by round and link, wherever it is drawn.
     """
     watch = join()
     devices = jax.devices()
@@ -128,16 +126,8 @@ def play_on_cluster(
         program = _the_same(_on_host(lambda: prepare(job, algorithm, **vars(measured))))
         _check_seen_by_all(checkpoint)
         player = Sharded(program, devices)
-        sim = simulate(
-            program,
-            job,
-            tolerance=tolerance,
-            checkpoint=checkpoint,
-            progress=progress if jax.process_index() == 0 else False,
-            marks=marks,
-            exact=exact,
-            player=player,
-        )
+        shown = progress if jax.process_index() == 0 else False
+        sim = simulate(program, job, checkpoint=checkpoint, progress=shown, player=player, **how)
         return sim, weigh(job, program, player.layout)
 
 

@@ -39,22 +39,25 @@ def difference_attack(
 
 def from_differences(name: str, found: Residuals, view: View) -> Attack:
     """The outcome that single rounds allow."""
-    target = found.target
-    what = f"the gradient of agent {target} in each round"
+    what = f"the gradient of agent {found.target} in each round"
     if not len(found.rounds):
-        return Attack(name, (target,), what, False, found.silence)
-    exposed = not found.sd.any()
-    if exposed:
-        heard = named([target, *view.network.neighbours(target)])
-        why = f"the words of {heard} were heard, and no noise in them is unknown"
-    else:
-        why = f"every round has {found.behind} in it"
+        return Attack(name, (found.target,), what, False, found.silence)
+    heard = f"the words of {_around(view, found.target)} were heard, and no noise in them is unknown"
+    return _outcome(name, found, what, exposed=heard, hidden=f"every round has {found.behind} in it")
+
+
+def _around(view: View, target: int) -> str:
+    return named([target, *view.network.neighbours(target)])
+
+
+def _outcome(name: str, found: Residuals, what: str, *, exposed: str, hidden: str) -> Attack:
+    """The gradients found, and why they are exposed, or hidden."""
     return Attack(
         name,
-        (target,),
+        (found.target,),
         what,
-        exposed,
-        why,
+        not found.sd.any(),
+        hidden if found.sd.any() else exposed,
         estimate=found.values,
         predicted_sd=found.sd,
         rows=tuple(found.rounds.tolist()),
@@ -109,21 +112,12 @@ def last_gradient_attack(
         why = unheard(view, target) or f"not all that agent {target} mixed in round {view.rounds} was heard"
         return Attack("last gradient", (target,), what, False, why)
     found = _last(view, target, v, x)
-    exposed = not found.sd.any()
-    heard = named([target, *view.network.neighbours(target)])
-    return Attack(
+    return _outcome(
         "last gradient",
-        (target,),
+        found,
         what,
-        exposed,
-        f"the words of {heard} were heard, and the state was published without noise"
-        if exposed
-        else f"the gradient itself carries {found.behind}",
-        estimate=found.values,
-        predicted_sd=found.sd,
-        rows=(view.rounds,),
-        at=v,
-        supposing=found.supposing,
+        exposed=f"the words of {_around(view, target)} were heard, and the state was published without noise",
+        hidden=f"the gradient itself carries {found.behind}",
     )
 
 

@@ -15,9 +15,15 @@ from hocket.privacy.topology.connectivity import check_colluders, check_hiding
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
-from hocket.privacy.verdict.findings import Finding, Option, find, has_theorem, standard_options
-from hocket.privacy.verdict.measurement import Measurement, measure
-from hocket.privacy.verdict.sentences import statement
+from hocket.privacy.verdict.findings import (
+    Finding,
+    Measurement,
+    Option,
+    find,
+    has_theorem,
+    measure,
+    standard_options,
+)
 from hocket.privacy.wording import braced, counted
 from hocket.runs.run import Run
 from hocket.runs.view import Threat
@@ -214,7 +220,7 @@ def audit(
         repair=mended,
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
-        statement=statement(
+        statement=sentences.statement(
             colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
         ),
     )

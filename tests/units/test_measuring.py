@@ -21,6 +21,7 @@ from hocket.engines.schedule import Leg, Marks, recorded_rounds
 from hocket.engines.simulator import step_table
 from hocket.errors import BadInput
 from hocket.runs.job import Job
+from hocket.runs.run import Ending
 from tests.laws.table import quadratics
 from tests.units.engine_cases import STEP, play
 
@@ -131,7 +132,7 @@ def test_a_tolerance_is_met_by_every_agent(monkeypatch):
     assert run.history["looked_at"][0] == MANY
     worst = [max(problem.total(row) for row in whole.path[k]) for k in (*before, last)]
     assert min(worst[:-1]) > 1.0 >= worst[-1]
-    assert run.outcome.ending is hk.run.Ending.CONVERGED
+    assert run.outcome.ending is Ending.CONVERGED
     assert run.looked_at == MANY
     assert run.gap == pytest.approx(worst[-1], rel=1e-9)
 

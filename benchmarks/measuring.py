@@ -30,7 +30,7 @@ from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.engines.solver import play
+from hocket.engines.solver import DEFAULT_STEP, play
 from hocket.runs.job import Job
 
 DIM, SAMPLES, DEGREE = 20, 50, 4
@@ -96,7 +96,7 @@ def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
     asked = dict(case.how)
     averaging = asked.pop("time_average", True)
     job = Job.asked(
-        case.problem, case.network, algorithm, rounds=case.rounds, **{"step": hk.solving.DEFAULT_STEP} | asked
+        case.problem, case.network, algorithm, rounds=case.rounds, **{"step": DEFAULT_STEP} | asked
     )
     nothing = Measured(averaging=averaging, gauge=Nothing())
     return play(job, algorithm.effective(), nothing, engine="simulator", marks=np.array([case.rounds]))
@@ -104,7 +104,7 @@ def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
 
 def rounds_alone(case: Case, algorithm: hk.Algorithm) -> Callable[[], Any]:
     """The compiled rounds, once everything is laid out."""
-    asked = {"step": hk.solving.DEFAULT_STEP} | case.how
+    asked = {"step": DEFAULT_STEP} | case.how
     averaging = asked.pop("time_average", True)
     with jax.enable_x64(asked.get("dtype") is not np.float32):
         job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)

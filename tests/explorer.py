@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hocket.explore.server import Served, take_port
+from hocket.explore.app import Served, take_port
 from hocket.networks.network import Network
 
 

@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional
 
 from hocket.learning import Shards
-from hocket.learning.models.networks import images
+from hocket.learning.models import images
 
 SIZES = (32 * 32, 128, 64, 10)
 

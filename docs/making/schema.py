@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hocket.config import algorithms, networks, problems, runs
+from hocket.config import problems, sections
 from hocket.federation import plan_sections as plan
 
 INTRODUCTION = """# Schema of the configuration
@@ -29,14 +29,14 @@ def _files() -> Iterator[str]:
     yield "\n## [problem.feasible]\n"
     yield from _kinds("kind", problems.SETS)
     yield "\n## [network]\n"
-    yield from _table(None, networks.NetworkSection)
+    yield from _table(None, sections.NetworkSection)
     yield "\n## [algorithm]\n"
-    yield from _kinds("name", algorithms.SECTIONS)
+    yield from _kinds("name", sections.ALGORITHM_SECTIONS)
     yield "\n## [step]\n"
-    yield from _table("a, b, p", runs.PowerSection)
-    yield from _table("constant", runs.ConstantSection)
+    yield from _table("a, b, p", sections.PowerSection)
+    yield from _table("constant", sections.ConstantSection)
     yield "\n## [run]\n"
-    yield from _table(None, runs.RunSection)
+    yield from _table(None, sections.RunSection)
 
 
 def _plans() -> Iterator[str]:

@@ -109,7 +109,7 @@ def _network(
 
         return parse(topology, weights=weights), None
     if edges is not None:
-        from hocket.config.networks import read_links
+        from hocket.config.sections import read_links
         from hocket.networks.network import Network
 
         if not edges.is_file():
@@ -125,7 +125,7 @@ def recorded_in(folder: Path) -> Run:
     import dataclasses
 
     from hocket.config import reopen_folder
-    from hocket.config.folder import CONFIG
+    from hocket.config.reader import CONFIG
     from hocket.runs.run import Run
 
     if not (folder / CONFIG).is_file():

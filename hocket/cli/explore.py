@@ -12,7 +12,7 @@ from hocket.cli.answer import Answer
 from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
-    from hocket.explore.server import Served
+    from hocket.explore.app import Served
 
 
 def explore(
@@ -33,8 +33,8 @@ def explore(
             f"hocket explore needs {' and '.join(missing)}, which is not installed; install it with: "
             "pip install 'hocket[explore]'"
         )
+    from hocket.explore.app import take_port
     from hocket.explore.questions import asked_network
-    from hocket.explore.server import take_port
 
     served = take_port(asked_network({"topology": topology}), port)
     return Answer(

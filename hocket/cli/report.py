@@ -33,7 +33,7 @@ def report(
     The page is one HTML file that opens offline. A run of `hocket solve` or of a federation's member is audited anew;
     the page of a demonstration or an experiment is written from what it found.
     """
-    from hocket.config.folder import CONFIG
+    from hocket.config.reader import CONFIG
     from hocket.federation.run_folder import RunFolder
 
     if not folder.is_dir():
@@ -120,7 +120,7 @@ def _of_an_experiment(folder: Path, asked: dict[str, Any]) -> Path:
 
 def _what_is_missing(folder: Path) -> str:
     from hocket.config import command
-    from hocket.config.folder import CONFIG
+    from hocket.config.reader import CONFIG
 
     if (folder / CONFIG).is_file():
         return f"the run in {folder} is not finished: it has no run.json; go on with it ({command(folder)}) first"

@@ -24,7 +24,14 @@
 A key that is misspelt, missing or of the wrong kind is named, with its section and the nearest key there is.
 """
 
-from hocket.config.folder import command, new_folder, open_folder, reopen_folder
-from hocket.config.reader import Config, parse_config, read_config
+from hocket.config.reader import (
+    Config,
+    command,
+    new_folder,
+    open_folder,
+    parse_config,
+    read_config,
+    reopen_folder,
+)
 
 __all__ = ["Config", "command", "new_folder", "open_folder", "parse_config", "read_config", "reopen_folder"]

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, SerializeAsAny
 
 from hocket.config.files import blaming, check_unchanged, found, load_name
-from hocket.config.section import Section, check, choose
+from hocket.config.sections import Section, check, choose
 from hocket.errors import BadConfig
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
@@ -23,9 +23,9 @@ from hocket.problems.standard import (
     polynomials,
 )
 
-# The section [problem.feasible]: where the states of the agents must lie.
-
 NumberOrVector = float | list[float]
+A_SET = "a section [problem.feasible]"
+A_HASH = "the SHA-256 of the file in hexadecimal, if it must not change"
 
 
 class FeasibleSection(Section):
@@ -85,13 +85,8 @@ SETS: dict[str, type[FeasibleSection]] = {
 }
 
 
-# The section [problem]: a problem by name, from data in a file, or from the user's own Python.
-
 Row = list[float] | list[list[float]]
 Feasible = SerializeAsAny[FeasibleSection]
-
-A_SET = "a section [problem.feasible]"
-A_HASH = "the SHA-256 of the file in hexadecimal, if it must not change"
 
 
 class ProblemSection(Section):

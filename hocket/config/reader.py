@@ -1,19 +1,31 @@
-"""Reading a whole configuration, and building what it describes."""
+"""A whole configuration: read, built, and kept in the folder of its run.
+
+The folder holds the configuration and all that it refers to, so that it reproduces itself.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import shlex
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from hocket.config.algorithms import AlgorithmSection, read_algorithm
-from hocket.config.networks import NetworkSection
-from hocket.config.problems import ProblemSection, read_problem
-from hocket.config.runs import RunSection, StepSection, read_step
-from hocket.config.section import check, nearest
-from hocket.config.toml import dumps, loads
+from hocket.config.files import dumps, found, loads, sha256
+from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
+from hocket.config.sections import (
+    AlgorithmSection,
+    NetworkSection,
+    RunSection,
+    StepSection,
+    check,
+    nearest,
+    read_algorithm,
+    read_step,
+)
 from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadConfig, BadInput
 from hocket.networks.network import Network
@@ -31,6 +43,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {"step": dataclasses.asdict(DEFAULT_STEP)}
 """Sections that may be left out."""
 ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
 """Keys of `[run]` that decide what is kept and measured, not what is played."""
+CONFIG = "config.toml"
+INPUTS = "inputs"
+COPIED = 100_000_000
+"""Bytes up to which data are copied into the folder; larger files are named by place and fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +146,77 @@ def _misplaced(tables: Mapping[str, Any]) -> Iterator[str]:
     for name in SECTIONS:
         if name not in tables and name not in DEFAULTS:
             yield f"the section [{name}] is missing; the sections are {known}"
+
+
+def new_folder(name: str, out: Path | None = None) -> Path:
+    """An empty folder: `out`, which must hold nothing yet, or the first free runs/<name>-<number>."""
+    if out is None:
+        numbered = (Path("runs") / f"{name}-{number}" for number in count(1))
+        return next(folder for folder in numbered if _made(folder))
+    if out.exists() and not out.is_dir():
+        raise BadConfig(f"{out} is a file; name a new folder")
+    if out.is_dir() and any(out.iterdir()):
+        cure = f"go on with it ({command(out)}), or " if (out / CONFIG).is_file() else ""
+        raise BadConfig(f"{out} is not empty; {cure}name a new folder")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def open_folder(config: Config, name: str, out: Path | None = None) -> tuple[Path, Config]:
+    """A new folder for a run of this configuration, and the configuration as it is kept there."""
+    folder = new_folder(name, out)
+    config = _keep_inputs(config, folder)
+    # The configuration comes last: a folder that has one is complete.
+    (folder / CONFIG).write_text(
+        f"# To run this again: {command(folder)}\n\n{config.text()}", encoding="utf-8"
+    )
+    return folder, config
+
+
+def command(path: Path) -> str:
+    """What to type to run a configuration file or a folder."""
+    return f"hocket solve {shlex.quote(str(path))}"
+
+
+def reopen_folder(folder: Path) -> Config:
+    """The configuration of a run's folder."""
+    if not (folder / CONFIG).is_file():
+        raise BadConfig(
+            f"{folder} is not the folder of a run: it has no {CONFIG}; name a configuration file instead"
+        )
+    return read_config(folder / CONFIG)
+
+
+def _keep_inputs(config: Config, folder: Path) -> Config:
+    """The configuration with its data copied into the folder, and with its code referred to where it lies.
+
+    Code is not copied, since it may import or read what lies beside it; its fingerprint tells if it changes.
+    """
+    problem, network = config.problem, config.network
+    if isinstance(problem, FromData):
+        path = found(config.base, problem.data, "[problem] data")
+        if path.stat().st_size <= COPIED:
+            problem = problem.model_copy(update={"data": _copy(path, folder)})
+        else:
+            problem = problem.model_copy(update={"data": str(path.resolve()), "sha256": sha256(path)})
+    elif isinstance(problem, FromPython):
+        path, name = problem.named(config.base)
+        problem = problem.model_copy(update={"python": f"{path.resolve()}:{name}", "sha256": sha256(path)})
+    if network.edges_file is not None:
+        path = found(config.base, network.edges_file, "[network] edges_file")
+        network = network.model_copy(update={"edges_file": _copy(path, folder)})
+    return dataclasses.replace(config, problem=problem, network=network, base=folder)
+
+
+def _copy(path: Path, folder: Path) -> str:
+    (folder / INPUTS).mkdir(exist_ok=True)
+    shutil.copyfile(path, folder / INPUTS / path.name)
+    return f"{INPUTS}/{path.name}"
+
+
+def _made(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True

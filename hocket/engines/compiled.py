@@ -74,7 +74,7 @@ class Player(Protocol):
 
 
 class Compiled:
-    """A program whose numbers are arguments: programs that differ in numbers only share one compilation."""
+    """Plays on one device. Numbers are arguments: programs that differ in numbers only share one compilation."""
 
     writes = True
 
@@ -84,15 +84,12 @@ class Compiled:
         self.numbers = eqx.filter(program, eqx.is_array)
 
     def begin(self, start: Any, steps: Steps) -> Carry:
-        """The carry before round 1."""
         return _begin(self.blueprint, self.numbers, start, steps)
 
     def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
-        """Run until each of `stops` is the next round, and measure what is to be looked at there."""
         return _advance(self.blueprint, self.numbers, carry, steps, stops, looks)
 
     def sound(self, carry: Carry) -> bool:
-        """Whether every agent's state is finite."""
         return bool(np.isfinite(np.asarray(x_of(carry.state))).all())
 
     def whole(self, carry: Carry) -> Carry:

@@ -20,8 +20,7 @@ from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
-from hocket.runs.description import describe
-from hocket.runs.job import Job
+from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
 from hocket.runs.theorems import claim
 

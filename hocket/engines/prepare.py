@@ -22,7 +22,6 @@ from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.problem import Problem
-from hocket.problems.sets import FeasibleSet
 from hocket.runs.job import Job
 
 COUNTERS = 1 << 32
@@ -74,13 +73,11 @@ def prepare(
         gauge=gauge,
         order=_order(job.own_problem),
     )
-    return _compiled_set(on_device(program, job.dtype), job.own_problem.feasible)
-
-
-def _compiled_set(program: Program, feasible: FeasibleSet) -> Program:
-    """Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time."""
-    fixed = jax.tree.map(lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jnp.asarray(leaf), feasible)
-    return eqx.tree_at(lambda p: p.problem.feasible, program, fixed)
+    # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
+    feasible = jax.tree.map(
+        lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jnp.asarray(leaf), job.own_problem.feasible
+    )
+    return eqx.tree_at(lambda program: program.problem.feasible, on_device(program, job.dtype), feasible)
 
 
 def _order(problem: Problem) -> np.ndarray | None:

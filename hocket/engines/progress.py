@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# A progress bar that appears once a run has proved to be long, and says how it is going.
-
 PATIENCE = 2.0
 
 
@@ -65,9 +63,6 @@ class Bar:
         from rich.console import Console
 
         return Console(stderr=True)
-
-
-# Being asked to stop: a signal leaves a note, and the run ends where it can be taken up again.
 
 
 @contextmanager

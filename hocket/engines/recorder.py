@@ -83,7 +83,7 @@ class Recorder:
         self.states.append(np.asarray(states)[:count])
         if self.words:
             self.said.append([np.asarray(table)[:count] for table in said])
-            self.drawn.append({name: _both_ways(pair)[:count] for name, pair in drawn.items()})
+            self.drawn.append({name: np.stack(pair, axis=2)[:count] for name, pair in drawn.items()})
         return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[marks.rounds], measures)
 
     def path(self, last: Any, rounds: int) -> np.ndarray:
@@ -133,10 +133,6 @@ def _free_memory() -> float:
     import psutil
 
     return float(psutil.virtual_memory().available)
-
-
-def _both_ways(pair: Any) -> np.ndarray:
-    return np.stack([np.asarray(pair.forward), np.asarray(pair.backward)], axis=2)
 
 
 def readable(count: float) -> str:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
-from hocket.engines import measuring_cost
+from hocket.engines import measurement_cost
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled, Player
 from hocket.engines.measures import Measures, measures_kind
@@ -138,7 +138,7 @@ def _pace(sim: Simulation, marks: np.ndarray | None, *, exact: bool, singly: boo
     if marks is None:
         # By the whole program, wherever its parts are played, so that all engines measure alike.
         whole = player if isinstance(player, Compiled) else Compiled(player.program)
-        wanted = measuring_cost.marks(whole, sim.rounds, exact=exact)
+        wanted = measurement_cost.marks(whole, sim.rounds, exact=exact)
     else:
         wanted = Marks.everybody(marks, player.program.tables.n)
     # Rounds that are measured at places of their own, the ends of epochs, are long ones: begin with a single one.

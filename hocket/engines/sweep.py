@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, x_of
-from hocket.engines import measuring_cost
+from hocket.engines import measurement_cost
 from hocket.engines.compiled import Compiled, legs
 from hocket.engines.measures import Measures
 from hocket.engines.prepare import prepare
@@ -30,8 +30,7 @@ from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.problems.problem import Problem
-from hocket.runs.description import describe
-from hocket.runs.job import Job, check_seed
+from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.theorems import Claim, claim
 from hocket.steps import Step
 
@@ -169,7 +168,7 @@ def _play(
     carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
     done, parts, marks = 0, [], []
     # What a run of a sweep measures, its single run measures too.
-    wanted = measuring_cost.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
+    wanted = measurement_cost.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
     pace = Pace(job.rounds, wanted, done=0, measured=False)
     bar = Bar(job.rounds, show=progress)
     try:

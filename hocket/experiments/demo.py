@@ -15,11 +15,10 @@ from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, unwatched
 from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
 from hocket.experiments.polynomials.runs import START, STEP
-from hocket.report.answers import theorem_card
 from hocket.report.figures import Curve, convergence
-from hocket.report.numbers import plain, spoken
+from hocket.report.folder import theorem_card
 from hocket.report.page import Card, Page
-from hocket.report.tables import Table, assumption_table, settings_table
+from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 
 ALGORITHMS: tuple[dict[str, Any], ...] = (
     {"name": "dgd"},

@@ -1,27 +1,93 @@
-"""The web application: one page, three questions, and a run to watch."""
+"""The web application: one page, three questions, and a run to watch; served on this machine alone.
+
+Whoever was given its address may come in: with the token in it, by the name it was given for, and from this page alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import json
-from collections.abc import AsyncGenerator
+import secrets
+import socket
+from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn import Config, Server
 
-from hocket.errors import BadInput, HocketError
-from hocket.explore.access import Access
-from hocket.explore.answers import about_network, explorer_page, foretold
+from hocket.errors import BadConfig, BadInput, HocketError
 from hocket.explore.live_runs import Runs
-from hocket.explore.questions import Question, asked, asked_network
+from hocket.explore.questions import Question, about_network, asked, asked_network, explorer_page, foretold
 from hocket.links.text import is_table
+from hocket.machine import LOOPBACK
 from hocket.networks.network import Network
+
+GUARDED = {
+    "cache-control": "no-store",
+    "referrer-policy": "no-referrer",  # the address holds the token
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "same-origin",
+    "content-security-policy": "frame-ancestors 'none'",
+}
+LONGEST = 64 * 1024
+"""Bytes of a question."""
+LAST_PORT = 65535
+
+
+@dataclass
+class Access:
+    """Refuses strangers before anything else sees the request."""
+
+    app: ASGIApp
+    token: str
+    port: int
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        answer: Any = self.app if refusal is None else PlainTextResponse(refusal[1] + "\n", refusal[0])
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(GUARDED)
+            await send(message)
+
+        await answer(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str] | None:
+        headers = Headers(scope=scope)
+        hosts = {f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"}
+        # Another site may point its own name at this machine, so that a browser takes us for it.
+        if headers.get("host") not in hosts:
+            return (
+                421,
+                f"this explorer answers to 127.0.0.1:{self.port} only; open the address that it printed",
+            )
+        if headers.get("origin") not in {None, *(f"http://{host}" for host in hosts)}:
+            return 403, "another page may not ask the explorer anything"
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return (
+                403,
+                "the token is missing or wrong; open the address that hocket explore printed, as a whole",
+            )
+        length = headers.get("content-length", "0")
+        if "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONGEST:
+            return 413, f"a question has at most {LONGEST:,} bytes, and says how many; draw a smaller network"
+        return None
 
 
 class Superseded(Exception):
@@ -117,3 +183,60 @@ async def _table(request: Request) -> dict[str, Any]:
 
 async def _complain(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": str(error)}, 400)
+
+
+@dataclass(frozen=True)
+class Served:
+    """An explorer that is about to answer: its port is taken, its token drawn."""
+
+    network: Network
+    listening: socket.socket
+    token: str
+
+    @property
+    def port(self) -> int:
+        return self.listening.getsockname()[1]
+
+    @property
+    def url(self) -> str:
+        """The address to open; who has it may use the explorer."""
+        return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
+
+    def run(self) -> None:
+        """Answer until Ctrl-C."""
+        self.server().run(sockets=[self.listening])
+
+    def server(self) -> Server:
+        """A server that can also be told to stop."""
+        explorer = Explorer(self.network)
+        app = explorer_app(explorer, token=self.token, port=self.port)
+        # No log of requests: their addresses hold the token.
+        config = Config(app, access_log=False, log_level="warning", timeout_graceful_shutdown=1)
+        return _Server(config, explorer.runs.stop)
+
+
+class _Server(Server):
+    """Calls a run off when it is told to stop: else whoever watches the run would keep the server waiting."""
+
+    def __init__(self, config: Config, stop: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._stop = stop
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        self._stop()
+        super().handle_exit(sig, frame)
+
+
+def take_port(network: Network, port: int = 0) -> Served:
+    """Bind to loopback, and nothing else; port 0 takes any that is free."""
+    if not 0 <= port <= LAST_PORT:
+        raise BadConfig(
+            f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any"
+        )
+    try:
+        listening = socket.create_server((LOOPBACK, port))
+    except OSError as error:
+        raise BadConfig(
+            f"port {port} on this machine cannot be had ({error}); name another with --port, or 0 for any that is free"
+        ) from error
+    return Served(network, listening, secrets.token_urlsafe(24))

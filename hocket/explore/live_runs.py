@@ -15,7 +15,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from numpy.polynomial import Polynomial as Series
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd
@@ -25,17 +24,16 @@ from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadInput, HocketError
 from hocket.explore.questions import Question
 from hocket.problems.problem import Problem
-from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
-from hocket.report.numbers import spoken
+from hocket.problems.standard import PAPER_POLYNOMIALS, moved_apart, polynomials
+from hocket.report.tables import spoken
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
 
-# A run to look at while it plays: the algorithm of the plan beside DGD, on polynomials that any number can share.
-
 START = (1.0, -0.5, 0.25, -0.75, 0.5)
-CENTRES = (-1.0, 2.0, 0.5, -0.5, 1.0)
 
 Tell = Callable[[dict[str, Any]], None]
+LAST = ("done", "failed", "cancelled")
+"""What a run says last."""
 
 
 class CalledOff(Exception):
@@ -83,22 +81,13 @@ def _play(question: Question, algorithm: Algorithm, tell: Tell, stop: threading.
 def shared_problem(n: int, minima: str) -> Problem:
     """The paper's five polynomials, dealt around; they all have their minimum at zero, or each elsewhere."""
     rows = list(islice(cycle(PAPER_POLYNOMIALS), n))
-    if minima == "apart":
-        centres = islice(cycle(CENTRES), n)
-        rows = [Series(row)(Series([-c, 1])).coef for row, c in zip(rows, centres, strict=False)]
-    return polynomials(rows, box=(-30, 30))
+    return polynomials(moved_apart(rows) if minima == "apart" else rows, box=(-30, 30))
 
 
 def _drawable(gap: Any) -> float | None:
     """JSON has no infinities, and a logarithmic axis no zero."""
     gap = float(gap)
     return gap if math.isfinite(gap) and gap > 0 else None
-
-
-# Runs beside the requests: one at a time, in a thread, with everything it says kept for whoever listens.
-
-LAST = ("done", "failed", "cancelled")
-"""What a run says last."""
 
 
 @dataclass

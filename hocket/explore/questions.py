@@ -1,4 +1,4 @@
-"""What the page may ask, checked at the door: errors name the limit and what to do."""
+"""What the page may ask, checked at the door, and what can be answered within a moment: guarantees and estimates."""
 
 from __future__ import annotations
 
@@ -6,19 +6,29 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
-from hocket.config.section import Section, check
+from hocket.config.sections import Section, check
+from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadInput
 from hocket.networks.network import Network
-from hocket.networks.topologies import parse
+from hocket.networks.topologies import FORMS, parse
+from hocket.privacy import guarantees, leakage
+from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row, script_data
+from hocket.report.page import render, together
 from hocket.runs.view import Threat
 
 MOST_AGENTS, MOST_LINKS, MOST_ROUNDS, LARGEST_DELTA = 40, 400, 200_000, 1000.0
 DEGREE = 4
 """Of the noise functions: as high as the objectives that are played here."""
+ESTIMATED = 1000
+"""Rounds over which leakage is foretold, at most: a second or two for the largest network."""
+MOST_COLLUDERS = 3
+HERE = "hocket.explore"
+SCRIPTS = ("ask.js", "chart.js", "drawing.js", "live.js", "explorer.js")
 
 
 class NamedNetwork(Section):
@@ -110,3 +120,64 @@ def _refuse_large(text: str) -> None:
             f"{text!r} is too large: the explorer takes up to {MOST_AGENTS} agents; audit larger networks with "
             "hocket audit"
         )
+
+
+def about_network(network: Network) -> dict[str, Any]:
+    """All that the page shows of a network, whoever colludes."""
+    return {
+        "facts": " · ".join(facts(network)),
+        "graph": render("stage.html", package=HERE, **graph_parts(network)),
+        "guarantees": render("guaranteed.html", package=HERE, guarantees=guaranteed(network)),
+        "wide": graph_parts(network)["wide"],
+        "data": _data(network),
+    }
+
+
+def _data(network: Network) -> dict[str, Any]:
+    """What the page's script begins with: an audit page's, of agents that are known by number."""
+    return script_data(AuditPage("", network, ())) | {"labels": None, "chosen": True}
+
+
+def guaranteed(network: Network) -> list[dict[str, Any]]:
+    """P1 and P2 against one colluder, two, and three, as rows of the page's table."""
+    most = min(MOST_COLLUDERS, network.n - 2)
+    return [guarantee_row(network, guarantees(network, f)) for f in range(1, most + 1)]
+
+
+def foretold(question: Question) -> dict[str, Any]:
+    """What the listener could estimate as rounds go by, in words and as curves."""
+    found = leakage(
+        question.network,
+        question.planned,
+        rounds=min(question.rounds, ESTIMATED),
+        coalition=question.coalition,
+        threat=question.threat,
+        step=DEFAULT_STEP,
+    )
+    sd = np.where(found.history["sd"] > 0, found.history["sd"], 0.0)
+    return {
+        "algorithm": question.algorithm,
+        "coalition": list(found.coalition),
+        "lines": str(found).splitlines(),
+        "rounds": found.history["round"].tolist(),
+        "sd": {str(agent): sd[:, agent].tolist() for agent in found.honest},
+        "exact": list(found.exact),
+        "prior": found.prior,
+        "planned": question.rounds,
+    }
+
+
+def explorer_page(network: Network) -> str:
+    """The page as it is first shown."""
+    page = AuditPage(
+        title="Explore a topology", network=network, verdict=(), guarantees=[guarantees(network, 1)]
+    )
+    parts = filled(
+        page,
+        more_style=together("explorer.css", package=HERE),
+        more_script="\n" + together(*SCRIPTS, package=HERE),
+    )
+    parts |= {"guarantees": guaranteed(network), "presets": [], "data": _data(network)}
+    limits = {"agents": MOST_AGENTS, "rounds": MOST_ROUNDS, "delta": LARGEST_DELTA}
+    forms = {name: example for name, (example, _) in FORMS.items()}
+    return render("explorer.html", package=HERE, **parts, limits=limits, forms=forms)

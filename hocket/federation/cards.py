@@ -12,9 +12,8 @@ from typing import Any
 
 from pydantic import Field
 
-from hocket.config.files import read_text
-from hocket.config.section import Section, check
-from hocket.config.toml import dumps, loads
+from hocket.config.files import dumps, loads, read_text
+from hocket.config.sections import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
 from hocket.links.text import is_table

@@ -7,10 +7,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from hocket.config.algorithms import ALGORITHMS
-from hocket.config.files import read_text
-from hocket.config.section import Section, check, nearest
-from hocket.config.toml import loads
+from hocket.config.files import loads, read_text
+from hocket.config.sections import ALGORITHMS, Section, check, nearest
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan

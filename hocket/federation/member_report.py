@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.config.toml import dumps
+from hocket.config.files import dumps
 from hocket.errors import HocketError
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
@@ -22,10 +22,9 @@ from hocket.privacy import Audit, audit
 from hocket.privacy.wording import counted
 from hocket.report.exposure import exposed
 from hocket.report.folder import PAGE
-from hocket.report.numbers import plain, spoken
 from hocket.report.page import Card, Figure, Page
 from hocket.report.panels import Line, Panel, sheet
-from hocket.report.tables import Table, settings_table
+from hocket.report.tables import Table, plain, settings_table, spoken
 
 TRAFFIC = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"}
 """What is measured of links; everything else that a line of metrics holds is of the task."""

@@ -38,7 +38,7 @@ from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Channels
 from hocket.links.journal import Journal
 from hocket.links.wire import Limits
-from hocket.runs.description import versions
+from hocket.runs.job import versions
 
 T = TypeVar("T")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.config.algorithms import AlgorithmSection
 from hocket.config.problems import FeasibleSection
-from hocket.config.runs import StepSection
+from hocket.config.sections import AlgorithmSection, StepSection
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.masked_start import masked_start

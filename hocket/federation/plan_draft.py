@@ -6,10 +6,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hocket.config.algorithms import read_algorithm
 from hocket.config.problems import SETS
-from hocket.config.runs import read_step
-from hocket.config.section import check, choose
+from hocket.config.sections import check, choose, read_algorithm, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.plan import Dial, FederationPlan

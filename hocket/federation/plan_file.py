@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hocket.config.algorithms import read_algorithm
-from hocket.config.files import read_text
+from hocket.config.files import dumps, loads, read_text
 from hocket.config.problems import SETS
-from hocket.config.runs import read_step
-from hocket.config.section import check, choose, nearest
-from hocket.config.toml import dumps, loads
+from hocket.config.sections import check, choose, nearest, read_algorithm, read_step
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from hocket.config.section import Section
+from hocket.config.sections import Section
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
 
 MOST_MEMBERS = 10_000

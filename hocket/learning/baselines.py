@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Float, PyTree
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.noise import threefry
 
-# Training alone: what an agent can do without the others.
+LEAST = 0.05
+"""The smallest multiplier that is tried: less noise than this is none to speak of."""
+PRECISION = 1e-3
+ORDERS = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128)
+"""Of Rényi divergence, at which the account is kept: with these few it is as tight as with all, in half the time."""
+NOISE = 18
+"""Names the random stream."""
+TINY = 1e-30
+"""Keeps the norm of a vanishing gradient from being divided by."""
 
 
 class Alone(Algorithm):
@@ -22,15 +39,6 @@ class Alone(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Any:
         return agent.descend(state, k)
-
-
-# DP-SGD: how much noise buys how much differential privacy.
-
-LEAST = 0.05
-"""The smallest multiplier that is tried: less noise than this is none to speak of."""
-PRECISION = 1e-3
-ORDERS = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128)
-"""Of Rényi divergence, at which the account is kept: with these few it is as tight as with all, in half the time."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,8 @@ class DpSgd:
         if self.epsilon == math.inf:
             return 0.0
         multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)
-        return (
-            multiplier * 2 * self.clip
-        )  # replacing a sample moves the sum by twice the clipping norm at most
+        # Replacing a sample moves the sum by twice the clipping norm at most.
+        return multiplier * 2 * self.clip
 
 
 @functools.cache
@@ -110,3 +117,50 @@ def _accounting() -> Any:
     except ImportError as error:
         raise BadInput("DP-SGD keeps its account with dp-accounting; install hocket[learning]") from error
     return dp_accounting
+
+
+class Clipping(eqx.Module):
+    """Clip every sample's gradient to norm `clip`, sum up, add normal noise (Abadi et al. 2016)."""
+
+    clip: Any
+    sigma: Any
+    """Standard deviation of each coordinate of the noise on the sum."""
+
+    def gradient(
+        self,
+        losses: Callable[[PyTree, Any, Any], Any],
+        parameters: PyTree,
+        inputs: Any,
+        labels: Any,
+        *,
+        key: tuple[Any, Any],
+        agent: Any,
+        t: Any,
+    ) -> PyTree:
+        """The noisy mean of the clipped gradients over a batch, from the losses of its samples."""
+
+        def norm(sample: tuple[Any, Any]) -> Any:
+            one, label = sample
+            slope = jax.grad(lambda p: losses(p, one[None], label[None])[0])(parameters)
+            return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(slope)))
+
+        # One sample after the other: its gradient stays in cache and is gone once measured. The sum of all clipped
+        # gradients is then one more gradient, of a weighted sum of losses. Holding them all takes 20 times as long.
+        norms = jax.lax.map(norm, (inputs, labels))
+        share = jnp.minimum(1, self.clip / jnp.maximum(norms, TINY))
+        total = jax.grad(lambda p: jnp.sum(share * losses(p, inputs, labels)))(parameters)
+        flat, unravel = ravel_pytree(total)
+        noise = normal(threefry.derive(key, NOISE), agent, t, len(flat))
+        return unravel((flat + self.sigma * noise) / len(labels))
+
+
+def normal(key: tuple[Any, Any], agent: Any, t: Any, dim: int) -> Float[Any, " dim"]:
+    """Standard normal numbers of an agent's step t, by Box and Muller."""
+    own = threefry.words(
+        (key[0][None], key[1][None]), jnp.zeros(1, np.uint32), jnp.asarray(agent, np.uint32)[None]
+    )
+    half = jnp.arange((dim + 1) // 2, dtype=np.uint32)
+    first, second = threefry.uniform((own[0], own[1]), jnp.asarray(t, np.uint32)[None], half, np.float32)
+    radius = jnp.sqrt(-2 * jnp.log(jnp.maximum(jnp.abs(first), 2.0**-32)))  # a draw of zero stays finite
+    both = jnp.concatenate([radius * jnp.cos(np.pi * second), radius * jnp.sin(np.pi * second)])
+    return both[:dim]

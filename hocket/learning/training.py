@@ -19,11 +19,9 @@ from hocket.engines.prepare import Measured
 from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.learning.accuracy import Accuracy, judge
-from hocket.learning.baselines import DpSgd
-from hocket.learning.batches import stacked_shards
-from hocket.learning.clipping import Clipping
+from hocket.learning.baselines import Clipping, DpSgd
 from hocket.learning.data.dataset import Dataset
-from hocket.learning.minibatches import Minibatches
+from hocket.learning.minibatches import Minibatches, stacked_shards
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards, own_shards
 from hocket.networks.network import Network
@@ -35,9 +33,8 @@ from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 from hocket.steps import Conditions, Step, as_step
 
-# Epochs, exchanges and local steps: how the three count each other.
-
 COUNTERS = 1 << 32
+UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
 
 
 @dataclass(frozen=True)
@@ -105,9 +102,6 @@ class Timetable:
         return max(1, int(np.ceil(epochs / self.passes - 1e-9)))  # rounding must not add an exchange
 
 
-UNCOVERED = "no theorem: the paper's theorems are for exact gradients and an exchange after every step"
-
-
 def train(
     model: Any,
     shards: Shards | Sequence[Dataset],
@@ -147,14 +141,8 @@ def train(
     if engine not in ("simulator", "cluster"):
         raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'cluster'")
     check_keep(keep, engine, checkpoint)
-    objective = Minibatches(
-        model,
-        threefry.seed_key(seed),
-        local_steps,
-        batch,
-        float(momentum),
-        _clipping(private, shards, timetable),
-    )
+    clipping = _clipping(private, shards, timetable)
+    objective = Minibatches(model, threefry.seed_key(seed), local_steps, batch, float(momentum), clipping)
     job = Job.asked(
         Problem(objective, stacked_shards(shards.parts), feasible=feasible or Everywhere(), dim=model.dim),
         network,
@@ -176,19 +164,13 @@ def train(
         progress=progress,
         marks=timetable.marks(every),
     )
-    run = _described(run, model, shards, timetable, private, objective)
+    run = _described(run, shards, timetable, private, objective)
     if run.outcome.ending is Ending.DIVERGED:
         raise Diverged(str(run.outcome), round=run.outcome.round, run=run, checkpoint=folder)
     return run
 
 
-def _check(
-    model: Model,
-    shards: Shards,
-    test: Dataset,
-    algorithm: Algorithm,
-    momentum: float,
-) -> None:
+def _check(model: Model, shards: Shards, test: Dataset, algorithm: Algorithm, momentum: float) -> None:
     for part in (*shards.parts, test):
         model.check(part.inputs, part.classes)
     if not len(test):
@@ -211,15 +193,10 @@ def _clipping(private: DpSgd | None, shards: Shards, timetable: Timetable) -> Cl
 
 
 def _described(
-    run: Run,
-    model: Model,
-    shards: Shards,
-    timetable: Timetable,
-    private: DpSgd | None,
-    objective: Minibatches,
+    run: Run, shards: Shards, timetable: Timetable, private: DpSgd | None, objective: Minibatches
 ) -> Run:
     """The run with what only learning knows about it."""
-    steps, outcome = timetable.local_steps, run.outcome
+    model, steps, outcome = objective.model, timetable.local_steps, run.outcome
     remarks = [f"{steps} local steps between exchanges, {shards.how}", *run.remarks]
     if run.noise.rms:
         remarks.append(

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hocket.networks.neighbour_tables import NeighbourTables, sum_over_links, sum_over_slots
-from hocket.noise.counted import normal_pairs, uniform_pairs
+from hocket.noise.threefry import normal_pairs, uniform_pairs
 
 
 class When(NamedTuple):
@@ -193,7 +193,8 @@ class Balanced(Draw):
         if self.given is not None:
             pair = _rows(self.given, when.rounds)
         else:
-            pair = _stack(uniform_pairs(key, when.rounds, tables.counted_links, self.width, dtype))
+            both = uniform_pairs(key, when.rounds, tables.counted_links, self.width, dtype)
+            pair = both[0].__array_namespace__().stack(both, axis=2)
         return pair[:, tables.link, tables.direction] * tables.filled[:, :, None]
 
     def deal(self, condensed: Any, when: When, tables: NeighbourTables) -> Any:
@@ -304,7 +305,3 @@ def _rows(given: Any, rounds: Any) -> Any:
     """The user's rows for these rounds: row k − 1 for round k, the only row for noise drawn once."""
     xp = rounds.__array_namespace__()
     return given[xp.clip(rounds - 1, 0, len(given) - 1)]
-
-
-def _stack(pair: tuple[Any, Any]) -> Any:
-    return pair[0].__array_namespace__().stack(pair, axis=2)

@@ -43,6 +43,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
+def sentence(text: str) -> str:
+    """Words as a sentence of their own.
+
+    >>> sentence("nothing is known")
+    'Nothing is known.'
+    """
+    return f"{text[0].upper()}{text[1:]}."
+
+
 def linked(links: Iterable[tuple[int, int]]) -> str:
     """Links by their ends.
 

@@ -1,10 +1,7 @@
 """Problems: objectives f_j, the data behind them, where states may lie, and the optimum to measure against."""
 
-from hocket.problems.least_squares import LeastSquares
-from hocket.problems.logistic import Logistic
-from hocket.problems.loss import Loss
-from hocket.problems.objective import Average, Objective, WeightedSum
+from hocket.problems.objective import Average, Loss, Objective, Samples, WeightedSum
 from hocket.problems.polynomial import Polynomial
-from hocket.problems.samples import Samples
+from hocket.problems.regression import LeastSquares, Logistic
 
 __all__ = ["Average", "LeastSquares", "Logistic", "Loss", "Objective", "Polynomial", "Samples", "WeightedSum"]

@@ -1,19 +1,22 @@
-"""The interface of an objective, and averages and weighted sums of objectives."""
+"""Objectives: their interface, any loss that JAX can differentiate, averages and weighted sums, and samples.
+
+Agents may hold unequally many samples: these are padded, and weighted.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import PyTree, Shaped
+import numpy as np
+from jaxtyping import Float, PyTree, Shaped
 
+from hocket.errors import BadProblem
 from hocket.problems.sets import FeasibleSet
-
-# The interface of an objective, and the mean over agents of any objective.
 
 Reduction = Literal["sum", "mean"]
 Name = Callable[[int], str]
@@ -78,9 +81,6 @@ class Average(Objective):
         return jnp.mean(jax.vmap(self.each.value, in_axes=(None, 0))(x, data))
 
 
-# Weighted sums of different objectives.
-
-
 class WeightedSum(Objective):
     """Σ_g share_g · f_g(x), with shares that sum to one.
 
@@ -114,3 +114,126 @@ def largest_known(bounds: tuple[float | None, ...]) -> float | None:
     """What bounds every term; None as soon as one is unknown."""
     known = [bound for bound in bounds if bound is not None]
     return max(known) if len(known) == len(bounds) else None
+
+
+class Samples(NamedTuple):
+    """What agents hold, sample by sample: (agents, samples, ...), or (samples, ...) for one agent.
+
+    An agent's objective is Σ_i weight_i · (loss of sample i). The weight is 0 on padding; on data it is 1
+    where the objective is a sum and 1/count where it is a mean.
+    """
+
+    values: PyTree
+    weight: Float[Any, "*agents samples"]
+
+    def flattened(self) -> Samples:
+        """The samples of all n agents as one agent's, each weighing 1/n of what it did."""
+        agents = len(self.weight)
+        merged = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), self.values)
+        return Samples(merged, self.weight.reshape(-1) / agents)
+
+
+def from_stacked(values: PyTree, reduction: Reduction, name: Name) -> Samples:
+    """Samples where every agent has equally many: leaves (agents, samples, ...)."""
+    shapes = {np.shape(leaf)[:2] for leaf in jax.tree.leaves(values)}
+    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
+        raise BadProblem(
+            f"the data lead with axes {sorted(shapes)}; every array must lead with the same (agents, samples)"
+        )
+    agents, count = next(iter(shapes))
+    if not count:
+        raise BadProblem(f"{name(0)} has no samples; give every agent at least one")
+    return Samples(values, np.full((agents, count), 1.0 if reduction == "sum" else 1 / count))
+
+
+def from_agents(entries: list[PyTree], reduction: Reduction, name: Name) -> Samples:
+    """Samples from one entry per agent, each with leaves (samples, ...) of the agent's own length."""
+    counts = [_count(entry, name(j)) for j, entry in enumerate(entries)]
+    longest = max(counts)
+    padded = [jax.tree.map(lambda leaf: _pad(leaf, longest), entry) for entry in entries]
+    weight = np.zeros((len(entries), longest))
+    for j, count in enumerate(counts):
+        weight[j, :count] = 1.0 if reduction == "sum" else 1 / count
+    return Samples(stacked(padded, name), weight)
+
+
+def stacked(entries: list[PyTree], name: Name) -> PyTree:
+    """One entry per agent, stacked leaf by leaf along a new leading axis."""
+    first = jax.tree.structure(entries[0])
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(entries[0])]
+    for j, entry in enumerate(entries):
+        if jax.tree.structure(entry) != first:
+            raise BadProblem(
+                f"the data of {name(j)} are built differently from those of {name(0)}; make them alike"
+            )
+        own = [np.shape(leaf) for leaf in jax.tree.leaves(entry)]
+        if own != shapes:
+            raise BadProblem(
+                f"the data of {name(j)} have shapes {own}, those of {name(0)} {shapes}; make them equal, "
+                'or state reduction="mean" or "sum" of a loss per sample'
+            )
+    return jax.tree.map(lambda *leaves: np.stack(leaves), *entries)
+
+
+def largest_eigenvalue(features: Any, weight: Any) -> Float[np.ndarray, " agents"]:
+    """The largest eigenvalue of Σ_i weight_i a_i a_iᵀ for each agent, a_i the rows of its features."""
+    scaled = np.asarray(features, dtype=np.float64) * np.sqrt(np.asarray(weight))[:, :, None]
+    flipped = scaled.transpose(0, 2, 1)
+    # AAᵀ and AᵀA share their largest eigenvalue: take the smaller.
+    gram = scaled @ flipped if scaled.shape[1] <= scaled.shape[2] else flipped @ scaled
+    return np.maximum(np.linalg.eigvalsh(gram)[:, -1], 0.0)
+
+
+def _count(entry: PyTree, agent: str) -> int:
+    counts = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(entry)}
+    if len(counts) != 1 or counts == {()}:
+        raise BadProblem(
+            f"the arrays of {agent} lead with axes {sorted(counts)}; each needs one row per sample"
+        )
+    (count,) = next(iter(counts))
+    if not count:
+        raise BadProblem(f"{agent} has no samples; give it at least one, or leave it out")
+    return count
+
+
+def _pad(leaf: Any, length: int) -> np.ndarray:
+    """Fill up with the first sample: unlike that of zeros its loss is finite, so that weight 0 removes it."""
+    leaf = np.asarray(leaf)
+    return np.concatenate([leaf, np.repeat(leaf[:1], length - len(leaf), axis=0)])
+
+
+class Loss(Objective):
+    """f_j(x) = fn(x, data_j), or fn(x) where there are no data.
+
+    The choice for models of your own. With a reduction, `fn(x, sample)` is the loss of one sample, and agents
+    may hold unequally many of them.
+    """
+
+    fn: Callable[..., Any] = eqx.field(static=True)
+
+    def value(self, x: Shaped[Any, " dim"], data: PyTree) -> Any:
+        if self.reduction is None:
+            return self.fn(x) if data is None else self.fn(x, data)
+        return data.weight @ jax.vmap(self.fn, in_axes=(None, 0))(x, data.values)
+
+    def gradient(self, x: Shaped[Any, " dim"], data: PyTree) -> Shaped[Any, " dim"]:
+        slope = jax.grad(self.value)(x, data)
+        # An infinite slope must not be clipped into a box as if nothing had happened: 0 · ∞ is NaN, and that is found.
+        return slope + 0 * slope
+
+    def prepared(self, data: PyTree, dim: int, name: Name) -> PyTree:
+        one = jax.tree.map(lambda leaf: leaf[0], data)
+        with jax.enable_x64(True):
+            try:
+                result = jax.eval_shape(self.value, jnp.zeros(dim), one)
+            except Exception as error:
+                raise BadProblem(
+                    f"the loss of {name(0)} fails on x of shape ({dim},) and its data: {error}; "
+                    "it must be written in JAX and take (x, data_j)"
+                ) from error
+        if getattr(result, "shape", None) != () or not np.issubdtype(result.dtype, np.floating):
+            raise BadProblem(f"the loss of {name(0)} returns {result}; it must return one real number")
+        return data
+
+    def pooled(self, data: PyTree) -> tuple[Objective, PyTree]:
+        return (self, data.flattened()) if isinstance(data, Samples) else super().pooled(data)

@@ -16,8 +16,7 @@ from jaxtyping import Int, PyTree
 
 from hocket.errors import BadProblem
 from hocket.problems import Loss, Objective, Samples
-from hocket.problems.objective import Name
-from hocket.problems.samples import from_agents, from_stacked, stacked
+from hocket.problems.objective import Name, from_agents, from_stacked, stacked
 
 AnyLoss = Objective | Callable[..., Any]
 
@@ -84,18 +83,16 @@ def _group(
     elif entries[0] is None:
         data = None
     else:
-        entries = [jax.tree.map(_as_array, entry, is_leaf=_is_list) for entry in entries]
+        # Lists inside an agent's data are arrays in the making, not structure.
+        entries = [
+            jax.tree.map(_as_array, entry, is_leaf=lambda node: isinstance(node, list)) for entry in entries
+        ]
         if reduction is None or isinstance(entries[0], Samples):
             data = stacked(entries, call)
         else:
             data = from_agents(entries, reduction, call)
     _check_finite(data, call)
     return Group(objective, objective.prepared(data, dim, call), members)
-
-
-def _is_list(node: Any) -> bool:
-    """Lists inside an agent's data are arrays in the making, not structure."""
-    return isinstance(node, list)
 
 
 def _count_agents(data: PyTree) -> int:

@@ -12,13 +12,10 @@ from hocket.problems.objective import Name, Objective
 from hocket.problems.sets import FeasibleSet, Simplex
 from hocket.rationals import is_exact, matching
 
-# The least and the largest value of a polynomial on an interval.
-#
-# Both lie at an end or where the derivative vanishes. Many polynomials are done at once: the roots of all
-# derivatives of one degree are the eigenvalues of one stack of companion matrices.
-
 NEGLIGIBLE = 1e-17
 """A term this much smaller than the largest, all over the interval, is below what float64 can add."""
+FLAT = 1e-12
+"""Curvature above −FLAT times its largest coefficient counts as zero: (x − 1)⁴ is convex, rounding or not."""
 
 
 class Extrema(NamedTuple):
@@ -34,7 +31,11 @@ def extrema(
     low: Float[np.ndarray, " rows"],
     high: Float[np.ndarray, " rows"],
 ) -> Extrema:
-    """Extrema of Σ_m a_m x^m, ascending coefficients per row, on [low, high]; the ends may be infinite."""
+    """Extrema of Σ_m a_m x^m, ascending coefficients per row, on [low, high]; the ends may be infinite.
+
+    They lie at an end or where the derivative vanishes. Many polynomials are done at once: the roots of all derivatives
+    of one degree are the eigenvalues of one stack of companion matrices.
+    """
     slope = derivative(coefficients)
     reach = 1 + _root_bound(slope)  # further out nothing turns
     left, right = np.where(np.isinf(low), -reach, low), np.where(np.isinf(high), reach, high)
@@ -104,12 +105,6 @@ def _roots(coefficients: np.ndarray, scale: np.ndarray) -> np.ndarray:
         companion[:, :, -1] = -scaled[chosen, :d] / scaled[chosen, d, None]
         found[chosen, :d] = np.linalg.eigvals(companion).real * scale[chosen, None]
     return found
-
-
-# Polynomials, the same in every coordinate or one per coordinate.
-
-FLAT = 1e-12
-"""Curvature above −FLAT times its largest coefficient counts as zero: (x − 1)⁴ is convex, rounding or not."""
 
 
 class Polynomial(Objective):

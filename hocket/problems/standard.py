@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -21,13 +22,9 @@ PAPER_POLYNOMIALS: tuple[list[float], ...] = (
     [0, 0, 1, 0, 0.5],
     [0, 0, 0.5, 0, 1],
 )
-    [0, 0, 1],
-    [0, 0, 0, 0, 1],
-    [0, 0, 1, 0, 1],
-    [0, 0, 1, 0, 0.5],
-    [0, 0, 0.5, 0, 1],
-)
 """f_1 … f_5 of the paper's experiments. They sum to 3.5 (x² + x⁴), where the paper prints 2.5."""
+CENTERS = (-1.0, 2.0, 0.5, -0.5, 1.0)
+"""How far each is moved where agents must differ."""
 
 
 def polynomials(
@@ -104,9 +101,12 @@ def heterogeneous_polynomials() -> Problem:
 
     For showing leaks: what pulls an agent its own way is what a neighbour can learn.
     """
-    centers = (-1.0, 2.0, 0.5, -0.5, 1.0)
-    moved = [Series(row)(Series([-c, 1])).coef for row, c in zip(PAPER_POLYNOMIALS, centers, strict=True)]
-    return polynomials(moved, box=(-30, 30))
+    return polynomials(moved_apart(PAPER_POLYNOMIALS), box=(-30, 30))
+
+
+def moved_apart(rows: Sequence[Any]) -> list[np.ndarray]:
+    """Polynomials moved along the axis, each by one of CENTERS in turn."""
+    return [Series(row)(Series([-c, 1])).coef for row, c in zip(rows, cycle(CENTERS), strict=False)]
 
 
 def _row(row: Any, j: int) -> np.ndarray:

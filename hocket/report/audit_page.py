@@ -13,11 +13,10 @@ from typing import Any
 from hocket.algorithms import BY_KEY, COMPARED
 from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import braced, counted, named, sentence
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
-from hocket.report.numbers import plain
 from hocket.report.page import digest, render, together
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 
 ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""
@@ -74,11 +73,11 @@ def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> d
         "facts": facts(network),
         "algorithms": ALGORITHMS,
         "presets": _presets(page),
-        "repair": "" if page.repair is None else _sentence(str(page.repair)),
+        "repair": "" if page.repair is None else sentence(str(page.repair)),
         "added": page.repair.added if page.repair else (),
         "guarantees": [guarantee_row(network, one) for one in page.guarantees],
         "tables": [*([_leakage_table(page.leakage)] if page.leakage else []), *page.tables],
-        "data": _for_the_script(page),
+        "data": script_data(page),
         "style": style,
         "style_hash": digest(style),
         "script": script,
@@ -101,10 +100,6 @@ def graph_parts(network: Network) -> dict[str, Any]:
 def facts(network: Network) -> list[str]:
     """A network in a few words."""
     return [network.name, counted(network.n, "agent"), counted(len(network.links), "link")]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _presets(page: AuditPage) -> list[tuple[str, list[int]]]:
@@ -182,7 +177,8 @@ def _leakage_table(estimates: Sequence[Leakage]) -> Table:
     )
 
 
-def _for_the_script(page: AuditPage) -> dict[str, Any]:
+def script_data(page: AuditPage) -> dict[str, Any]:
+    """What the page's script works on."""
     network = page.network
     return {
         "n": network.n,

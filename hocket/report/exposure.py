@@ -11,26 +11,30 @@ from hocket.errors import HocketError
 from hocket.networks.network import Network
 from hocket.privacy import Audit, Leakage, audit, exposure
 from hocket.privacy.verdict.findings import Finding
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import braced, counted, named, sentence
 from hocket.report.audit_page import graph_parts
 from hocket.report.figures import Drawing
-from hocket.report.numbers import plain
 from hocket.report.page import Card, Exposure, Figure, render
 from hocket.report.panels import Line, Note, Panel, sheet
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 from hocket.runs.run import Ending, Run
-
-# A figure of what stays unknown as rounds go by: the uncertainty about whoever is known best.
 
 LITTLE = 1e-12
 """Of the prior: an uncertainty below this is drawn as none."""
+LARGEST = 60
+"""Agents up to which a graph can be read on a page that does not scroll."""
+QUESTION = "What is exposed, and to whom?"
+LISTENERS = {"coalition": "the coalition alone", "states": "with a tap on all words"}
+FEW_AGENTS, FEW_ROUNDS = 20, 1000
+"""Up to here a run is audited without being asked for: it takes a second or two."""
 
 
 def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
     """How closely the best known gradient is known, a line for each estimate; None where all are known at once."""
     lines, known = [], []
     for style, (label, found) in enumerate(estimates.items()):
-        rounds, least = _best_known(found)
+        rounds = found.history["round"]
+        least = found.history["sd"][:, list(found.honest)].min(axis=1)
         hidden = least > LITTLE * found.prior
         if hidden.any():
             last = int(np.flatnonzero(hidden)[-1]) + 1
@@ -62,17 +66,6 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
 def _decades(values: np.ndarray) -> tuple[float, float]:
     """Powers of ten with some air around all values."""
     return 10.0 ** np.floor(np.log10(values.min() / 2)), 10.0 ** np.ceil(np.log10(values.max() * 2))
-
-
-def _best_known(found: Leakage) -> tuple[np.ndarray, np.ndarray]:
-    rounds, sd = found.history["round"], found.history["sd"]
-    return rounds, sd[:, list(found.honest)].min(axis=1)
-
-
-# A graph with one coalition marked on it, and whom it knows: a picture, where the audit page has a tool.
-
-LARGEST = 60
-"""Agents up to which a graph can be read on a page that does not scroll."""
 
 
 class Mark(NamedTuple):
@@ -123,12 +116,6 @@ def _described(found: Finding) -> str:
     return f"{'; '.join(parts)}. Red links are heard by the coalition."
 
 
-QUESTION = "What is exposed, and to whom?"
-LISTENERS = {"coalition": "the coalition alone", "states": "with a tap on all words"}
-FEW_AGENTS, FEW_ROUNDS = 20, 1000
-"""Up to here a run is audited without being asked for: it takes a second or two."""
-
-
 def audit_of(
     run: Run,
     *,
@@ -166,7 +153,7 @@ def audit_of(
 def exposed(found: Audit | str, command: str = "", rounds: int | None = None) -> tuple[Card, Exposure | None]:
     """The card and the section of one audit; of none, a card that says why. `rounds` are those that were played."""
     if isinstance(found, str):
-        return Card(QUESTION, "not audited", "open", (f"{found[0].upper()}{found[1:]}.",)), None
+        return Card(QUESTION, "not audited", "open", (sentence(found),)), None
     alone = _alone(found)
     curves = {LISTENERS[one.threat]: one.leakage for one in found.findings if one.threat in LISTENERS}
     section = Exposure(

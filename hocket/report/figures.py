@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from hocket.report.numbers import plain
+from hocket.report.tables import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

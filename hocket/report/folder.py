@@ -1,4 +1,4 @@
-"""Everything about a run that people read, written into its folder."""
+"""Everything about a run that people read, from whether it converged on, written into its folder."""
 
 from __future__ import annotations
 
@@ -8,16 +8,48 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hocket.privacy import Audit
-from hocket.privacy.wording import counted
-from hocket.report.answers import convergence_card, theorem_card
+from hocket.privacy.wording import counted, sentence
 from hocket.report.exposure import exposed
 from hocket.report.figures import Curve, convergence
-from hocket.report.numbers import plain, spoken
-from hocket.report.page import Page
-from hocket.report.tables import assumption_table, over, result_table, settings_table
+from hocket.report.page import Card, Page
+from hocket.report.tables import assumption_table, over, plain, result_table, settings_table, spoken
 from hocket.runs.run import Ending, Run
+from hocket.runs.theorems import Claim
 
+MUCH = 100
+"""A gap that shrank by this factor is called small."""
 PAGE = "report.html"
+
+
+def convergence_card(run: Run) -> Card:
+    """Whether a run came near the optimum, as far as that is known."""
+    question, ending = "Did it converge?", run.outcome.ending
+    apart = f"No agent is farther than {plain(run.disagreement)} from the mean of all."
+    if ending is Ending.DIVERGED:
+        why = sentence(run.outcome.detail or "a state is no longer finite")
+        return Card(question, f"no: diverged at round {run.outcome.round:,}", "exposed", (why,))
+    first = float(run.history["gap"][0])
+    if math.isnan(run.gap):
+        loss = run.history["loss"]
+        fell = f"The optimum is not known; the sum of the objectives went from {plain(loss[0])} to {plain(loss[-1])}."
+        return Card(question, f"not known, after {run.rounds:,} rounds", "open", (fell, apart))
+    fell = f"The gap to the optimum went from {plain(first)} to {plain(run.gap)}{over(run)}."
+    if ending is Ending.CONVERGED:
+        return Card(
+            question, f"yes, at round {run.outcome.round:,}: {run.outcome.detail}", "holds", (fell, apart)
+        )
+    verdict = f"gap {plain(run.gap)} after {run.rounds:,} rounds"
+    return Card(question, verdict, "holds" if run.gap * MUCH <= first else "open", (fell, apart))
+
+
+def theorem_card(claim: Claim) -> Card:
+    """Which theorem covers a run, and what stands in the way of one."""
+    question = "Which theorem applies?"
+    if claim.theorem is None:
+        return Card(question, "none", "open", (sentence(claim.statement),))
+    words = sentence(claim.statement.removeprefix(f"{claim.theorem}: "))
+    unknown = any(part.holds is None for part in claim.assumptions)
+    return Card(question, claim.theorem, "open" if unknown else "holds", (words,))
 
 
 def write_report(

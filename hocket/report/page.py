@@ -19,8 +19,6 @@ from hocket.errors import BadInput
 from hocket.report.figures import Drawing
 from hocket.report.tables import Table
 
-# Pages from templates: what people wrote is escaped, what is missing is an error.
-
 HERE = "hocket.report"
 
 

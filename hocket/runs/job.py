@@ -1,19 +1,25 @@
-"""One run as it was asked for: everything that decides its numbers, checked at the door."""
+"""One run as it was asked for: everything that decides its numbers, checked at the door, and in words."""
 
 from __future__ import annotations
 
+import dataclasses
+import platform
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+import hocket
 from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.steps import Step, as_step
+
+LONG = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +65,8 @@ class Job:
             )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        job = Job(
-            problem,
-            network,
-            algorithm,
-            as_step(step),
-            int(rounds),
-            int(seed),
-            first,
-            np.dtype(dtype),
-            grad_at,
-        )
+        decided = as_step(step), int(rounds), int(seed), first, np.dtype(dtype), grad_at
+        job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)
         return job
 
@@ -110,3 +107,48 @@ def check_seed(seed: Any) -> None:
     """A seed fills two words of 32 bits."""
     if not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 64:
         raise BadInput(f"seed = {seed}; it must be a whole number from 0 to 2^64 - 1")
+
+
+def describe(job: Job) -> dict[str, Any]:
+    """Everything that decides a run's numbers, except the data themselves."""
+    problem, network = job.problem, job.network
+    return {
+        "problem": {"agents": problem.n, "dim": problem.dim, "feasible": str(problem.feasible)},
+        "network": {
+            "name": network.name,
+            "agents": network.n,
+            "links": len(network.links),
+            "period": network.period,
+        },
+        "algorithm": describe_algorithm(job.algorithm),
+        "step": str(job.step),
+        "rounds": job.rounds,
+        "seed": job.seed,
+        "start": job.start.astype(np.float64).tolist()
+        if job.start.size <= LONG
+        else "one row per agent, too long to print",
+        "dtype": str(job.dtype),
+        "grad_at": job.grad_at,
+        "versions": versions(),
+    }
+
+
+def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
+    """An algorithm's name and parameters."""
+    values = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
+    return {"name": type(algorithm).__name__} | {
+        name: value if isinstance(value, float | int | str | bool) else "given by the user"
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def versions() -> dict[str, str]:
+    """The software under a run."""
+    found = {"hocket": hocket.__version__, "python": platform.python_version()}
+    for package in ("jax", "jaxlib", "numpy", "equinox"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -10,7 +10,7 @@ import zipfile
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -78,9 +78,11 @@ def save_run(run: Run, folder: Path) -> Path:
         arrays |= {f"words/{i}": table for i, table in enumerate(run.transcript.words)}
         arrays |= {f"noise/{kind}": table for kind, table in run.transcript.noise.items()}
     write_arrays(folder / "run.npz", arrays)
+    # JSON has texts and numbers only: a node with any other name is known by what that prints as.
+    labels = network.labels and [one if isinstance(one, str | int) else str(one) for one in network.labels]
     words = {
         "format": FORMAT,
-        "network": {"name": network.name, "labels": network.labels and list(map(_label, network.labels))},
+        "network": {"name": network.name, "labels": labels},
         "gap": _number(run.gap),
         "disagreement": _number(run.disagreement),
         "infeasibility": _number(run.infeasibility),
@@ -133,11 +135,11 @@ def load_run(folder: Path) -> Run:
     outcome, claim = words["outcome"], words["claim"]
     return Run(
         x=arrays["x"],
-        gap=_read_number(words["gap"]),
-        disagreement=_read_number(words["disagreement"]),
+        gap=float(words["gap"]),
+        disagreement=float(words["disagreement"]),
         time_average=arrays.get("time_average"),
-        infeasibility=_read_number(words["infeasibility"]),
-        noise=Noise(**{name: _read_number(value) for name, value in words["noise"].items()}),
+        infeasibility=float(words["infeasibility"]),
+        noise=Noise(**{name: float(value) for name, value in words["noise"].items()}),
         outcome=Outcome(Ending(outcome["ending"]), outcome["round"], outcome["detail"]),
         claim=Claim(
             claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])
@@ -155,15 +157,6 @@ def load_run(folder: Path) -> Run:
     )
 
 
-def _label(label: Any) -> str | int:
-    """A node's name; JSON has texts and numbers only, and anything else is known by what it prints as."""
-    return label if isinstance(label, str | int) else str(label)
-
-
 def _number(value: float) -> float | str:
     """JSON has no infinities or NaN: they are stored as words."""
     return float(value) if np.isfinite(value) else str(float(value))
-
-
-def _read_number(value: Any) -> float:
-    return float(value)

@@ -78,9 +78,7 @@ def _regular(job: Job) -> Assumption:
     constants = job.problem.constants(inflate=reach)
     known = constants.L is not None and constants.N is not None
     return Assumption(
-        REGULAR,
-        True if known else None,
-        f"L = {_shown(constants.L)}, N = {_shown(constants.N)} {where}",
+        REGULAR, True if known else None, f"L = {_shown(constants.L)}, N = {_shown(constants.N)} {where}"
     )
 
 

@@ -59,9 +59,8 @@ class View:
         return replace(
             self,
             words=tuple(map(until, self.words)),
-            noise={
-                kind: until(draws) for kind, draws in self.noise.items()
-            },  # what was drawn once has one row
+            # What was drawn once has one row.
+            noise={kind: until(draws) for kind, draws in self.noise.items()},
             states={member: path[: rounds + 1] for member, path in self.states.items()},
             rounds=rounds,
         )
@@ -86,7 +85,8 @@ def look(
     touching = [row for row in everywhere if members & set(row[2])]
     overheard = touching if threat == "coalition" else everywhere
     known = everywhere if threat == "states+noise" else touching
-    slot = _slots(network)
+    # The slot in which a sender keeps a receiver: neighbours in ascending order.
+    slot = {(j, i): s for j in range(network.n) for s, i in enumerate(sorted(network.neighbours(j)))}
 
     def said(table: np.ndarray, link: int, sender: int, receiver: int) -> np.ndarray:
         words = table[:, sender] if table.ndim == 3 else table[:, sender, slot[sender, receiver]]
@@ -134,8 +134,3 @@ def check_coalition(coalition: Any, n: int) -> frozenset[int]:
     if not members:
         raise BadInput("an empty coalition sees nothing; name at least one agent")
     return members
-
-
-def _slots(network: Network) -> dict[Link, int]:
-    """The slot in which a sender keeps a receiver: neighbours in ascending order."""
-    return {(j, i): slot for j in range(network.n) for slot, i in enumerate(sorted(network.neighbours(j)))}

@@ -16,7 +16,14 @@ from hocket.runs.job import Job
 from hocket.runs.theorems import Assumption, Claim, claim
 from hocket.steps import Power, Step
 
-# What a bound is: a number, what it says, and everything it was computed from.
+INVERSE_SQRT = Power(1, 0, 0.5)
+"""α_k = 1/√k, the step for which Theorem 3 is stated."""
+_CURES = {
+    "the algorithm is one of the paper's": f"use {', '.join(kind.__name__ for kind in ALL if kind.analysed)}",
+    "X is compact and convex": "give the problem a Box, Ball or Simplex",
+    "the sum of the objectives is convex": "price rounds by simulation instead",
+    "every B_k has the graph's support": "give every phase all the links",
+}
 
 
 @dataclass(frozen=True)
@@ -53,19 +60,6 @@ class Bound:
         condition = f", provided that {' and '.join(self.provided)}" if self.provided else ""
         empty = f"; vacuous, since any point of X lies within {self.trivial:.6g}" if self.vacuous else ""
         return f"{self.statement} ≤ {self.value:.6g}{condition}{empty}"
-
-
-# What must hold before a bound is computed, and the error that names what does not.
-
-INVERSE_SQRT = Power(1, 0, 0.5)
-"""α_k = 1/√k, the step for which Theorem 3 is stated."""
-
-_CURES = {
-    "the algorithm is one of the paper's": f"use {', '.join(kind.__name__ for kind in ALL if kind.analysed)}",
-    "X is compact and convex": "give the problem a Box, Ball or Simplex",
-    "the sum of the objectives is convex": "price rounds by simulation instead",
-    "every B_k has the graph's support": "give every phase all the links",
-}
 
 
 def refuse_broken(assumptions: tuple[Assumption, ...], what: str) -> None:

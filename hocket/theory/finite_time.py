@@ -1,4 +1,13 @@
-"""Theorem 3: how far the α-weighted time average of any agent can be from the optimum after T rounds."""
+"""Theorem 3: how far the α-weighted time average of any agent can be from the optimum after T rounds.
+
+The paper's bound, as printed and as its proof gives it, and our own: the same proof with the spectral norm of the
+weights in place of θβ^k. With φ_1 = ‖δ_1‖_F and φ_{k+1} = λ φ_k + α_k √n (L + e), for any step and every agent,
+
+    gap ≤ nL Σα_kφ_k/Σα_k
+          + [η₁² + Σ{α_k² n (L+e)² + 2α_k((L+e)√n λφ_k + N√n·diam·(λφ_k + α_k√n e))}] / (2Σα_k).
+
+It depends on the step through four sums only, so it costs nothing to ask it again with another noise.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +29,18 @@ from hocket.theory.bound import INVERSE_SQRT, Bound, require_inverse_sqrt
 from hocket.theory.lemmas import Mixing
 from hocket.theory.quantities import Known, Quantities, gather
 
-# Our own finite-time bound: the paper's proof with the spectral norm of the weights in place of θβ^k.
-#
-# With φ_1 = ‖δ_1‖_F and φ_{k+1} = λ φ_k + α_k √n (L + e), for any step and every agent,
-#
-#     gap ≤ nL Σα_kφ_k/Σα_k
-#           + [η₁² + Σ{α_k² n (L+e)² + 2α_k((L+e)√n λφ_k + N√n·diam·(λφ_k + α_k√n e))}] / (2Σα_k).
-#
-# The bound depends on the step through four sums only, so it costs nothing to ask it again with another noise.
-
 BLOCK = 1 << 18
 """Rounds summed at once: some megabytes, however many rounds there are."""
 
 SPECTRAL_QUANTITIES = ("n", "lam", "L", "N", "noise", "diameter", "eta1_sq", "phi1")
+KINDS = {
+    "literal": "Theorem 3 as printed",
+    "corrected": "Theorem 3 as its proof gives it",
+    "spectral": "with λ in place of θβ^k",
+}
+PAPER_QUANTITIES = ("n", "rho", "L", "N", "delta", "diameter", "start_norm", "start_spread")
+HEAD = 1000
+"""Terms of C0 that are added one by one; from there on an integral is exact to rounding."""
 
 
 class Sums(NamedTuple):
@@ -85,15 +93,6 @@ def sums_by_round(step: Step, lam: float, rounds: int) -> Iterator[tuple[int, Su
 
 
 Kind = Literal["literal", "corrected", "spectral"]
-KINDS = {
-    "literal": "Theorem 3 as printed",
-    "corrected": "Theorem 3 as its proof gives it",
-    "spectral": "with λ in place of θβ^k",
-}
-PAPER_QUANTITIES = ("n", "rho", "L", "N", "delta", "diameter", "start_norm", "start_spread")
-
-HEAD = 1000
-"""Terms of C0 that are added one by one; from there on an integral is exact to rounding."""
 
 
 def finite_time(
@@ -119,19 +118,16 @@ def finite_time(
     >>> round(finite_time("literal", rounds=10_000, **numbers).value, 4)
     309392.5757
     """
-    check_kind(kind)
-    known = gather(
-        problem,
-        network,
-        algorithm,
-        of=f"the {kind} finite-time bound",
-        step=step,
-        rounds=rounds,
-        start=start,
-        grad_at=grad_at,
-        given=quantities,
+    known = gather_for(
+        kind, problem, network, algorithm, quantities, step=step, rounds=rounds, start=start, grad_at=grad_at
     )
     return bound_after(kind, known, known.rounds)
+
+
+def gather_for(kind: str, problem: Any, network: Any, algorithm: Any, given: Quantities, **how: Any) -> Known:
+    """Where the numbers of a kind of bound come from."""
+    check_kind(kind)
+    return gather(f"the {kind} finite-time bound", problem, network, algorithm, given, **how)
 
 
 def check_kind(kind: str) -> None:

@@ -20,6 +20,7 @@ from hocket.theory.finite_time import (
     Kind,
     bound_after,
     check_kind,
+    gather_for,
     numbers_for,
     paper_constants,
     paper_value,
@@ -27,7 +28,7 @@ from hocket.theory.finite_time import (
     sums_after,
     sums_by_round,
 )
-from hocket.theory.quantities import Known, Quantities, gather
+from hocket.theory.quantities import Known, Quantities
 
 FARTHEST = {"literal": 10**18, "corrected": 10**18, "spectral": 10**7}
 """Rounds searched unless told otherwise: the paper's constants are closed forms, spectral sums are not."""
@@ -77,16 +78,8 @@ def delta_for(
     if algorithm is not None and not _has_delta(type(algorithm)):
         able = " or ".join(kind.__name__ for kind in ALL if _has_delta(kind))
         raise BadAlgorithm(f"{type(algorithm).__name__} has no Δ to choose; ask with {able}")
-    known = gather(
-        problem,
-        network,
-        algorithm,
-        of=f"the {kind} finite-time bound",
-        step=step,
-        rounds=rounds,
-        start=start,
-        grad_at=grad_at,
-        given=quantities,
+    known = gather_for(
+        kind, problem, network, algorithm, quantities, step=step, rounds=rounds, start=start, grad_at=grad_at
     )
     sums = None
     if kind == "spectral":
@@ -127,16 +120,16 @@ def rounds_for(
     """
     _check_question(gap, kind)
     farthest = FARTHEST[kind] if most is None else most
-    known = gather(
+    known = gather_for(
+        kind,
         problem,
         network,
         algorithm,
-        of=f"the {kind} finite-time bound",
+        quantities,
         step=step,
         rounds=farthest,
         start=start,
         grad_at=grad_at,
-        given=quantities,
     )
     found = (_spectral_rounds if kind == "spectral" else _paper_rounds)(gap, kind, known)
     if found is None:

@@ -52,15 +52,7 @@ def lemma1(
     19.0125313
     """
     known = gather(
-        problem,
-        network,
-        algorithm,
-        of="Lemma 1",
-        step=step,
-        rounds=k,
-        start=start,
-        grad_at=grad_at,
-        given=quantities,
+        "Lemma 1", problem, network, algorithm, quantities, step=step, rounds=k, start=start, grad_at=grad_at
     )
     numbers = disagreement_numbers(known)
     mixing = Mixing.of(numbers["n"], numbers["rho"])
@@ -111,16 +103,7 @@ def lemma2(
     For following a run round by round. With a problem, give the states `x` of round k; then y is its optimum.
     Plain numbers: n, L, N, delta, spread = max_j ‖δ_k^j‖, eta_sq = η²_k and gap = f(x̄_k) − f(y).
     """
-    known = gather(
-        problem,
-        network,
-        algorithm,
-        of="Lemma 2",
-        step=step,
-        rounds=k,
-        grad_at=grad_at,
-        given=quantities,
-    )
+    known = gather("Lemma 2", problem, network, algorithm, quantities, step=step, rounds=k, grad_at=grad_at)
     said = {"spread": spread, "eta_sq": eta_sq, "gap": gap}
     state = _state(_measured(known, x) if x is not None else {}, said)
     numbers = iterate_numbers(known)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Unpack
+from functools import partial
+from typing import Any, Unpack, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -26,7 +27,10 @@ from hocket.theory.lemmas import Mixing, disagreement_numbers, disagreement_term
 from hocket.theory.measured import Measured, measure, mixed_noise, totals
 from hocket.theory.quantities import Known, Quantities, added_constants, gather
 
-# How close a run came to each bound, as a value and as a table.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
+"""What float64 may lose in the sums below, relative to the largest number in them."""
+SMALLEST = 1e-290
+"""Below this, products of weights leave the range in which float64 keeps its digits."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,6 @@ def tightest(
     )
 
 
-# Every lemma and bound, checked in every round of a kept run.
-
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""What float64 may lose in the sums below, relative to the largest number in them."""
-
-SMALLEST = 1e-290
-"""Below this, products of weights leave the range in which float64 keeps its digits."""
-
 Compared = tuple[Any, Any, Any]
 """The bound and what it bounds in every round, and how much of that is rounding."""
 
@@ -126,9 +122,7 @@ def monitor(run: Run, **quantities: Unpack[Quantities]) -> Monitor:
         "Lemma 2": lambda: _lemma2(seen, known),
         "|Φ − 1/n| ≤ θβ^(k−s+1)": lambda: _transitions(seen, known),
         "ξ² ≤ η²": lambda: (seen.distance[:-1], seen.mixed_distance, ROUNDING * seen.size),
-        "Theorem 3, literal": lambda: _theorem3("literal", seen, known),
-        "Theorem 3, corrected": lambda: _theorem3("corrected", seen, known),
-        "Theorem 3, spectral": lambda: _theorem3("spectral", seen, known),
+        **{f"Theorem 3, {kind}": partial(_theorem3, kind, seen, known) for kind in get_args(Kind)},
         "Theorem 3, spectral, noise as realised": lambda: _theorem3(
             "spectral", seen, known.saying(noise=float(mixed_noise(run, seen.alpha).max()))
         ),
@@ -152,7 +146,9 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
     if algorithm is not None and algorithm.functions is not None:
         derived, wanted = _with_functions(run, seen, algorithm), {"L", "N"}
     else:
-        derived, wanted = _with_noise(run, seen) if own_noise else Quantities(), {"delta"}
+        derived, wanted = Quantities(), {"delta"}
+        if own_noise and run.transcript is not None:  # all that the proofs need is ‖e_k^j‖ ≤ Δ, as realised
+            derived["delta"] = float(mixed_noise(run, seen.alpha).max())
     given: Quantities = {**derived, **quantities}
     if own_noise and not wanted <= given.keys():
         raise BadInput(
@@ -160,15 +156,15 @@ def _known(run: Run, seen: Measured, quantities: Quantities) -> Known:
             "pass them, or run it again with keep='transcript'"
         )
     return gather(
+        "the monitor",
         seen.problem,
         seen.network,
         algorithm,
-        of="the monitor",
+        given,
         step=seen.step,
         rounds=seen.rounds,
         start=seen.path[0],
         grad_at=run.settings["grad_at"],
-        given=given,
     )
 
 
@@ -185,13 +181,6 @@ def _with_functions(run: Run, seen: Measured, algorithm: Algorithm) -> Quantitie
     if constants.N is not None:
         found["N"] = constants.N + bend
     return found
-
-
-def _with_noise(run: Run, seen: Measured) -> Quantities:
-    """Δ as realised, where the words were kept: all that the proofs need is ‖e_k^j‖ ≤ Δ."""
-    if run.transcript is None:
-        return Quantities()
-    return Quantities(delta=float(mixed_noise(run, seen.alpha).max()))
 
 
 def _lemma1(seen: Measured, known: Known) -> Compared:

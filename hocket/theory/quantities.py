@@ -28,17 +28,43 @@ from hocket.runs.theorems import BOUNDED, REGULAR, claim, largest_step
 from hocket.steps import Step, as_step
 from hocket.theory.bound import refuse_broken, underived
 
-# What the noise functions of FS add to L and N: it is DGD on f_j + p_j [maths, decision 10].
-
 Coefficients = Float[np.ndarray, "links 2 width"]
+MEANING = {
+    "n": "the number of agents; pass n=",
+    "rho": "ρ, the smallest non-zero weight; pass rho=",
+    "lam": "λ = ‖B − 11ᵀ/n‖₂; pass lam=, for example network.lam",
+    "L": "a bound on every agent's ‖∇f_j‖; pass L=, or declare lipschitz= on the problem",
+    "N": "a Lipschitz constant of every agent's ∇f_j; pass N=, or declare smoothness= on the problem",
+    "delta": "Δ, the bound on the noise; pass delta=",
+    "noise": "e, a bound on the noise after mixing; pass noise= or delta=",
+    "diameter": "the largest distance between two points of X; pass diameter=",
+    "start_norm": "max_j ‖x_1^j‖; pass start_norm=",
+    "start_spread": "max_j ‖δ_1^j‖, how far the farthest agent starts from the mean; pass start_spread=",
+    "eta1_sq": "η₁² = Σ_j ‖x_1^j − x*‖²; pass eta1_sq=",
+    "phi1": "φ₁ = ‖δ_1‖_F, the start's disagreement; pass phi1=",
+}
+_SUPPLY: dict[str, Callable[[Known], float | None]] = {
+    "n": lambda known: known._job.network.n,
+    "rho": lambda known: known._job.network.rho,
+    "lam": lambda known: known.mixing,
+    "L": lambda known: known.gradients[0],
+    "N": lambda known: known.gradients[1],
+    "delta": lambda known: known._job.algorithm.noise_bound,  # None for the user's own noise
+    "diameter": lambda known: known._job.problem.feasible.diameter(known._job.problem.dim),
+    "start_norm": lambda known: float(np.linalg.norm(known._job.start, axis=1).max()),
+    "start_spread": lambda known: float(np.linalg.norm(known.start_deviation, axis=1).max()),
+    "eta1_sq": lambda known: known.start_distance,
+    "phi1": lambda known: float(np.linalg.norm(known.start_deviation)),
+}
 
 
 def added_constants(
     algorithm: Algorithm, plan: Setting, feasible: FeasibleSet, drawn: Coefficients | None = None
 ) -> tuple[float, float]:
-    """Bounds on ‖∇p_j‖ and on the Lipschitz constant of ∇p_j over the set, for every agent.
+    """Bounds on ‖∇p_j‖ and on the Lipschitz constant of ∇p_j over the set, for every agent: what FS adds to L and N.
 
-    Of the functions `drawn` on the links where they are known, else of the worst that the bound allows.
+    FS is DGD on f_j + p_j [maths, decision 10]. Of the functions `drawn` on the links where they are known, else of the
+    worst that the bound allows.
     """
     functions = algorithm.functions
     assert functions is not None
@@ -104,22 +130,6 @@ class Quantities(TypedDict, total=False):
     phi1: float
 
 
-MEANING = {
-    "n": "the number of agents; pass n=",
-    "rho": "ρ, the smallest non-zero weight; pass rho=",
-    "lam": "λ = ‖B − 11ᵀ/n‖₂; pass lam=, for example network.lam",
-    "L": "a bound on every agent's ‖∇f_j‖; pass L=, or declare lipschitz= on the problem",
-    "N": "a Lipschitz constant of every agent's ∇f_j; pass N=, or declare smoothness= on the problem",
-    "delta": "Δ, the bound on the noise; pass delta=",
-    "noise": "e, a bound on the noise after mixing; pass noise= or delta=",
-    "diameter": "the largest distance between two points of X; pass diameter=",
-    "start_norm": "max_j ‖x_1^j‖; pass start_norm=",
-    "start_spread": "max_j ‖δ_1^j‖, how far the farthest agent starts from the mean; pass start_spread=",
-    "eta1_sq": "η₁² = Σ_j ‖x_1^j − x*‖²; pass eta1_sq=",
-    "phi1": "φ₁ = ‖δ_1‖_F, the start's disagreement; pass phi1=",
-}
-
-
 @dataclass(frozen=True)
 class Known:
     """Where the numbers come from. `need` looks them up when they are asked for, and only then."""
@@ -168,11 +178,6 @@ class Known:
         )
 
     @property
-    def noise_bound(self) -> float | None:
-        """Δ of the algorithm; None where the user's own noise takes its place."""
-        return self._job.algorithm.noise_bound
-
-    @property
     def start_deviation(self) -> np.ndarray:
         """δ_1, how far each agent starts from the mean."""
         start = self._job.start
@@ -201,34 +206,19 @@ class Known:
         return self.job
 
 
-_SUPPLY: dict[str, Callable[[Known], float | None]] = {
-    "n": lambda known: known._job.network.n,
-    "rho": lambda known: known._job.network.rho,
-    "lam": lambda known: known.mixing,
-    "L": lambda known: known.gradients[0],
-    "N": lambda known: known.gradients[1],
-    "delta": lambda known: known.noise_bound,
-    "diameter": lambda known: known._job.problem.feasible.diameter(known._job.problem.dim),
-    "start_norm": lambda known: float(np.linalg.norm(known._job.start, axis=1).max()),
-    "start_spread": lambda known: float(np.linalg.norm(known.start_deviation, axis=1).max()),
-    "eta1_sq": lambda known: known.start_distance,
-    "phi1": lambda known: float(np.linalg.norm(known.start_deviation)),
-}
-
-
 def gather(
+    of: str,
     problem: Any,
     network: Any,
     algorithm: Any,
+    given: Quantities,
     *,
-    of: str,
     step: Any,
     rounds: Any,
     start: Any = None,
     grad_at: str = "mixed",
-    given: Quantities,
 ) -> Known:
-    """Check what was handed over and say where each number will come from."""
+    """Check what was handed over for a bound and say where each number will come from."""
     if isinstance(rounds, bool) or not isinstance(rounds, Integral) or rounds < 1:
         raise BadInput(f"{of} is asked for {rounds} rounds; give a whole number of at least 1")
     _check_numbers(given)

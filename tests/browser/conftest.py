@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import hocket as hk
-from hocket.explore.server import Served
+from hocket.explore.app import Served
 from hocket.report.audit_page import AuditPage, audit_page
 from tests.browser.chromium import MISSING, found
 from tests.explorer import serving

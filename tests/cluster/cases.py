@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.engines import measuring_cost
+from hocket.engines import measurement_cost
 from hocket.engines.schedule import Marks, recorded_rounds
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import PHASES, SIX, STEP
@@ -65,7 +65,7 @@ def few_agents(rounds: int) -> Marks:
 def farthest(engine: str) -> hk.Run:
     """A gap that looks at the agents farthest from the mean only, as it does where there are many."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring_cost, "marks", lambda compiled, rounds, exact: few_agents(rounds))
+        patch.setattr(measurement_cost, "marks", lambda compiled, rounds, exact: few_agents(rounds))
         start = np.arange(80).reshape(40, 2) / 20
         return play(engine, hk.Dgd(), hk.Network.cycle(40), start=start)
 

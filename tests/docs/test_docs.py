@@ -16,10 +16,9 @@ import hocket
 from docs.making.pictures import PICTURES
 from hocket import algorithms
 from hocket.cli import main
-from hocket.config.algorithms import SECTIONS
-from hocket.config.networks import NetworkSection
 from hocket.config.problems import PROBLEMS, SETS, FromPython
-from hocket.config.runs import ConstantSection, PowerSection, RunSection
+from hocket.config.sections import ALGORITHM_SECTIONS as SECTIONS
+from hocket.config.sections import ConstantSection, NetworkSection, PowerSection, RunSection
 
 from .reader import NOT_RUN, Reader, blocks
 

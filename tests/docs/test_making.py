@@ -11,7 +11,7 @@ from docs.making.commands import commands_page
 from docs.making.gather import rewritten, sources
 from docs.making.hostile_table import PAGE, TABLES
 from docs.making.schema import schema_page
-from hocket.config.algorithms import SECTIONS
+from hocket.config.sections import ALGORITHM_SECTIONS as SECTIONS
 
 
 @pytest.mark.parametrize(

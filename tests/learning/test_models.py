@@ -12,7 +12,7 @@ import pytest
 
 from hocket.errors import BadProblem
 from hocket.learning import Model, as_model, cnn, digits, logistic_regression, mlp
-from hocket.learning.models.networks import images, max_pooled, patches
+from hocket.learning.models import images, max_pooled, patches
 
 DIGITS = digits().test
 

@@ -13,8 +13,7 @@ import pytest
 import hocket as hk
 from hocket.errors import BadAlgorithm
 from hocket.learning import DpSgd, digits, equal_shards, logistic_regression, mlp, train
-from hocket.learning.baselines import noise_multiplier
-from hocket.learning.clipping import Clipping, normal
+from hocket.learning.baselines import Clipping, noise_multiplier, normal
 from hocket.noise import threefry
 
 DATA = digits()

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.config import parse_config, read_config
-from hocket.config.algorithms import ALGORITHMS
+from hocket.config.files import dumps
 from hocket.config.problems import PROBLEMS, SETS
-from hocket.config.toml import dumps
+from hocket.config.sections import ALGORITHMS
 from hocket.errors import BadConfig
 
 GOOD = {

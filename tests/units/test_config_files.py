@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from hocket.config import new_folder, open_folder, parse_config, read_config, reopen_folder
-from hocket.config.files import load_name
-from hocket.config.toml import dumps
+from hocket.config.files import dumps, load_name
 from hocket.errors import BadConfig
 
 BASE = {
@@ -173,7 +172,7 @@ def test_a_folder_holds_its_own_data(tmp_path):
 
 
 def test_large_data_are_referred_to_and_may_not_change(tmp_path, monkeypatch):
-    monkeypatch.setattr("hocket.config.folder.COPIED", 0)
+    monkeypatch.setattr("hocket.config.reader.COPIED", 0)
     path = with_data(tmp_path, "least-squares", A=np.ones((3, 4, 2)), b=np.ones((3, 4)))
     folder, _ = open_folder(read_config(path), "p", tmp_path / "run")
     assert not (folder / "inputs").exists()

@@ -20,11 +20,9 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.errors import BadConfig, BadInput
-from hocket.explore.answers import about_network, explorer_page, foretold
-from hocket.explore.app import Explorer, Superseded
+from hocket.explore.app import Explorer, Served, Superseded, take_port
 from hocket.explore.live_runs import CalledOff, LiveRun, Runs, play, shared_problem
-from hocket.explore.questions import MOST_AGENTS, asked, asked_network
-from hocket.explore.server import Served, take_port
+from hocket.explore.questions import MOST_AGENTS, about_network, asked, asked_network, explorer_page, foretold
 from hocket.report.page import together
 from tests.explorer import serving
 

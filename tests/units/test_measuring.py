@@ -12,15 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from hocket.engines import measuring_cost
+from hocket.engines import measurement_cost
 from hocket.engines.compiled import Compiled
-from hocket.engines.measuring_cost import AT_THE_END, EACH, SHARE, SLIGHT, Prices, affordable, price, prices
+from hocket.engines.measurement_cost import AT_THE_END, EACH, SHARE, SLIGHT, Prices, affordable, price, prices
 from hocket.engines.prepare import prepare
 from hocket.engines.program import FARTHEST
 from hocket.engines.schedule import Leg, Marks, recorded_rounds
 from hocket.engines.simulator import step_table
 from hocket.errors import BadInput
 from hocket.runs.job import Job
+from hocket.runs.run import Ending
 from tests.laws.table import quadratics
 from tests.units.engine_cases import STEP, play
 
@@ -48,7 +49,7 @@ def many(algorithm: hk.Algorithm, seed: int = 1, **how: Any) -> hk.Run:
 def test_a_gap_over_some_agents_is_theirs_and_never_more_than_all_have(seed, noisy):
     algorithm = hk.RssNb(1.0) if noisy else hk.Dgd()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring_cost, "marks", some_agents)
+        patch.setattr(measurement_cost, "marks", some_agents)
         some, everybody = (
             many(algorithm, seed, rounds=30, keep="path", measure=how) for how in ("sample", "exact")
         )
@@ -113,7 +114,7 @@ def test_a_sweep_measures_what_its_single_runs_do():
 
 def test_a_tolerance_is_met_by_every_agent(monkeypatch):
     """The farthest agents lie along a flat valley, and their gap is small; nearer ones are up its wall."""
-    monkeypatch.setattr(measuring_cost, "marks", some_agents)
+    monkeypatch.setattr(measurement_cost, "marks", some_agents)
     problem = hk.Problem(
         lambda x, a: 1e-6 * x[0] ** 2 + 10 * (x[1] - a) ** 2,
         np.zeros(MANY),
@@ -131,7 +132,7 @@ def test_a_tolerance_is_met_by_every_agent(monkeypatch):
     assert run.history["looked_at"][0] == MANY
     worst = [max(problem.total(row) for row in whole.path[k]) for k in (*before, last)]
     assert min(worst[:-1]) > 1.0 >= worst[-1]
-    assert run.outcome.ending is hk.run.Ending.CONVERGED
+    assert run.outcome.ending is Ending.CONVERGED
     assert run.looked_at == MANY
     assert run.gap == pytest.approx(worst[-1], rel=1e-9)
 

@@ -13,8 +13,8 @@ import scipy
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
-from hocket.engines.gpu_noise import balanced_noise, in_one_kernel
 from hocket.engines.prepare import on_device
+from hocket.engines.round_noise import balanced_noise, in_one_kernel
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Draw, Gaussian, Own, Pair, Paired, When

@@ -50,7 +50,9 @@ def test_draws_are_normal():
 def test_a_draw_of_zero_stays_finite(monkeypatch):
     import hocket.noise.draws
 
-    monkeypatch.setattr(hocket.noise, "uniform_pairs", lambda *_: (np.zeros((1, 5, 2)), np.zeros((1, 5, 2))))
+    monkeypatch.setattr(
+        hocket.noise.draws, "uniform_pairs", lambda *_: (np.zeros((1, 5, 2)), np.zeros((1, 5, 2)))
+    )
     assert np.isfinite(drawn(rounds=1)).all()
 
 

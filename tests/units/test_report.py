@@ -15,9 +15,8 @@ import hocket as hk
 from hocket.engines.solver import solve
 from hocket.report.figures import STYLES, Curve, convergence
 from hocket.report.folder import in_words, write_report
-from hocket.report.numbers import spoken
 from hocket.report.page import Page
-from hocket.report.tables import Table, assumption_table, result_table
+from hocket.report.tables import Table, assumption_table, result_table, spoken
 from hocket.runs.run import Ending, Outcome
 
 ROUNDS = np.array([0, 1, 2, 4, 8])
@@ -112,7 +111,7 @@ def test_summaries_are_in_words(run):
 
 
 def test_every_algorithm_has_a_spoken_name():
-    from hocket.config.algorithms import ALGORITHMS
+    from hocket.config.sections import ALGORITHMS
 
     assert all(spoken(algorithm.__name__) == algorithm.label for algorithm in ALGORITHMS.values())
     assert spoken("Mine") == "Mine"

@@ -11,7 +11,6 @@ import pytest
 import hocket as hk
 from hocket.engines.solver import solve
 from hocket.errors import BadInput
-from hocket.report.answers import convergence_card, theorem_card
 from hocket.report.exposure import (
     FEW_ROUNDS,
     LARGEST,
@@ -21,7 +20,7 @@ from hocket.report.exposure import (
     leakage_figure,
     marked_graph,
 )
-from hocket.report.folder import write_report
+from hocket.report.folder import convergence_card, theorem_card, write_report
 from hocket.report.page import Card, Page, whole_numbers
 from hocket.report.tables import Table
 from hocket.runs.run import Ending, Outcome

@@ -15,7 +15,7 @@ from hocket.engines import measures, progress, recorder, simulator
 from hocket.engines.compiled import compilations
 from hocket.engines.schedule import recorded_rounds
 from hocket.errors import BadInput
-from hocket.networks import slots as neighbour_tables
+from hocket.networks import neighbour_tables
 from hocket.networks.neighbour_tables import tabulate
 from hocket.runs.run import Ending
 from tests.laws.table import ROWS, quadratics

@@ -17,8 +17,6 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from hocket.engines.cluster.routes import Timetable, plan_trips
 from hocket.networks.neighbour_tables import NeighbourTables
 
-# Which shard plays which agent: equally many in each, and few links between them.
-
 SLACK = 1.03
 """How much larger than the mean a shard may be; what a partition with fewer crossing links is worth."""
 PASSES = 20

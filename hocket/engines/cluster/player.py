@@ -19,16 +19,14 @@ from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.sharded import Sharded
-from hocket.engines.memory_estimate import explained
 from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, per_agent, shares_in
 from hocket.engines.simulator import Simulation, simulate
+from hocket.engines.solver import explained
 from hocket.errors import BadInput
 from hocket.runs.job import Job
-
-# What crosses between shards in a round, beside what the cut needs.
 
 
 @dataclass(frozen=True)
@@ -107,24 +105,19 @@ def _spoken(job: Job, program: Program) -> list[Say | Tell]:
     return found
 
 
-# A run on all devices of all processes that were started together.
-
-
 def play_on_cluster(
     job: Job,
     algorithm: Algorithm,
     measured: Measured,
     *,
-    tolerance: float | None = None,
     checkpoint: Checkpoint | None = None,
     progress: bool | None = None,
-    marks: np.ndarray | None = None,
-    exact: bool = False,
+    **how: Any,
 ) -> tuple[Simulation, Traffic]:
     """Play a run with its agents spread over all devices; every process gets the whole result.
 
-    For populations that outgrow one device. Numbers are the simulator's: noise is counted by round and link, wherever
-    it is drawn.
+    For populations that outgrow one device; `how` is as for `simulate`. Numbers are the simulator's: noise is counted
+    by round and link, wherever it is drawn.
     """
     watch = join()
     devices = jax.devices()
@@ -133,16 +126,8 @@ def play_on_cluster(
         program = _the_same(_on_host(lambda: prepare(job, algorithm, **vars(measured))))
         _check_seen_by_all(checkpoint)
         player = Sharded(program, devices)
-        sim = simulate(
-            program,
-            job,
-            tolerance=tolerance,
-            checkpoint=checkpoint,
-            progress=progress if jax.process_index() == 0 else False,
-            marks=marks,
-            exact=exact,
-            player=player,
-        )
+        shown = progress if jax.process_index() == 0 else False
+        sim = simulate(program, job, checkpoint=checkpoint, progress=shown, player=player, **how)
         return sim, weigh(job, program, player.layout)
 
 

@@ -21,8 +21,6 @@ from jax.experimental import multihost_utils
 from hocket.engines.cluster.liveness import Watch
 from hocket.errors import BadInput, ClusterError
 
-# Processes find each other: through variables of the environment, or what Slurm and MPI set, by `jax.distributed`.
-
 ADDRESS, COUNT, NUMBER = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 """Variables by which processes are started by hand: where process 0 listens, how many there are, and which this is."""
 TIMEOUT = "HOCKET_CLUSTER_TIMEOUT"
@@ -162,9 +160,6 @@ def _state() -> Any:
     from jax._src.distributed import global_state
 
     return global_state
-
-
-# What one process knows, told to all.
 
 
 def told_by_first(value: Any) -> Any:

@@ -13,12 +13,9 @@ from jaxtyping import Bool, Int
 
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.routes import SHARDS, Routes
-from hocket.engines.population import Population
-from hocket.engines.program import Program
+from hocket.engines.program import Population, Program
 from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.problems.objective_groups import Group
-
-# One shard's agents, and how they reach those of other shards: by collectives of JAX.
 
 
 class Shard(Population):
@@ -77,9 +74,6 @@ class Shard(Population):
 
     def _once(self, rows: Any) -> Any:
         return jnp.where(self.first.reshape(-1, *(1,) * (rows.ndim - 1)), rows, 0)
-
-
-# One shard of a program: the same program, for the agents of the shard and the links that touch them.
 
 
 def cut(program: Program, layout: Layout, shard: int) -> Program:

@@ -31,7 +31,7 @@ CARRY: Any = Carry(**SPREAD)  # pyright: ignore[reportArgumentType]
 
 
 class Sharded:
-    """A program cut into shards, one per device; it is asked like `hocket.engines.compiled.Compiled`.
+    """A program cut into shards, one per device; it is asked like any `hocket.engines.compiled.Player`.
 
     All processes make the same calls in the same order: each answers for all, and every one of them waits for the
     others.
@@ -58,21 +58,17 @@ class Sharded:
 
     @property
     def writes(self) -> bool:
-        """Whether this process writes the files of a run."""
         return jax.process_index() == 0
 
     def begin(self, start: Any, steps: Steps) -> Carry:
-        """The carry before round 1."""
         rows = self._spread(start, HERE)
         return _begin(self._blueprint, self._mesh, self._numbers, rows, self._everywhere(steps))
 
     def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
-        """Run until each of `stops` is the next round, and measure what is to be looked at there."""
         steps = self._everywhere(steps)
         return _advance(self._blueprint, self._mesh, self._numbers, carry, steps, stops, looks)
 
     def sound(self, carry: Carry) -> bool:
-        """Whether every agent's state is finite."""
         return bool(_sound(self._blueprint, self._mesh, self._numbers, x_of(carry.state)))
 
     def whole(self, carry: Carry) -> Carry:

@@ -16,7 +16,7 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import Centralised, Dgd, IndependentNoise
 from hocket.errors import BadInput
 from hocket.learning import Alone
-from hocket.learning.attacks.methods import balanced, paired, shared
+from hocket.learning.attacks.trials import balanced, paired, shared
 
 SGD_C, DGD, ALONE, DP_SGD = "SGD-C", "DGD", "alone", "DP-SGD"
 NB, LB, FS, INDEPENDENT = "RSS-NB", "RSS-LB", "FS", "independent noise"

@@ -27,13 +27,12 @@ from hocket.experiments.polynomials.runs import (
 from hocket.networks.network import Network
 from hocket.privacy import audit
 from hocket.problems.standard import paper_polynomials
-from hocket.report.answers import theorem_card
 from hocket.report.exposure import compared
 from hocket.report.figures import Drawing
-from hocket.report.numbers import plain
+from hocket.report.folder import theorem_card
 from hocket.report.page import Card, Exposure, Page
 from hocket.report.panels import Line, Note, Panel, sheet
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
 from hocket.steps import Step

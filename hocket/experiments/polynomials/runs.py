@@ -15,7 +15,7 @@ from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.experiment import Watch, all_kinds, unwatched
 from hocket.networks.network import Network
 from hocket.problems.standard import heterogeneous_polynomials, paper_polynomials
-from hocket.report.numbers import spoken
+from hocket.report.tables import spoken
 from hocket.steps import Power
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)

@@ -12,7 +12,7 @@ from hocket.experiments.privacy.reconstruction import Reconstruction
 from hocket.experiments.privacy.runs import Privacy
 from hocket.experiments.privacy.setting import ALGORITHMS, SIGHTS
 from hocket.report.figures import INK, STYLES, Drawing, drawn
-from hocket.report.numbers import plain
+from hocket.report.tables import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from hocket.experiments.privacy.runs import Privacy
 from hocket.experiments.privacy.setting import SHARE, SIGHTS, Sight
 from hocket.experiments.privacy.theorem2 import COLLUDERS, FALSE_OBJECTIVES, SEVEN_COLLUDERS, fewest_links
 from hocket.privacy.wording import braced, named
-from hocket.report.numbers import plain
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 
 
 def tables(found: Privacy) -> list[Table]:

@@ -7,8 +7,8 @@ import numpy as np
 from hocket.experiments.tradeoff.noise_level import BOUNDARY_DELTAS, DELTAS, ByNoise, ByRounds
 from hocket.experiments.tradeoff.runs import SIGMA, Falling, Tradeoff
 from hocket.report.figures import Drawing
-from hocket.report.numbers import plain
 from hocket.report.panels import Guide, Line, Note, Panel, sheet
+from hocket.report.tables import plain
 
 LOWEST = 1e-12
 """Where the price panel ends below: DGD alone falls farther."""

@@ -16,7 +16,7 @@ from hocket.experiments.polynomials.runs import START
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
-from hocket.report.numbers import spoken
+from hocket.report.tables import spoken
 from hocket.steps import Power, Step
 from hocket.theory.measured import totals
 

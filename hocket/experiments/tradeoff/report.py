@@ -22,9 +22,8 @@ from hocket.experiments.tradeoff.noise_level import (
 )
 from hocket.experiments.tradeoff.runs import FULL, QUICK, SIGMA, STEP, Falling, Private, Tradeoff, play
 from hocket.networks.network import Network
-from hocket.report.numbers import plain
 from hocket.report.page import Page
-from hocket.report.tables import Table
+from hocket.report.tables import Table, plain
 from hocket.theory import Bound, finite_time
 
 MECHANISM = (

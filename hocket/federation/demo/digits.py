@@ -14,8 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.federation.task import GradientTask
-from hocket.learning.data.dataset import Dataset, Split
-from hocket.learning.data.digits import digits
+from hocket.learning.data.dataset import Dataset, Split, digits
 from hocket.learning.shards import equal_shards
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball

@@ -14,8 +14,8 @@ import numpy as np
 
 from hocket.federation.engine.role import Kind, Role
 from hocket.links.noise_keys import Source, key_of, next_chain
-from hocket.noise.counted import normal_pairs
 from hocket.noise.draws import Pair, When
+from hocket.noise.threefry import normal_pairs
 
 
 class ChainStreams:

@@ -6,9 +6,15 @@ table = attack_table(attack_rows())
 """
 
 from hocket.learning.attacks.gradient_inversion import Inverted, invert_gradients
+from hocket.learning.attacks.knowledge import (
+    Public,
+    Seen,
+    all_gradients,
+    features,
+    first_gradient,
+    public_knowledge,
+)
 from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
-from hocket.learning.attacks.public import Public, features, public_knowledge
-from hocket.learning.attacks.seen import Seen, all_gradients, first_gradient
 from hocket.learning.attacks.table import QUICK, attack_notes, attack_rows, attack_table
 from hocket.learning.attacks.trials import Effort, Row
 

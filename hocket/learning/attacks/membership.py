@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -84,6 +85,13 @@ class Rate:
     """Bounds of a 95 % bootstrap interval of the mean, over runs and over samples within them."""
     high: float
 
+    @staticmethod
+    def of(each: Float[np.ndarray, " runs"], drawn: Any) -> Rate:
+        """Of a number per run, with the interval that holds 95 % of what was drawn."""
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        spread = float(each.std(ddof=1)) if len(each) > 1 else 0.0
+        return Rate(float(each.mean()), spread, float(low), float(high))
+
 
 def auc_rate(runs: Sequence[Sequence[Separation]], *, seed: int = 0) -> Rate:
     """The mean AUC over runs, in each of which one or several targets were attacked; with a bootstrap interval."""
@@ -92,9 +100,7 @@ def auc_rate(runs: Sequence[Sequence[Separation]], *, seed: int = 0) -> Rate:
     redrawn = np.array([np.mean([_resampled(attack, rng) for attack in run], axis=0) for run in runs])
     picked = rng.integers(len(runs), size=(RESAMPLED, len(runs)))
     means = redrawn[picked, rng.integers(RESAMPLED, size=picked.shape)].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    spread = float(each.std(ddof=1)) if len(each) > 1 else 0.0
-    return Rate(float(each.mean()), spread, float(low), float(high))
+    return Rate.of(each, means)
 
 
 def _resampled(attack: Separation, rng: np.random.Generator) -> Float[np.ndarray, " resampled"]:

@@ -1,24 +1,26 @@
 """What the attacks recover, algorithm by algorithm, measured on small trainings.
 
 Five agents who all hear each other; agent 0 is curious and attacks the others. Everything it uses it has: what was
-said to it, noise on its links, public samples, and samples of its own.
+said to it, noise on its links, public samples, and samples of its own. Each algorithm has noise of a stated size, the
+deviation of one coordinate in units of a gradient; the bounds that give it are closed forms on regular networks with
+equal weights.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hocket.algorithms import Dgd
+from hocket.algorithm import Algorithm
+from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.learning.accuracy import evaluate
 from hocket.learning.attacks.gradient_inversion import invert_gradients
+from hocket.learning.attacks.knowledge import all_gradients, features, first_gradient, public_knowledge
 from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
-from hocket.learning.attacks.methods import PLAIN, attacked
-from hocket.learning.attacks.public import features, public_knowledge
-from hocket.learning.attacks.seen import all_gradients, first_gradient
 from hocket.learning.baselines import DpSgd
 from hocket.learning.data import Dataset, Split
 from hocket.learning.minibatches import gradient_rms
@@ -28,6 +30,9 @@ from hocket.learning.training import train
 from hocket.networks.network import Network
 from hocket.runs.run import Run
 
+Made = Callable[[float, int, int], Algorithm]
+"""The algorithm for a standard deviation, a dimension and a degree."""
+PLAIN = "DGD"
 AGENTS, CURIOUS = 5, 0
 OTHERS = tuple(range(1, AGENTS))
 FEWER = 10
@@ -42,6 +47,32 @@ RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY = (
     "the same, advantage",
     "accuracy",
 )
+
+
+def paired(sd: float, dim: int, degree: int) -> Algorithm:
+    """2·degree uniform draws, each within Δ/(2·degree·√D)."""
+    return RssNb(sd * math.sqrt(6 * degree * dim))
+
+
+def balanced(sd: float, dim: int, degree: int) -> Algorithm:
+    """γPu with P = I − 11ᵀ/degree: variance γ²(1 − 1/degree)/3, and ‖P‖_∞ = 2(1 − 1/degree)."""
+    return RssLb(sd * 2 * math.sqrt(3 * (1 - 1 / degree) * dim))
+
+
+def shared(sd: float, dim: int, degree: int) -> Algorithm:
+    """Linear noise functions: 2·degree uniform draws within the bound, kept for the whole run."""
+    return FunctionSharing(1, sd * math.sqrt(3 / (2 * degree)), family="linear")
+
+
+HIDING: dict[str, Made] = {"RSS-NB": paired, "RSS-LB": balanced, "FS": shared}
+
+
+def attacked(levels: tuple[float, ...]) -> dict[str, tuple[Made, float]]:
+    """Everything that is attacked, by the name of its column, with its noise over the rms of a gradient."""
+    plain: dict[str, tuple[Made, float]] = {PLAIN: (lambda *_: Dgd(), 0.0)}
+    return plain | {
+        f"{name}, noise {level:g}": (made, level) for name, made in HIDING.items() for level in levels
+    }
 
 
 @dataclass(frozen=True)
@@ -123,11 +154,7 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
     network = Network.complete(AGENTS)
     model = mlp((int(np.prod(split.train.inputs.shape[1:])), 32, split.train.classes))
     shared: dict[str, Any] = {"test": split.test, "step": 0.3, "progress": False, "every": 10**6}
-    usual: dict[str, Any] = {
-        "epochs": effort.epochs,
-        "local_steps": 10,
-        "batch": max(effort.samples // 2, 1),
-    }
+    usual: dict[str, Any] = {"epochs": effort.epochs, "local_steps": 10, "batch": max(effort.samples // 2, 1)}
     cast = [_Cast.of(split.train, effort.samples, seed) for seed in range(effort.seeds)]
     references = [
         train(model, one.public, network, Dgd(), seed=seed, **shared, **usual).mean
@@ -157,21 +184,10 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
 
         yield from played(learn, method)
     if effort.epsilon is not None:
-        private = DpSgd(effort.epsilon)
-        briefly: dict[str, Any] = usual | {"epochs": effort.epochs / FEWER}
+        private = usual | {"epochs": effort.epochs / FEWER, "private": DpSgd(effort.epsilon)}
 
         def learn_privately(seed: int, one: _Cast) -> Run:
-            return train(
-                model,
-                one.shards,
-                network,
-                Dgd(),
-                keep="transcript",
-                seed=seed,
-                private=private,
-                **shared,
-                **briefly,
-            )
+            return train(model, one.shards, network, Dgd(), keep="transcript", seed=seed, **shared, **private)
 
         yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
 
@@ -252,7 +268,4 @@ def _different_labels(data: Dataset, batch: int, seed: int) -> Shards:
 
 
 def _over_seeds(values: list[float]) -> Rate:
-    each = np.array(values)
-    spread = float(each.std(ddof=1)) if len(each) > 1 else 0.0
-    low, high = np.quantile(each, [0.025, 0.975])
-    return Rate(float(each.mean()), spread, float(low), float(high))
+    return Rate.of(np.array(values), values)

@@ -1,4 +1,8 @@
-"""Where data files lie, whether they are the right ones, and hash-checked downloads of those that are missing."""
+"""Where data files lie, whether they are the right ones, and hash-checked downloads of those that are missing.
+
+A file is looked for in the folder that the user names, then in the cache of earlier downloads. Whatever is found is
+hashed before it is read: results are only comparable on the same data.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,10 @@ from typing import Any
 
 from hocket.errors import BadInput, BadProblem, NoData
 
-# Where data files lie, and whether they are the right ones.
-#
-# A file is looked for in the folder that the user names, then in the cache of earlier downloads. Whatever is found is
-# hashed before it is read: results are only comparable on the same data.
-
 VARIABLE = "HOCKET_DATA"
 """Names the data folder where no argument does."""
+SECONDS = 30
+"""How long a silent server is waited for."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,6 @@ def _unpacked(path: Path) -> bytes:
             f"{path} cannot be unpacked after {len(content)} bytes ({error}); it is damaged or cut short: "
             "delete it and fetch it again"
         ) from error
-
-
-# Hash-checked downloads into the user's cache, with a progress bar.
-
-SECONDS = 30
-"""How long a silent server is waited for."""
 
 
 def cached(source: Source) -> Path | None:

@@ -11,10 +11,9 @@ from hocket.errors import BadProblem
 from hocket.learning.data.dataset import Dataset, Split
 from hocket.learning.data.files import Source, read
 
-# The IDX format, in which MNIST is kept: a header of sizes, then bytes.
-
 BYTES = 8
 """The code of unsigned bytes, the only kind of numbers in MNIST."""
+MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 
 def read_idx(content: bytes, name: str) -> np.ndarray:
@@ -37,9 +36,6 @@ def read_idx(content: bytes, name: str) -> np.ndarray:
             f"{name} holds {len(content) - start} bytes where its header promises {math.prod(shape)}; fetch it again"
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
-
-
-MIRROR = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 
 
 def _source(name: str, sha256: str, packed_sha256: str) -> Source:

@@ -15,7 +15,17 @@ from hocket.learning.data.dataset import Dataset, Split
 from hocket.learning.data.files import Source, read
 from hocket.learning.data.word_lists import WordLists, read_word_lists
 
-# Texts as bags of their most frequent words.
+HASH = "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916"
+FILE = Source(
+    "reuters",
+    "reuters.npz",
+    HASH,
+    "https://storage.googleapis.com/tensorflow/tf-keras-datasets/reuters.npz",
+    HASH,
+)
+TOPICS = 46
+KERAS_SEED = 113
+HELD_OUT = 0.2
 
 
 def counted(texts: WordLists, words: int) -> Int[np.ndarray, "texts words"]:
@@ -59,20 +69,6 @@ def tf_idf(
     length = np.linalg.norm(weighed, axis=1, keepdims=True)
     return (weighed / np.where(length > 0, length, 1)).astype(np.float32)
 
-
-# Reuters: 11,228 newswires on 46 topics, in the file that Keras publishes.
-
-HASH = "d6586e694ee56d7a4e65172e12b3e987c03096cb01eab99753921ef915959916"
-FILE = Source(
-    "reuters",
-    "reuters.npz",
-    HASH,
-    "https://storage.googleapis.com/tensorflow/tf-keras-datasets/reuters.npz",
-    HASH,
-)
-TOPICS = 46
-KERAS_SEED = 113
-HELD_OUT = 0.2
 
 Rows = Int[np.ndarray, " rows"]
 

@@ -3,10 +3,13 @@
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.averaging import averaging_attack, averaging_attacks
 from hocket.privacy.attacks.component import component_attack
-from hocket.privacy.attacks.difference import difference_attack, lb_collusion_attack, states_behind
-from hocket.privacy.attacks.last_gradient import last_gradient_attack
-from hocket.privacy.attacks.mean import mean_attack
-from hocket.privacy.attacks.pitman import pitman_attack, strongest_average
+from hocket.privacy.attacks.differences import (
+    difference_attack,
+    last_gradient_attack,
+    lb_collusion_attack,
+    states_behind,
+)
+from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
 from hocket.privacy.attacks.residuals import Residuals, residuals
 
 __all__ = [

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from hocket.algorithm import Algorithm, Setting
 from hocket.noise.draws import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
-from hocket.privacy.attacks.public_plan import AnyStep, check_target, dimension, with_plan
+from hocket.privacy.attacks.words import AnyStep, check_target, dimension, with_plan
 from hocket.privacy.estimate.leakage import EXACT, told_apart
 from hocket.privacy.estimate.levels import planned_levels
 from hocket.privacy.estimate.listener import Drive, Listener

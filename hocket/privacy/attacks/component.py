@@ -19,16 +19,16 @@ from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.noise.draws import Paired
 from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.attacks.noise import Points, slopes
-from hocket.privacy.attacks.public_plan import AnyStep, check_target, planned_draws, with_plan
-from hocket.privacy.attacks.residuals import Residuals, residuals
+from hocket.privacy.attacks.residuals import Points, Residuals, residuals, slopes
+from hocket.privacy.attacks.words import AnyStep, check_target, planned_draws, with_plan
 from hocket.privacy.wording import counted, named
 from hocket.runs.view import View
 
-# Polynomials read off gradients that are exact up to rounding.
-
 ROUNDINGS = 100.0
 """Misfit, in units of expected rounding, up to which values count as those of a polynomial."""
+NAME = "component"
+PINNED = 1e-6
+"""Rounding, relative to the coefficients, up to which they count as determined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +83,6 @@ def _unscaled(centre: float, half: float, terms: int) -> np.ndarray:
         for q in range(m + 1):
             matrix[q, m] = math.comb(m, q) * (-centre) ** (m - q) / half**m
     return matrix
-
-
-NAME = "component"
-PINNED = 1e-6
-"""Rounding, relative to the coefficients, up to which they count as determined."""
 
 
 def component_attack(

@@ -32,7 +32,7 @@ from hocket.privacy.estimate.recursion import (
     first_posterior,
     watch,
 )
-from hocket.privacy.topology.components import check_hiding
+from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import braced, counted, named
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
@@ -208,7 +208,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         heard = watch(course, posterior, first=first, earlier=number * (rounds + 1))
         for k, posterior in heard:  # the next run goes on from the last posterior
             if k - 1 in shown:
-                history.append((k - 1, posterior.sd[gradients]))
+                history.append((k - 1, _in_digits(posterior.sd[gradients])))
     factor = np.zeros((n, posterior.factor.shape[1]))
     factor[listener.honest] = posterior.factor[gradients]
     factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
@@ -222,11 +222,16 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         rounds=rounds,
         runs=runs,
         prior=prior,
-        sd=np.linalg.norm(factor, axis=1),
+        sd=_in_digits(np.linalg.norm(factor, axis=1)),
         covariance=factor @ factor.T,
         subspace=subspace,
         history=_history(history, listener, n),
     )
+
+
+def _in_digits(sd: np.ndarray) -> np.ndarray:
+    """Twelve digits: what is below is rounding, which must not say who of those known equally well is known best."""
+    return np.array([float(f"{one:.12g}") for one in sd])
 
 
 def told_apart(

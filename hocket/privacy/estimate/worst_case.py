@@ -14,7 +14,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.topology.components import (
+from hocket.privacy.topology.connectivity import (
     agents_in,
     around,
     check_colluders,

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.networks.network import Network
-from hocket.privacy.topology.components import (
+from hocket.privacy.topology.connectivity import (
     agents_in,
     check_colluders,
     everybody,
     mask_of,
+    neighbour_lists,
     neighbour_masks,
     split,
+    vertex_connectivity,
 )
-from hocket.privacy.topology.connectivity import neighbour_lists, vertex_connectivity
 from hocket.privacy.topology.guarantees import Exposure
 from hocket.privacy.wording import counted, named
 

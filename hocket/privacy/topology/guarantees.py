@@ -16,8 +16,12 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.errors import NoTheorem
 from hocket.networks.network import Network
-from hocket.privacy.topology.components import check_colluders, check_hiding, honest_components
-from hocket.privacy.topology.connectivity import vertex_connectivity
+from hocket.privacy.topology.connectivity import (
+    check_colluders,
+    check_hiding,
+    honest_components,
+    vertex_connectivity,
+)
 from hocket.privacy.wording import braced, counted, named
 
 SCOPE = "both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys"

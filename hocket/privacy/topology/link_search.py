@@ -6,13 +6,22 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 
 import numpy as np
 
 from hocket.networks.network import Network
 from hocket.networks.topologies import Links
-from hocket.privacy.topology.components import agents_in, around, everybody, mask_of, neighbour_masks, split
-from hocket.privacy.topology.connectivity import Connectivity, vertex_connectivity
+from hocket.privacy.topology.connectivity import (
+    Connectivity,
+    agents_in,
+    around,
+    everybody,
+    mask_of,
+    neighbour_masks,
+    split,
+    vertex_connectivity,
+)
 from hocket.privacy.wording import counted
 
 REARRANGED = 500
@@ -37,8 +46,9 @@ def fewest_needed(network: Network, f: int) -> tuple[int, str]:
     reasons = [(math.ceil(lacking.sum() / 2), f"{counted(weak, 'agent')} have fewer than {f + 1} neighbours")]
     most_parts, groups = _weak_groups(network, f)
     reasons.append((most_parts - 1, f"{counted(f, 'agent')} can cut the others into {most_parts} parts"))
-    for order in (_by_size, _by_need):
-        disjoint = _disjoint(sorted(groups.items(), key=order))
+    sized = [(group.bit_count(), -lacks, group) for group, lacks in groups.items()]
+    for order in (itemgetter(0, 1), itemgetter(1, 0)):  # the smallest first, or those that lack most
+        disjoint = _disjoint([(group, -lacks) for _, lacks, group in sorted(sized, key=order)])
         why = f"{counted(len(disjoint), 'separate group')} of agents have fewer than {f + 1} neighbours"
         reasons.append((math.ceil(sum(disjoint.values()) / 2), why))
     return max(reasons, key=lambda reason: reason[0])
@@ -75,16 +85,6 @@ def _disjoint(groups: list[tuple[int, int]]) -> dict[int, int]:
             taken |= group
             chosen[group] = lacks
     return chosen
-
-
-def _by_size(item: tuple[int, int]) -> tuple[int, int]:
-    group, lacks = item
-    return group.bit_count(), -lacks
-
-
-def _by_need(item: tuple[int, int]) -> tuple[int, int]:
-    group, lacks = item
-    return -lacks, group.bit_count()
 
 
 def _weak_groups(network: Network, f: int) -> tuple[int, dict[int, int]]:

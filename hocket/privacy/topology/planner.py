@@ -12,8 +12,7 @@ from hocket.errors import BadNetwork
 from hocket.networks.network import Network
 from hocket.networks.topologies import Links
 from hocket.networks.weights import Weights
-from hocket.privacy.topology.components import check_colluders, honest_components
-from hocket.privacy.topology.connectivity import vertex_connectivity
+from hocket.privacy.topology.connectivity import check_colluders, honest_components, vertex_connectivity
 from hocket.privacy.topology.link_search import Link, fewest_needed, search
 from hocket.privacy.wording import braced, counted, linked
 

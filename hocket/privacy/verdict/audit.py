@@ -4,25 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.errors import BadNetwork, NoTheorem
+from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.networks.network import Network
+from hocket.privacy.topology.connectivity import check_colluders, check_hiding
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
-from hocket.privacy.verdict.findings import Finding, Option, find, standard_options
-from hocket.privacy.verdict.measurement import Measurement, measure
-from hocket.privacy.verdict.questions import adversary, has_theorem, plan_of
-from hocket.privacy.verdict.sentences import statement
+from hocket.privacy.verdict.findings import (
+    Finding,
+    Measurement,
+    Option,
+    find,
+    has_theorem,
+    measure,
+    standard_options,
+)
+from hocket.privacy.wording import braced, counted
+from hocket.runs.run import Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
 
-if TYPE_CHECKING:
-    from hocket.runs.run import Run
-
 ROUNDS = 1000
+FEWEST = 3
+"""Agents: one to listen, and two so that one can hide behind the other."""
 THREATS: tuple[Threat, ...] = ("coalition", "states", "states+noise")
 
 
@@ -165,10 +174,10 @@ def audit(
     >>> print(audit(Network.cycle(5), colluders=1, algorithm="function-sharing", rounds=10).verdict[0])
     Function sharing: against any 1 colluder P1 and P2 hold (Theorem 2), even with a tap on all words.
     """
-    f, members = adversary(network, colluders, coalition)
+    f, members = _adversary(network, colluders, coalition)
     forbidden = check_forbidden(forbidden, network.n)
     if run is not None:
-        algorithm, step = plan_of(run, network, algorithm, step)
+        algorithm, step = _plan_of(run, network, algorithm, step)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
     plan = {
@@ -211,10 +220,58 @@ def audit(
         repair=mended,
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
-        statement=statement(
+        statement=sentences.statement(
             colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
         ),
     )
+
+
+def _adversary(
+    network: Network, colluders: int | None, coalition: Iterable[int] | None
+) -> tuple[int, tuple[int, ...] | None]:
+    """How many collude and, if they were named, who."""
+    if network.n < FEWEST:
+        raise BadInput(
+            f"{network.name} has {counted(network.n, 'agent')}: with one of them listening nobody is left for another "
+            f"to hide behind; an audit takes {FEWEST} or more"
+        )
+    if coalition is None:
+        return _number(network, colluders), None
+    members = tuple(sorted(check_hiding(coalition, network.n)))
+    if colluders is not None and colluders != len(members):
+        raise BadInput(
+            f"{counted(colluders, 'colluder')} and the coalition {braced(members)} disagree; pass one of them"
+        )
+    return len(members), members
+
+
+def _number(network: Network, colluders: int | None) -> int:
+    if colluders is None:
+        raise BadInput("an audit is against somebody: pass colluders=, a number, or coalition=, their names")
+    f = check_colluders(colluders, network.n)
+    if f == network.n - 1:
+        raise BadInput(
+            f"{f} colluders among {network.n} agents leave one, with nothing to hide behind; plan for at most {f - 1}"
+        )
+    return f
+
+
+def _plan_of(
+    run: Run, network: Network, algorithm: str | Algorithm | None, step: Step | Number | None
+) -> tuple[Algorithm, Step | Number]:
+    """The algorithm and the step of a run that can be audited: it kept its words, and knows its plan."""
+    if algorithm is not None:
+        raise BadInput("a run says itself which algorithm it played; leave algorithm= away, or the run")
+    if run.network.n != network.n or not np.array_equal(run.network.links, network.links):
+        raise BadInput(f"this run was on {run.network.name}, not on {network.name}; pass run.network")
+    if run.transcript is None:
+        raise NotRecorded("this run kept no words to attack; run it again with keep='transcript'")
+    if run.algorithm is None or run.step is None:
+        raise NotRecorded(
+            "this run was loaded from disk, without its algorithm and step; audit it where it was run, or its folder "
+            "with `hocket audit --run`"
+        )
+    return run.algorithm, run.step if step is None else step
 
 
 def _worst_of(findings: Sequence[Finding], cut: Exposure | None, f: int) -> tuple[int, ...]:

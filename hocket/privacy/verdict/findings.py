@@ -1,4 +1,4 @@
-"""What one algorithm leaves open to one kind of listener: by theorem where there is one, else by estimate."""
+"""What one algorithm leaves open to one kind of listener: by theorem, by estimate, or by attack on a run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from hocket.algorithm import Algorithm
 from hocket.algorithms import COMPARED
+from hocket.errors import NoTheorem
 from hocket.networks.network import Network
+from hocket.privacy.attacks import (
+    Attack,
+    averaging_attacks,
+    component_attack,
+    difference_attack,
+    lb_collusion_attack,
+    strongest_average,
+)
+from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.worst_case import worst_leakage
-from hocket.privacy.topology.guarantees import Exposure, exposure
+from hocket.privacy.topology.connectivity import honest_components
+from hocket.privacy.topology.guarantees import Exposure, exposure, refuse_without_theorem
 from hocket.privacy.wording import named
-from hocket.runs.view import Threat
+from hocket.runs.run import Run
+from hocket.runs.view import Threat, View
 
 SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
+SURPRISE = 4.0
+"""Standard deviations of the predicted error beyond which it is no chance."""
+ROUNDING = 1e-5
+"""Part of the truth by which an exact attack may be off."""
 
 
 @dataclass(frozen=True)
@@ -164,3 +182,89 @@ def standard_options(sigma: float) -> Sequence[Option]:
         options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
         options.append(Option(key, sigma))
     return options
+
+
+def has_theorem(algorithm: str | Algorithm, run: Run | None) -> bool:
+    """Whether Theorem 2 covers the algorithm and, of a run, the objectives: polynomials that its noise can match."""
+    try:
+        refuse_without_theorem(algorithm)
+    except NoTheorem:
+        return False
+    if run is None or run.problem is None or isinstance(algorithm, str):
+        return True
+    degree, hidden = run.problem.degree, getattr(algorithm, "degree", 0)
+    return degree is not None and degree <= hidden
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """The best that an attack made of a run, beside the truth, which only the auditor knows."""
+
+    attack: Attack
+    truth: float | None
+    """Root mean square of the true gradient's coordinates where the run ended, if it is at hand."""
+    error: float | None
+    """Root mean square of what the estimate is off by."""
+
+    @property
+    def surprising(self) -> bool:
+        """Whether the estimate is farther off than chance allows: something that the attack supposes is not so."""
+        if self.error is None or self.truth is None:
+            return False
+        return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
+
+    def __str__(self) -> str:
+        attack = self.attack
+        words = f"{attack.name} attack on {named(attack.target)}: "
+        if self.error is None:
+            return f"{words}{attack.verdict}."
+        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
+        if not self.surprising:
+            return f"{words}{attack.verdict}; it is {beside}."
+        return (
+            f"{words}{attack.what}, {beside}. It predicts {attack.typical_sd:.2g}, supposing that "
+            f"{' and '.join(attack.supposing)}, which is not so here."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The measurement in numbers."""
+        found = self.attack.to_json()
+        kept = ("name", "target", "what", "identifiable", "exact", "why", "typical_sd")
+        return {key: found[key] for key in kept} | {"error": self.error, "truth": self.truth}
+
+
+def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
+    """The strongest attack of a coalition on every honest agent of a run that kept its words."""
+    view = run.view(coalition)
+    best = {j: min(_nearby(run, view, j), key=lambda attack: attack.typical_sd) for j in view.honest}
+    if any(attack.estimate is None for attack in best.values()):
+        # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
+        farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
+        best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
+    everything = run.view(threat="states")
+    found = [Measurement(attack, *_beside_the_truth(run, attack, everything)) for attack in best.values()]
+    if run.algorithm is not None and run.algorithm.functions is not None:
+        parts = honest_components(run.network, coalition)
+        found += [Measurement(component_attack(view, part), None, None) for part in parts]
+    return tuple(found)
+
+
+def _nearby(run: Run, view: View, target: int) -> list[Attack]:
+    """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing."""
+    if run.algorithm is not None and run.algorithm.tells:
+        return [lb_collusion_attack(view, target)]
+    return [difference_attack(view, target), strongest_average(view, target)]
+
+
+def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:
+    """The size of the truth and of the error: where the last gradient was taken, or the one that was attacked."""
+    if run.problem is None or attack.estimate is None:
+        return None, None
+    (target,) = attack.target
+    at = mixed(everything, target)[-1] if attack.at is None else attack.at[-1]
+    truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
+    return _rms(truth), _rms(attack.estimate[-1] - truth)
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))

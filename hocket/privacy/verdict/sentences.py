@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
-from hocket.privacy.wording import braced, counted, linked, named
+from hocket.privacy.wording import braced, counted, linked, named, sentence
 
 if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
-
-
-# The verdict of an audit in plain words.
 
 
 def proved(audit: Audit) -> list[str]:
@@ -40,7 +37,7 @@ def proved(audit: Audit) -> list[str]:
         what = "objective" if len(audit.exposed) == 1 else "objectives"
         lines.append(f"Exposed exactly to {whom}: the {what} of {named(audit.exposed)}.")
     if audit.exposure is not None:
-        lines.append(f"{str(audit.exposure)[0].upper()}{str(audit.exposure)[1:]}.")
+        lines.append(sentence(str(audit.exposure)))
     return lines
 
 
@@ -99,9 +96,6 @@ def _anchor(audit: Audit) -> list[str]:
         f"{counted(kept.leakage.rounds, 'round')}, and that half stays however long the run; all of it fresh leaves "
         f"±{fresh.least:.3g}, and ever less."
     ]
-
-
-# What every verdict says about itself: against whom it holds, of what it speaks, and what it leaves open.
 
 
 def statement(

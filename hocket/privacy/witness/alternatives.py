@@ -15,18 +15,18 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
-from hocket.privacy.topology.components import honest_components, leaving_links
+from hocket.privacy.topology.connectivity import honest_components, leaving_links
 from hocket.privacy.witness.functions import Functions, gains, padded, read_coefficients
 from hocket.privacy.wording import braced, named
 from hocket.rationals import as_fractions
-
-# Other noise functions with the same effect: the system of equations in the proof of Theorem 2, solved on a tree.
 
 Component = Sequence[int]
 Nets = Shaped[np.ndarray, "links terms dim"]
 """Per link (i, j), i < j: what it carries from i to j on balance, s^{i,j} − s^{j,i}."""
 Forest = list[tuple[int, int, int]]
 """Trees as (parent, child, link), parents first."""
+GRAIN = 1024
+"""Arbitrary noise is drawn in steps of bound / GRAIN: fractions with short denominators keep exact runs fast."""
 
 
 def inner_links(network: Network, components: Sequence[Component]) -> Int[np.ndarray, " inner"]:
@@ -57,10 +57,7 @@ def spanning_forest(network: Network, components: Sequence[Component]) -> Forest
 
 
 def solve_on_trees(
-    network: Network,
-    forest: Forest,
-    wanted: Shaped[np.ndarray, "agents terms dim"],
-    nets: Nets,
+    network: Network, forest: Forest, wanted: Shaped[np.ndarray, "agents terms dim"], nets: Nets
 ) -> Nets:
     """The nets with those of the trees replaced so that every agent gains what is wanted.
 
@@ -114,9 +111,6 @@ def _least_largest(incidence: csr_array, gain: np.ndarray, links: int) -> Float[
     )
     return answer.x[:links]
 
-
-GRAIN = 1024
-"""Arbitrary noise is drawn in steps of bound / GRAIN: fractions with short denominators keep exact runs fast."""
 
 Fill = Literal["random", "least"]
 """What links off the tree carry: anything, or what keeps the largest noise function smallest."""

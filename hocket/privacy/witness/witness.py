@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hocket.engines.solver import solve
-from hocket.privacy.topology.components import check_hiding
+from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.witness.alternatives import Alternative, Fill, alternative
 from hocket.privacy.witness.functions import Functions, functions_of
 from hocket.privacy.wording import braced, counted, named
@@ -96,12 +96,7 @@ class Witness:
 
 
 def witness(
-    run: Run,
-    coalition: Iterable[int],
-    objectives: Mapping[int, Any],
-    *,
-    fill: Fill = "random",
-    seed: int = 0,
+    run: Run, coalition: Iterable[int], objectives: Mapping[int, Any], *, fill: Fill = "random", seed: int = 0
 ) -> Witness:
     """Show that a function-sharing run could have had other objectives, for all that a coalition has seen of it.
     For believing P2, or for showing it: run with engine="exact" for a proof, in floating point for long runs.

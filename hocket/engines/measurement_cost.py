@@ -1,4 +1,11 @@
-"""How much of a run goes into measuring it: at most a tenth, by what compiled code is counted to cost."""
+"""How much of a run goes into measuring it: at most a tenth, by what compiled code is counted to cost.
+
+The gap of the worst agent needs the sum of all objectives at every agent's state: n times what it takes at the mean.
+Where that is more than a tenth of the rounds, fewer agents are looked at, those farthest from the mean, and then
+fewer rounds are recorded. All is decided before the run, by operations on single numbers, counted in its program
+before it is compiled: what is measured must be the same on every machine, in every engine and after a break. A count is
+right to a factor of two or so, and what users loop over for as long as a condition holds counts once.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +20,10 @@ from jax.extend import core
 
 from hocket.engines.compiled import Blueprint, Compiled
 from hocket.engines.measures import noise_size
-from hocket.engines.program import FARTHEST, Carry, Moving, Steps
+from hocket.engines.program import FARTHEST, Carry, Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
-
-# What compiled code costs: operations on single numbers, counted in the program before it is compiled.
-#
-# Counted, not timed: what is measured of a run must be the same on every machine, in every engine and after a break. A
-# count is right to a factor of two or so, and what users loop over for as long as a condition holds counts once.
 
 SLOW = {"exp", "exp2", "expm1", "log", "logistic", "tanh", "sinh", "cosh", "sin", "cos", "tan", "pow", "erf"}
 SLOW |= {"erfc", "erf_inv", "lgamma", "digamma", "atan2", "asin", "acos", "atan", "cbrt"}
@@ -44,6 +46,15 @@ PASSES = 16
 """Additions per number of all states, at a stop: their mean, the distances from it, whether they are finite."""
 STOPPING = 1 << 17
 """Additions in the time that it takes to leave the rounds and come back, some 15 µs."""
+SHARE = 1 / 16
+"""Of the rounds' own work: a tenth, less what counting may be wrong by."""
+SLIGHT = 1 << 20
+"""Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
+and report even the smallest run."""
+EACH = 4
+"""Operations that a number read takes, as far as one can tell beforehand."""
+AT_THE_END = 1 / 3
+"""The part of the budget that the last measurement may take."""
 
 
 class Prices(NamedTuple):
@@ -65,35 +76,29 @@ def prices(compiled: Compiled) -> Prices:
 @lru_cache(maxsize=128)
 def _prices(blueprint: Blueprint, structure: Any, shapes: tuple[Any, ...]) -> Prices:
     numbers = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*shape) for shape in shapes])
-    dtype = blueprint.program(numbers).dtype
-    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), dtype))
+    program = blueprint.program(numbers)
+    n, dim = program.tables.n, program.problem.dim
+    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
 
-    def start(numbers: Any, x: Any, steps: Steps) -> Carry:
-        return begin(blueprint.program(numbers), x, steps)
+    def of_program(function: Any) -> Any:
+        return lambda numbers, *args: function(blueprint.program(numbers), *args)
 
-    def played(numbers: Any, carry: Carry, steps: Steps) -> Any:
-        program = blueprint.program(numbers)
+    def played(program: Program, carry: Carry, steps: Steps) -> Any:
         moving = Moving(carry.state, carry.weighted)
         return one_round(program, carry, carry.k, moving, steps, noise_of_round(program, carry.k))[0]
 
-    def drawn(numbers: Any, carry: Carry) -> Any:
-        return noise_of_round(blueprint.program(numbers), carry.k)
+    def cost(function: Any, *args: Any) -> float:
+        return price(of_program(function), numbers, *args)
 
-    def noise(numbers: Any, carry: Carry, steps: Steps) -> Any:
-        return noise_size(blueprint.program(numbers), carry, steps)
-
-    def total(numbers: Any, x: Any) -> Any:
-        return blueprint.program(numbers).total(x)
-
-    n, dim = blueprint.program(numbers).tables.n, blueprint.program(numbers).problem.dim
-    carry = jax.eval_shape(start, numbers, jax.ShapeDtypeStruct((n, dim), dtype), steps)
+    start = jax.ShapeDtypeStruct((n, dim), program.dtype)
+    carry = jax.eval_shape(of_program(begin), numbers, start, steps)
     # Noise is drawn for a block of rounds at once, and what is left of a block at a stop is drawn again.
-    spoilt = max(blueprint.program(numbers).block - 1, 0) * price(drawn, numbers, carry)
-    once = price(total, numbers, jax.ShapeDtypeStruct((dim,), dtype))
+    spoilt = max(program.block - 1, 0) * cost(noise_of_round, carry.k)
+    once = cost(Program.total, jax.ShapeDtypeStruct((dim,), program.dtype))
     return Prices(
-        round=price(played, numbers, carry, steps),
+        round=cost(played, carry, steps),
         total=once,
-        stop=once + price(noise, numbers, carry, steps) + spoilt + PASSES * n * dim + STOPPING,
+        stop=once + cost(noise_size, carry, steps) + spoilt + PASSES * n * dim + STOPPING,
     )
 
 
@@ -138,23 +143,6 @@ def _parts(params: Any) -> Iterator[Any]:
                 yield one.jaxpr
             elif isinstance(one, core.Jaxpr):
                 yield one
-
-
-# How much of a run goes into measuring it: at most a tenth, and what that buys.
-#
-# The gap of the worst agent needs the sum of all objectives at every agent's state: n times what it takes at the mean.
-# Where that is more than a tenth of the rounds, fewer agents are looked at, those farthest from the mean, and then
-# fewer rounds are recorded. All is decided before the run, by what its program costs.
-
-SHARE = 1 / 16
-"""Of the rounds' own work: a tenth, less what counting may be wrong by."""
-SLIGHT = 1 << 20
-"""Numbers that may be read for measuring in any case: in a millisecond or so, a tenth of what `solve` takes to lay out
-and report even the smallest run."""
-EACH = 4
-"""Operations that a number read takes, as far as one can tell beforehand."""
-AT_THE_END = 1 / 3
-"""The part of the budget that the last measurement may take."""
 
 
 def marks(compiled: Compiled, rounds: int, *, exact: bool) -> Marks:

@@ -1,13 +1,12 @@
-"""An agent's gradients as a coalition sees them, ready to be inverted.
+"""What an attacker has: how samples look in public, and an agent's gradients as a coalition sees them.
 
-There are two ways to them. The first exchange starts from a public state, so the best linear estimate from everything
-that was heard in rounds 1 and 2 is that of one gradient, whoever listens. Later ones need all words that the target
-mixed.
+There are two ways to gradients. The first exchange starts from a public state, so the best linear estimate from
+everything that was heard in rounds 1 and 2 is that of one gradient, whoever listens. Later ones need all words that the
+target mixed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,23 +14,59 @@ from jaxtyping import Float
 
 from hocket.algorithms import RssLb
 from hocket.errors import BadInput
+from hocket.learning.data.dataset import Dataset
 from hocket.noise.draws import Balanced
 from hocket.privacy.attacks import averaging_attack, residuals
-from hocket.privacy.attacks.public_plan import planned_draws
-from hocket.privacy.attacks.words import Words, place_of_link
+from hocket.privacy.attacks.words import Words, place_of_link, planned_draws
 from hocket.privacy.wording import named
 from hocket.runs.view import View
 
-# RSS-LB heard by some of an agent's neighbours: what they were told stands in for what others were told.
-#
-# Each neighbour of an agent hears another word, so states and mixes are known up to noise. Its distribution is public:
-# the draws of agent i for its neighbours have covariance γ²/3 · P.
+FLOOR = 1e-2
+"""Variance that every direction is left with, over the mean: a pixel that is dark in all public samples need not be."""
+WIDE = 100.0
+"""Standard deviation of a gradient's coordinate before anything was heard: far more than samples of size 1 give."""
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """Samples as a normal distribution around the mean of their label, with the same axes for all labels."""
+
+    means: Float[np.ndarray, "classes features"]
+    axes: Float[np.ndarray, "features features"]
+    """Columns along which features vary independently."""
+    variance: Float[np.ndarray, " features"]
+    """Along each axis."""
+
+    @property
+    def guess(self) -> Float[np.ndarray, " features"]:
+        """The best guess of somebody who heard nothing."""
+        return self.means.mean(axis=0)
+
+
+def features(data: Dataset) -> Float[np.ndarray, "samples features"]:
+    """Inputs as the rows of numbers that a linear model multiplies: bytes become numbers from 0 to 1."""
+    scale = 255.0 if data.inputs.dtype == np.uint8 else 1.0
+    return data.inputs.reshape(len(data), -1).astype(np.float64) / scale
+
+
+def public_knowledge(data: Dataset) -> Public:
+    """What samples of the same kind, which anybody may have, say about those that are attacked."""
+    rows = features(data)
+    missing = sorted(set(range(data.classes)) - set(data.labels.tolist()))
+    if missing:
+        raise BadInput(f"no public sample has label {missing[0]}; give at least one of every label")
+    means = np.stack([rows[data.labels == label].mean(axis=0) for label in range(data.classes)])
+    apart = rows - means[data.labels]
+    variance, axes = np.linalg.eigh(apart.T @ apart / len(apart))
+    return Public(means, axes, np.maximum(variance, 0) + FLOOR * max(variance.mean(), FLOOR))
 
 
 def as_told(view: View, target: int) -> tuple[Words, Words, Float[np.ndarray, " rounds"]]:
     """Where an agent's gradients were taken, the gradients, and the deviation of their noise, all but the last round's.
 
-    Noise of neighbouring rounds is slightly correlated, since a word serves as the end of one and the start of the
+    For RSS-LB heard by some of the agent's neighbours. Each hears another word, so states and mixes are known up to
+    noise, of public distribution: agent i's draws for its neighbours have covariance γ²/3 · P. Noise of neighbouring
+    rounds is slightly correlated, since a word serves as the end of one and the start of the
     next; that is left unused.
     """
     if view.network.period > 1:
@@ -82,8 +117,6 @@ def _weight(view: View, sender: int, receiver: int) -> float:
 
 
 Rows = Float[np.ndarray, "rounds dim"]
-WIDE = 100.0
-"""Standard deviation of a gradient's coordinate before anything was heard: far more than samples of size 1 give."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +139,7 @@ def first_gradient(view: View, target: int, start: Float[np.ndarray, " dim"]) ->
     """
     if view.rounds < 2:
         raise BadInput("a single exchange was seen, and a gradient shows in the next word; train for longer")
-    attack = averaging_attack(_beginning(view, 2), target, start=start, prior=WIDE)
+    attack = averaging_attack(view.first_rounds(2), target, start=start, prior=WIDE)
     assert attack.estimate is not None
     # RSS-LB mixes noise into the first state already: the gradient is then taken a little beside the start.
     return Seen(target, np.atleast_2d(start), attack.estimate, np.array([attack.typical_sd]), 0.0)
@@ -123,16 +156,3 @@ def all_gradients(view: View, target: int) -> Seen:
     if not isinstance(view.algorithm, RssLb):
         raise BadInput(f"{found.silence}; attack the first exchange, or let the coalition hear more")
     return Seen(target, *as_told(view, target), offset_sd=0.0)
-
-
-def _beginning(view: View, rounds: int) -> View:
-    """What was seen of the first rounds."""
-    return dataclasses.replace(
-        view,
-        rounds=rounds,
-        words=tuple({link: rows[:rounds] for link, rows in table.items()} for table in view.words),
-        noise={
-            kind: {link: rows[:rounds] for link, rows in table.items()} for kind, table in view.noise.items()
-        },
-        states={member: rows[: rounds + 1] for member, rows in view.states.items()},
-    )

@@ -1,0 +1,243 @@
+"""The sections [algorithm], [network], [step] and [run], what all sections share, and what errors say of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from hocket.algorithm import Algorithm
+from hocket.algorithms import BY_KEY as ALGORITHMS
+from hocket.config.files import found
+from hocket.errors import BadConfig
+from hocket.networks.network import Network
+from hocket.networks.topologies import parse
+from hocket.steps import Constant, Power, Step
+
+LONGEST = 40
+"""Characters of a wrong value that an error shows."""
+MOST = 20
+"""Mistakes in one section that an error names."""
+NOT_IN_A_FILE = {"noise"}
+"""Parameters that are code."""
+
+
+class Section(BaseModel):
+    """One section: its keys, their types, and nothing else. A field's description says what it expects."""
+
+    # strict: TOML has types of its own, so "10" is not meant as a number.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+AnySection = TypeVar("AnySection", bound=Section)
+
+
+def check(model: type[AnySection], name: str, table: Mapping[str, Any]) -> AnySection:
+    """The section as a model, or one error that names what is wrong with it."""
+    if not isinstance(table, Mapping):
+        raise BadConfig(f"[{name}] is {shown(table)}; write it as a section, with its keys below")
+    try:
+        return model(**table)
+    except ValidationError as error:
+        # A value that fits no member of a union is reported once per member: a key is named once.
+        wrong = {str(part["loc"][0]): part for part in reversed(error.errors())}
+        complaints = [_complain(model, name, table, key, part) for key, part in reversed(wrong.items())]
+        raise BadConfig("\n".join(complaints[:MOST])) from None
+
+
+def choose(
+    kinds: Mapping[str, type[AnySection]], key: str, name: str, table: Mapping[str, Any]
+) -> type[AnySection]:
+    """The model for a section that comes in several kinds, told apart by the value of one key."""
+    known = ", ".join(map(repr, kinds))
+    if key not in table:
+        raise BadConfig(f"[{name}] lacks the key {key!r}; choose one of {known}")
+    value = table[key]
+    if not isinstance(value, str) or value not in kinds:
+        found = _cut(repr(value)) if isinstance(value, str) else shown(value)
+        raise BadConfig(f"[{name}] {key} = {found}{nearest(value, kinds)}; choose one of {known}")
+    return kinds[value]
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """The question whether something else was meant, where anything is near."""
+    if not isinstance(word, str):
+        return ""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, with what it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        text = "one of very many digits"
+    names = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        list: "a list",
+        dict: "a table",
+    }
+    kind = names.get(type(value), type(value).__name__)
+    return f"{_cut(text)} ({kind})"
+
+
+def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, wrong: Any) -> str:
+    fields, kind = model.model_fields, wrong["type"]
+    if kind == "extra_forbidden":
+        return (
+            f"[{name}] has no key {_cut(repr(key))}{nearest(key, fields)}; its keys are {', '.join(fields)}"
+        )
+    expected = fields[key].description
+    if kind == "missing":
+        return f"[{name}] lacks the key {key!r}; give {expected}"
+    cure = f"; {wrong['ctx']['error']}" if kind == "value_error" else ""  # what a validator of ours says
+    return f"[{name}] {key} = {shown(table[key])}; expected {expected}{cure}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+class AlgorithmSection(Section):
+    """The parameters of one algorithm."""
+
+    algorithm: ClassVar[type[Algorithm]]
+    name: str = Field(description="the name of an algorithm")
+
+    def build(self) -> Algorithm:
+        """The algorithm itself."""
+        return self.algorithm(**self.model_dump(exclude={"name"}))
+
+
+def read_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
+    """The section [algorithm], checked against the algorithm it names."""
+    return check(choose(ALGORITHM_SECTIONS, "name", "algorithm", table), "algorithm", table)
+
+
+def _section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
+    hints = get_type_hints(algorithm)
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(algorithm):
+        if field.name not in NOT_IN_A_FILE:
+            default = ... if field.default is dataclasses.MISSING else field.default
+            fields[field.name] = (hints[field.name], Field(default, description=_in_words(hints[field.name])))
+    section = create_model(algorithm.__name__, __base__=AlgorithmSection, **fields)
+    section.algorithm = algorithm
+    return section
+
+
+def _in_words(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    return {float: "a number", int: "a whole number", bool: "true or false"}.get(kind, "text")
+
+
+ALGORITHM_SECTIONS = {name: _section(algorithm) for name, algorithm in ALGORITHMS.items()}
+
+
+class NetworkSection(Section):
+    """A named topology, links, or a file of links."""
+
+    topology: str | None = Field(None, description="text such as 'cycle:5', 'grid:3x4' or 'harary:k=3,n=7'")
+    edges: list[list[int]] | None = Field(None, description="a list of links, [[0, 1], [1, 2]]")
+    edges_file: str | None = Field(None, description="the name of a text file with one link per line, '0 1'")
+    n: int | None = Field(None, description="how many agents the links are for, a whole number")
+    weights: Literal["paper", "metropolis", "fastest"] | list[list[float]] = Field(
+        "paper", description="'paper', 'metropolis', 'fastest' or a matrix as a list of rows"
+    )
+
+    def build(self, base: Path) -> Network:
+        """The network itself; file names are relative to `base`."""
+        given = [key for key in ("topology", "edges", "edges_file") if getattr(self, key) is not None]
+        if len(given) != 1:
+            what = " and ".join(given) or "none of them"
+            raise BadConfig(f"[network] needs one of topology, edges and edges_file, and has {what}")
+        if self.topology is not None:
+            if self.n is not None:
+                raise BadConfig(
+                    "[network] n is for edges and edges_file; a topology says itself how many agents it has"
+                )
+            return parse(self.topology, weights=self.weights)
+        if self.edges is not None:
+            return Network.from_edges(self.edges, self.n, weights=self.weights)  # type: ignore[arg-type]
+        path = found(base, str(self.edges_file), "[network] edges_file")
+        return Network.from_edges(read_links(path), self.n, weights=self.weights, name=path.stem)
+
+
+def read_links(path: Path) -> list[tuple[int, int]]:
+    """Links from a text file: two agent numbers a line, apart by blanks or a comma; `#` begins a comment."""
+    links = []
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        words = line.partition("#")[0].replace(",", " ").split()
+        if not words:
+            continue
+        if len(words) != 2 or not all(word.isdecimal() for word in words):
+            raise BadConfig(
+                f"{path}, line {number}: {line.strip()!r} is no link; write two agent numbers, '0 1'"
+            )
+        links.append((int(words[0]), int(words[1])))
+    return links
+
+
+class PowerSection(Section):
+    """α_k = a / (k + b)^p."""
+
+    a: float = Field(description="a positive number")
+    b: float = Field(0.0, description="a number above -1")
+    p: float = Field(1.0, description="a finite number, above 1/2 and up to 1 for Theorem 1")
+
+    def build(self) -> Step:
+        """The step sizes themselves."""
+        return Power(self.a, self.b, self.p)
+
+
+class ConstantSection(Section):
+    """The same step in every round."""
+
+    constant: float = Field(description="a positive number")
+
+    def build(self) -> Step:
+        """The step sizes themselves."""
+        return Constant(self.constant)
+
+
+StepSection = PowerSection | ConstantSection
+
+
+def read_step(table: Mapping[str, Any]) -> StepSection:
+    """The section [step]: either `constant`, or `a`, `b` and `p`."""
+    if "constant" not in table:
+        return check(PowerSection, "step", table)
+    both = [key for key in PowerSection.model_fields if key in table]
+    if both:
+        raise BadConfig(
+            f"[step] has constant and {both[0]}; give a constant step, or a, b and p for a / (k + b)^p"
+        )
+    return check(ConstantSection, "step", table)
+
+
+class RunSection(Section):
+    """How long, from where, and what is kept."""
+
+    rounds: int = Field(ge=1, description="a whole number of rounds, at least 1")
+    seed: int = Field(0, ge=0, description="a whole number, zero or more")
+    start: float | list[float] | list[list[float]] | None = Field(
+        None, description="a number, a list with one per coordinate (of one: per agent), or a row per agent"
+    )
+    dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
+    grad_at: Literal["mixed", "projected"] = Field("mixed", description="'mixed' or 'projected'")
+    tolerance: float | None = Field(
+        None, gt=0, description="a positive number: the gap at which the run may stop"
+    )
+    measure: Literal["sample", "exact"] = Field("sample", description="'sample' or 'exact'")
+    keep: Literal["metrics", "path", "transcript"] = Field(
+        "metrics", description="'metrics', 'path' or 'transcript'"
+    )

@@ -8,9 +8,8 @@ from typing import Any
 
 from hocket.config.algorithms import read_algorithm
 from hocket.config.files import read_text
-from hocket.config.problems import SETS
 from hocket.config.runs import read_step
-from hocket.config.section import check, choose, nearest
+from hocket.config.section import check, nearest
 from hocket.config.toml import dumps, loads
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
@@ -21,6 +20,7 @@ from hocket.federation.plan_sections import (
     NetworkSection,
     RunSection,
     TaskSection,
+    read_feasible,
 )
 from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
@@ -79,9 +79,7 @@ def parse_plan(text: str) -> FederationPlan:
         topology=network.topology,
         algorithm_section=read_algorithm(tables["algorithm"]),
         step_section=read_step(tables["step"]),
-        feasible_section=check(
-            choose(SETS, "kind", "feasible", tables["feasible"]), "feasible", tables["feasible"]
-        ),
+        feasible_section=read_feasible(tables["feasible"]),
         task=check(TaskSection, "task", tables["task"]),
         run=check(RunSection, "run", tables["run"]),
         audit=check(AuditSection, "audit", tables["audit"]),

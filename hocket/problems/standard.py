@@ -14,7 +14,13 @@ from hocket.problems.objective import Reduction
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box, FeasibleSet
 
-PAPER_POLYNOMIALS: tuple[list[int], ...] = ([0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 1, 0, 1], [0, 0, 1, 0, 0.5], [0, 0, 0.5, 0, 1])
+PAPER_POLYNOMIALS: tuple[list[float], ...] = (
+    [0, 0, 1],
+    [0, 0, 0, 0, 1],
+    [0, 0, 1, 0, 1],
+    [0, 0, 1, 0, 0.5],
+    [0, 0, 0.5, 0, 1],
+)
 """f_1 … f_5 of the paper's experiments. They sum to 3.5 (x² + x⁴), where the paper prints 2.5."""
 
 

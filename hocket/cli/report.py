@@ -34,6 +34,7 @@ def report(
     the page of a demonstration or an experiment is written from what it found.
     """
     from hocket.config.reader import CONFIG
+    from hocket.federation.member_report import write_member_report
     from hocket.federation.run_folder import RunFolder
 
     if not folder.is_dir():
@@ -45,7 +46,7 @@ def report(
     if (folder / "run.json").is_file():
         page = _of_a_run(folder, asked) if (folder / CONFIG).is_file() else _of_a_saved_run(folder, asked)
     elif RunFolder(folder).plan.is_file() and (folder / "status.json").is_file():
-        page = _of_a_member(folder, asked)
+        page = write_member_report(RunFolder(folder), **asked, watch=bar("Auditing"))
     elif (folder / "report.json").is_file() and not (folder / CONFIG).is_file():
         page = _of_an_experiment(folder, asked)
     else:
@@ -98,13 +99,6 @@ def _of_a_saved_run(folder: Path, asked: dict[str, Any]) -> Path:
     return write_report(
         run, folder, configuration=json.dumps(run.settings, indent=2), commands=[], found=found
     )
-
-
-def _of_a_member(folder: Path, asked: dict[str, Any]) -> Path:
-    from hocket.federation.member_report import write_member_report
-    from hocket.federation.run_folder import RunFolder
-
-    return write_member_report(RunFolder(folder), **asked, watch=bar("Auditing"))
 
 
 def _of_an_experiment(folder: Path, asked: dict[str, Any]) -> Path:

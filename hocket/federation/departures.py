@@ -75,8 +75,7 @@ class Departures:
 
     async def take(self, found: Vote, source: str = "") -> None:
         """Keep a vote, pass it on, and act if it was the last one missing."""
-        known = self._vote(found.voter, found.leaver)
-        if known is not None and known.holds(self.plan):
+        if self._holds(found.voter, found.leaver):
             return
         self.ballots.add(found.voter, found.leaver, pack(found.frame(self.plan)))
         self.log.say("vote", voter=found.voter, leaver=found.leaver)

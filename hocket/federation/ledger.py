@@ -83,9 +83,7 @@ class Ledger:
     def _append(self, run: Served) -> None:
         with self._explained(), open(self.path, "a+b") as file:
             if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                file.write(
-                    b"\n"
-                )  # a line that a crash cut short stays a line of its own, and is found damaged
+                file.write(b"\n")  # a line that a crash cut short stays one of its own, and is found damaged
             file.write(json.dumps(run._asdict()).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

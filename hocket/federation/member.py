@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
 from hocket.errors import BadInput, BadPlan, RunStopped
 from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.disclosure import Disclosure
+from hocket.federation.engine.peer import Finished
 from hocket.federation.engine.role import Role
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
@@ -29,16 +29,7 @@ from hocket.links.server import LinkLimits
 from hocket.links.wire import Limits, unpack
 
 
-class Ended(NamedTuple):
-    """Both are this member's own; only one may leave it."""
-
-    x: np.ndarray
-    """Its state after the last step, which holds its last gradient."""
-    published: np.ndarray
-    """What one more exchange under noise made of it."""
-
-
-def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Ended:
+def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Finished:
     """How a member's run of this plan ended; refused if it has not."""
     # Nothing is said from here, so a copy will do.
     with Journal.open(folder.journal, plan.run_hash, create=False, vouched=True) as journal:
@@ -51,7 +42,7 @@ def ended(folder: RunFolder, plan: FederationPlan, name: str) -> Ended:
             round=at,
         )
     x, published, *_ = unpack(position.state, Limits(len(position.state)), plan=plan.run_hash).parts
-    return Ended(np.array(x), np.array(published))
+    return Finished(np.array(x), np.array(published))
 
 
 MOST_ARRAYS = 4
@@ -144,13 +135,8 @@ class Member:
             key=self.identity.private_key_pem,
             certificate=self.identity.certificate_pem,
             neighbours=[
-                Neighbour(
-                    name,
-                    plan.card(name).certificate_pem,
-                    name,
-                    plan.card(name).address if name in dialled else None,
-                )
-                for name in plan.neighbours(self.name)
+                Neighbour(name, card.certificate_pem, name, card.address if name in dialled else None)
+                for name, card in ((name, plan.card(name)) for name in plan.neighbours(self.name))
             ],
             plan=plan.hash.hex(),
             listen=self.listen or _bindable(plan.card(self.name).address),

@@ -54,16 +54,11 @@ def agreeing_of(member: Member, role: Role, journal: Journal, lasting: LastingNo
 def streams_of(member: Member, role: Role, journal: Journal) -> ChainStreams:
     """Its random streams in the round in which the journal stands."""
     names, position = member.plan.names, journal.position
-    agreed = {other: journal.agreements.of(names[other]) for other in role.neighbours}
-    once = {
-        other: found.once for other, found in agreed.items() if found is not None and found.once is not None
-    }
+    asked = {other: journal.agreements.of(names[other]) for other in role.neighbours}
+    agreed = {other: found for other, found in asked.items() if found is not None}
+    once = {other: found.once for other, found in agreed.items() if found.once is not None}
     if position is None:
-        chains = {
-            other: found.chain
-            for other, found in agreed.items()
-            if found is not None and found.chain is not None
-        }
+        chains = {other: found.chain for other, found in agreed.items() if found.chain is not None}
         return ChainStreams(1, chains, once, member.secrets.own_chain(role.index), role.dtype)
     chains = {
         other: position.chains[names[other]] for other in role.neighbours if names[other] in position.chains

@@ -103,7 +103,8 @@ async def _played(
         peer = _peer(member, member.role(presence.gone), conversation, journal)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
-        log.say("running", round=conversation.now.round, repeatable=_repeatable(member, peer))
+        repeatable = is_repeatable(member.task, peer.start, member.plan.task.seed)
+        log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         _publish(member, finished)
         Transcript.of(member.identity, journal, peer.records).save(folder.path)
@@ -226,10 +227,6 @@ async def _tick(member: Member, presence: Presence) -> None:
             member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
             await presence.departures.collect()
         await asyncio.sleep(1.0)
-
-
-def _repeatable(member: Member, peer: Peer) -> bool:
-    return is_repeatable(member.task, peer.start, member.plan.task.seed)
 
 
 def _publish(member: Member, finished: Finished) -> None:

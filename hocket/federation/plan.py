@@ -240,14 +240,10 @@ class FederationPlan:
 
     def _has_signed(self, name: str, signature: str) -> bool:
         try:
-            return verify(
-                self.card(name).certificate_pem,
-                self.hash,
-                PURPOSE,
-                base64.b64decode(signature, validate=True),
-            )
+            given = base64.b64decode(signature, validate=True)
         except ValueError:  # binascii's own, or that of letters beyond ASCII
             return False
+        return verify(self.card(name).certificate_pem, self.hash, PURPOSE, given)
 
     def _check_members(self) -> None:
         twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]

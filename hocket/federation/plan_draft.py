@@ -6,13 +6,11 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hocket.config.problems import SETS
-from hocket.config.sections import check, choose, read_algorithm, read_step
+from hocket.config.sections import check, read_algorithm, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.plan import Dial, FederationPlan
-from hocket.federation.plan_sections import AuditSection, RunSection, TaskSection
-from hocket.networks.network import Network
+from hocket.federation.plan_sections import AuditSection, RunSection, TaskSection, read_feasible
 from hocket.networks.topologies import FORMS, parse
 
 
@@ -40,6 +38,7 @@ def draw_up(
         raise BadPlan(
             f"a federation needs at least two members, and {len(cards)} cards were given; name the card of each"
         )
+    beginning = {} if after is None else {"start": after.run_hash.hex()}
     network = parse(sized(topology, len(cards)), weights=weights)
     if network.n != len(cards):
         raise BadPlan(
@@ -48,22 +47,18 @@ def draw_up(
     drawn = FederationPlan(
         cards=tuple(cards),
         links=tuple(_dial(cards, i, j) for i, j in network.links.tolist()),
-        weights=_rows(network),
+        weights=tuple(map(tuple, network.B.tolist())),
         topology=network.name,
         algorithm_section=read_algorithm(algorithm),
         step_section=read_step(step),
-        feasible_section=_feasible(feasible or {"kind": "everywhere"}),
+        feasible_section=read_feasible(feasible or {"kind": "everywhere"}),
         task=check(TaskSection, "task", task),
-        run=check(RunSection, "run", {"id": secrets.token_hex(8), **run, **_beginning(after)}),
+        run=check(RunSection, "run", {"id": secrets.token_hex(8), **run, **beginning}),
         audit=check(AuditSection, "audit", audit or {"colluders": 1}),
     )
     if after is not None:
         _check_follows(drawn, after)
     return drawn
-
-
-def _beginning(after: FederationPlan | None) -> dict[str, str]:
-    return {} if after is None else {"start": after.run_hash.hex()}
 
 
 def sized(topology: str, members: int) -> str:
@@ -107,11 +102,3 @@ def _dial(cards: Sequence[Card], i: int, j: int) -> Dial:
         f"{cards[i].name} and {cards[j].name} are to be linked and neither has an address; give one of them an "
         "address that the other can reach, or choose a topology without this link"
     )
-
-
-def _rows(network: Network) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in network.B.tolist())
-
-
-def _feasible(table: Mapping[str, Any]) -> Any:
-    return check(choose(SETS, "kind", "feasible", table), "feasible", table)

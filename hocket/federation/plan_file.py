@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.problems import SETS
-from hocket.config.sections import check, choose, nearest, read_algorithm, read_step
+from hocket.config.sections import check, nearest, read_algorithm, read_step
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan
@@ -18,6 +17,7 @@ from hocket.federation.plan_sections import (
     NetworkSection,
     RunSection,
     TaskSection,
+    read_feasible,
 )
 from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
@@ -76,9 +76,7 @@ def parse_plan(text: str) -> FederationPlan:
         topology=network.topology,
         algorithm_section=read_algorithm(tables["algorithm"]),
         step_section=read_step(tables["step"]),
-        feasible_section=check(
-            choose(SETS, "kind", "feasible", tables["feasible"]), "feasible", tables["feasible"]
-        ),
+        feasible_section=read_feasible(tables["feasible"]),
         task=check(TaskSection, "task", tables["task"]),
         run=check(RunSection, "run", tables["run"]),
         audit=check(AuditSection, "audit", tables["audit"]),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from hocket.config.sections import Section
+from hocket.config.problems import SETS, FeasibleSection
+from hocket.config.sections import Section, check, choose
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
 
 MOST_MEMBERS = 10_000
@@ -130,3 +132,8 @@ class AuditSection(Section):
         0.0, ge=0, description="the least standard deviation with which a gradient may be known"
     )
     unsafe: bool = Field(False, description="true if the members accept what the audit refuses")
+
+
+def read_feasible(table: Mapping[str, Any]) -> FeasibleSection:
+    """The section [feasible]."""
+    return check(choose(SETS, "kind", "feasible", table), "feasible", table)

@@ -125,11 +125,9 @@ class Presence:
         talk = self.conversation
         if talk is None or self.finished or time.monotonic() - talk.waiting_since < PATIENCE:
             return []
-        return (
-            talk.missing
-            if self.peer is not None
-            else [name for name in talk.neighbours if not self._met(name)]
-        )
+        if self.peer is not None:
+            return talk.missing
+        return [name for name in talk.neighbours if not self._met(name)]
 
     def _met(self, neighbour: str) -> bool:
         """Whether all is settled with a neighbour that must be before a word is said."""

@@ -13,6 +13,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -178,28 +179,21 @@ def verify_run(
     }
     members = tuple(name for name in plan.names if name in given)
     missing = tuple(name for name in plan.names if name not in given)
+    finding = partial(Verification, members, links, missing)
     if differences or missing or not all(one.begun for one in disclosures.values()):
-        return Verification(members, links, missing, tuple(differences), replayed=False)
+        return finding(tuple(differences), replayed=False)
     if any(found.left for found in transcripts.values()):
         raise BadInput(
             "members were dropped in this run, and such a run cannot be played again; compare digests alone"
         )
     disagreeing = _agreed(plan, disclosures)
     if disagreeing:  # there is no one run to play again
-        return Verification(members, links, missing, tuple(disagreeing), replayed=False)
+        return finding(tuple(disagreeing), replayed=False)
     tasks = tasks or {}
     players = [_player(plan, name, disclosures[name], tasks.get(name)) for name in plan.names]
     differences = _replayed(plan, players, transcripts)
     published = {name: one.state for name, one in zip(plan.names, players, strict=True)}
-    return Verification(
-        members,
-        links,
-        missing,
-        tuple(differences),
-        replayed=True,
-        recomputed=tuple(tasks),
-        published=published,
-    )
+    return finding(tuple(differences), replayed=True, recomputed=tuple(tasks), published=published)
 
 
 def _compared(plan: FederationPlan, given: Mapping[str, Transcript]) -> tuple[int, list[str]]:

@@ -51,10 +51,6 @@ class GrpcChannels:
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
 
-    @property
-    def name(self) -> str:
-        return self.introduction.name
-
     async def send(self, neighbour: str, message: bytes) -> None:
         stream = self.lines[neighbour].stream
         if stream is None:
@@ -144,9 +140,7 @@ class GrpcChannels:
         if refusal is not None:
             await context.abort(ANOTHER_SPEAKS, refusal)
             return
-        reason = (
-            "the stream broke off"  # when gRPC ends it, be it for a message over the limit, we are cancelled
-        )
+        reason = "the stream broke off"  # gRPC ends it, be it for a message over the limit: we are cancelled
         try:
             with line.carried_by(stream):
                 await context.send_initial_metadata(self.introduction.to(name))

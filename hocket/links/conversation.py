@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Protocol
 
 from hocket.errors import BadFrame, LinkError
@@ -50,23 +51,19 @@ class Listener(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class Conversation:
     """One member's talk with its neighbours."""
 
-    def __init__(
-        self,
-        channels: Channels,
-        neighbours: Iterable[str],
-        *,
-        plan: bytes,
-        limits: Limits,
-        listener: Listener,
-    ):
-        self.channels = channels
-        self.neighbours = list(neighbours)
-        self.plan = plan
-        self.limits = limits
-        self.listener = listener
+    channels: Channels
+    neighbours: list[str]
+    _: KW_ONLY
+    plan: bytes
+    limits: Limits
+    listener: Listener
+
+    def __post_init__(self) -> None:
+        self.neighbours = [*self.neighbours]  # those who leave go from it
         self.now = Moment(0)
         self.connected: set[str] = set()
         self.bytes_said = self.bytes_heard = 0

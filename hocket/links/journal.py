@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from hocket.errors import JournalError
 from hocket.links.database import PAGE, Database
@@ -50,7 +50,7 @@ class Position(NamedTuple):
     """What was said and heard before this round, by neighbour."""
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal", None]):
     """One member's journal of one run of one plan."""
 
     def __init__(self, database: Database, plan: bytes):
@@ -90,12 +90,7 @@ class Journal:
         self.marks.close()
         self._database.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property

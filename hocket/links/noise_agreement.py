@@ -63,14 +63,11 @@ class Agreeing:
         """Put what outlives the run where the next run finds it."""
         if self.lasting is None:
             return
-        reached = {name: self._reached(name).once for name, partner in self.partners.items() if partner.terms}
-        self.lasting.keep(
-            {
-                name: LastingKey(once, self.partners[name].terms)
-                for name, once in reached.items()
-                if once is not None
-            }
-        )
+        kept: dict[str, LastingKey] = {}
+        for name, partner in self.partners.items():
+            if partner.terms and (once := self._reached(name).once) is not None:
+                kept[name] = LastingKey(once, partner.terms)
+        self.lasting.keep(kept)
 
     async def greet(self, conversation: Conversation, name: str) -> None:
         """What a neighbour should hear when it connects."""

@@ -134,9 +134,7 @@ class Marks:
         count, _ = self._read_stamp()
         seal = self._marks.read(0, SEAL.size)
         if seal is None:
-            return (
-                count > 1
-            )  # the first stamp may have no seal yet, if the process was killed between the two
+            return count > 1  # the first stamp may have no seal yet, if its process was killed in between
         sealed, *where = SEAL.unpack(seal)
         if sealed == count:
             return tuple(where) != self._stamp.stat

@@ -16,7 +16,7 @@ from typing import Any
 from hocket.federation.cards import Card
 from hocket.federation.engine.peer import Finished
 from hocket.federation.home import Home
-from hocket.federation.member import Ended, Member, ended
+from hocket.federation.member import Member, ended
 from hocket.federation.participation import take_part
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_draft import draw_up
@@ -152,6 +152,6 @@ class Federation:
         for folder in ("runs", "datasets"):
             shutil.rmtree(self.home(name).folder / folder, ignore_errors=True)
 
-    def ended(self, name: str) -> Ended:
+    def ended(self, name: str) -> Finished:
         """A finished member's own state and the one it published."""
         return ended(self.member(name).folder, self.plan, name)

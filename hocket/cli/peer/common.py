@@ -90,7 +90,7 @@ def load_task(named: str) -> Task:
     if not isinstance(made, Task):
         raise BadConfig(
             f"{name} in {path} gives a {type(made).__name__}; a task has dimension, start(seed) and "
-            "gradient(x, k, h, rng), or is made by hocket.federation.task.GradientTask"
+            "gradient(x, k, h, rng), or is made by hocket.federation.GradientTask"
         )
     return made
 

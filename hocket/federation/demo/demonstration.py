@@ -171,8 +171,6 @@ def replay(members: list[Member]) -> Run:
 
 
 def _round(folder: Path, plan: FederationPlan, name: str) -> int:
-    from hocket.federation.run_folder import RunFolder
-
     try:
         return RunFolder(Home(folder / name).run(plan.run_hash)).status()["round"]
     except HocketError:

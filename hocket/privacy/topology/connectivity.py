@@ -134,7 +134,7 @@ def vertex_connectivity(n: int, links: Links, *, at_most: int | None = None) -> 
     """κ of a graph with a smallest cut, or that κ is at least `at_most`.
     Choose `at_most` = f + 1 to learn no more than whether f colluders can cut the others apart: it is faster.
 
-    >>> from hocket.topologies import cycle
+    >>> from hocket.networks.topologies import cycle
     >>> vertex_connectivity(5, cycle(5))
     Connectivity(value=2, exact=True, cut=(1, 4))
     """

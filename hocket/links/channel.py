@@ -51,6 +51,10 @@ class GrpcChannels:
     strangers: int = 0
     """Streams refused because of their certificate. Handshakes that fail are not even seen here."""
 
+    @property
+    def name(self) -> str:
+        return self.introduction.name
+
     async def send(self, neighbour: str, message: bytes) -> None:
         stream = self.lines[neighbour].stream
         if stream is None:

@@ -11,8 +11,10 @@ PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \
 	done)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
-# Workers for pytest: two fit the smallest machine we support.
+# Workers for pytest: two fit the smallest machine we support. Each takes neighbouring tests, which use the same programs
+# and fixtures; who is done first takes over some of the other's.
 JOBS ?= 2
+PARALLEL := -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -26,14 +28,14 @@ demo: $(VENV)/has-package ## solve the paper's five-agent problem with four algo
 	$(BIN)/hocket demo
 
 test: $(VENV)/has-test browser ## run the tests, without the slow laws
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest $(PARALLEL)
 
 browser: $(VENV)/has-test ## find or install a Chromium, which the tests of pages need
 	@$(BIN)/python tests/browser/chromium.py
 
 # pytest leaves with 5 where no test is marked slow, which is no failure.
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
-	$(BIN)/pytest -n $(JOBS) -m slow || [ $$? -eq 5 ]
+	$(BIN)/pytest $(PARALLEL) -m slow || [ $$? -eq 5 ]
 
 endurance: $(VENV)/has-test ## run what takes many minutes: bad weather, attacks, claims
 	$(BIN)/pytest -m endurance

@@ -12,6 +12,8 @@ from hocket.links.server import LinkLimits
 
 SHORT = 20.0
 ASH, BIRCH, CEDAR = (Identity.create(name) for name in ("ash", "birch", "cedar"))
+OPENED: list[GrpcChannels] = []
+"""Those of the scene that is played."""
 
 
 async def listener(address: str, **changes: Any) -> GrpcChannels:
@@ -19,11 +21,19 @@ async def listener(address: str, **changes: Any) -> GrpcChannels:
     return await end(ASH, [Neighbour("birch", BIRCH.certificate_pem, "birch")], listen=address, **changes)
 
 
-async def end(me: Identity, neighbours: list[Neighbour], **changes: Any) -> GrpcChannels:
+async def end(
+    me: Identity, neighbours: list[Neighbour], *, named: str | None = None, **changes: Any
+) -> GrpcChannels:
     given = {"plan": "00", "listen": None, "limits": LinkLimits(message=1 << 20)} | changes
-    return await open_channels(
-        me.name, key=me.private_key_pem, certificate=me.certificate_pem, neighbours=neighbours, **given
+    channels = await open_channels(
+        named or me.name,
+        key=me.private_key_pem,
+        certificate=me.certificate_pem,
+        neighbours=neighbours,
+        **given,
     )
+    OPENED.append(channels)
+    return channels
 
 
 def to_ash(address: str) -> list[Neighbour]:
@@ -43,4 +53,13 @@ async def say(call: Any, message: bytes) -> None:
 
 
 def play(scene: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(scene())  # type: ignore[arg-type]
+    """The scene, after which nothing stays open: a server that outlives its event loop can end the whole process."""
+
+    async def played() -> None:
+        try:
+            await scene()
+        finally:
+            await asyncio.gather(*(channels.close() for channels in OPENED), return_exceptions=True)
+            OPENED.clear()
+
+    asyncio.run(played())

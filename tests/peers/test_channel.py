@@ -132,6 +132,20 @@ def test_an_address_that_is_taken_is_named(address):
     play(scene)
 
 
+def test_a_scene_that_fails_leaves_nothing_open(address):
+    """A listener that stayed would meet the next test, and could end its process."""
+
+    async def scene() -> None:
+        ash = await listener(address)
+        await end(BIRCH, to_ash(address))
+        await first_of(ash, Joined)
+        raise AssertionError("as a test may fail")
+
+    for _ in range(2):  # the second listens where the first did
+        with pytest.raises(AssertionError, match="as a test may fail"):
+            play(scene)
+
+
 def test_a_member_that_is_dialled_needs_an_address():
     async def scene() -> None:
         with pytest.raises(LinkError, match="has no address"):

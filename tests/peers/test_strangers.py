@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from hocket.links.channel import METHOD, Neighbour, open_channels
+from hocket.links.channel import METHOD, Neighbour
 from hocket.links.events import Heard, Joined, Lost
 from hocket.links.tls import grpc
 
@@ -89,14 +89,7 @@ def test_a_dialler_refuses_another_ones_certificate(address):
 def test_the_right_certificate_with_a_wrong_introduction(address, changes, said):
     async def scene() -> None:
         ash = await listener(address)
-        name = changes.get("named", "birch")
-        birch = await open_channels(
-            name,
-            key=BIRCH.private_key_pem,
-            certificate=BIRCH.certificate_pem,
-            neighbours=to_ash(address),
-            plan=changes.get("plan", "00"),
-        )
+        birch = await end(BIRCH, to_ash(address), **changes)
         assert said in (await first_of(ash, Lost)).reason
         assert said in (await first_of(birch, Lost)).reason
         await birch.close()

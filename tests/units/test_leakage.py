@@ -266,3 +266,14 @@ def test_patience_never_makes_a_listener_less_sure(name):
 
 def _least(found):
     return found.sd[list(found.honest)].min()
+
+
+def test_another_scaling_of_anchors_leaves_the_rule_of_the_plan_as_it_was():
+    """The rule is shared by all questions about a plan."""
+    plan = {"rounds": 8, "anchor_sigma": 1.0, "coalition": [0], "step": DECAYING}
+    before, other, after = (
+        hk.leakage(RING, "rss-nb", anchor_scaling=scaling, **plan).sd
+        for scaling in ("previous", "current", "previous")
+    )
+    np.testing.assert_array_equal(before, after)
+    assert not np.array_equal(before, other)

@@ -202,7 +202,7 @@ AGREEING = (
         _in_place(f"low order: {name}", "a key that leaves no secret", Kind.KEY, low_order(point))
         for name, point in LOW_ORDER.items()
     ),
-    _in_place("wrong lasting_key", "a false proof of what was kept", Kind.KEY, wrong_proof),
+    _in_place("wrong kept noise", "a false proof of what was kept", Kind.KEY, wrong_proof),
     _in_place("another link's key", "the key it gave to another neighbour", Kind.KEY, of_another_link),
     _in_place("swapped keys", "two colluders' keys, exchanged", Kind.KEY, of_a_colluder, 2),
     _in_place("swapped nonces", "two colluders' nonces, exchanged", Kind.NONCE, of_a_colluder, 2),

@@ -8,6 +8,8 @@ twin, and because on CPUs JAX keeps it as a rolled loop, which is five times slo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,18 @@ def words(key: tuple[Any, Any], high: Any, low: Any, rounds: int = FULL) -> tupl
 
     All arguments are uint32 arrays of one library; shapes broadcast.
     """
+    return (_words if isinstance(high, np.ndarray | np.generic) else _traced_once())(key, high, low, rounds)
+
+
+@cache
+def _traced_once() -> Callable[..., tuple[Any, Any]]:
+    """The same for JAX, which then traces all these operations once for every shape and not in every program."""
+    import jax  # here, because members draw in NumPy
+
+    return jax.jit(_words, static_argnums=3, inline=True)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _words(key: tuple[Any, Any], high: Any, low: Any, rounds: int) -> tuple[Any, Any]:
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     a, b = high + schedule[0], low + schedule[1]
     for done in range(rounds):

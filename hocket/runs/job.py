@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -146,9 +146,13 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
 def versions() -> dict[str, str]:
     """The software under a run."""
     found = {"hocket": hocket.__version__, "python": platform.python_version()}
-    for package in ("jax", "jaxlib", "numpy", "equinox"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return found | {package: _installed(package) for package in ("jax", "jaxlib", "numpy", "equinox")}
+
+
+@cache
+def _installed(package: str) -> str:
+    """A package's version, which is looked up in its files: for a short run, that would be a tenth of the time."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

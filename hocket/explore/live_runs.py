@@ -23,8 +23,9 @@ from hocket.engines.simulator import Simulation, simulate
 from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadInput, HocketError
 from hocket.explore.questions import Question
+from hocket.problems.polynomial import moved_apart
 from hocket.problems.problem import Problem
-from hocket.problems.standard import PAPER_POLYNOMIALS, moved_apart, polynomials
+from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
 from hocket.report.tables import spoken
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim

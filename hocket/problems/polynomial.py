@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
+from numpy.polynomial import Polynomial as Series
 
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective
 from hocket.problems.sets import FeasibleSet, Simplex
 from hocket.rationals import is_exact, matching
+
+CENTERS = (-1.0, 2.0, 0.5, -0.5, 1.0)
+"""How far each is moved where agents must differ."""
 
 NEGLIGIBLE = 1e-17
 """A term this much smaller than the largest, all over the interval, is below what float64 can add."""
@@ -197,3 +203,8 @@ def _largest_size(
 def _known(bounds: np.ndarray) -> float | None:
     largest = float(bounds.max())
     return largest if np.isfinite(largest) else None
+
+
+def moved_apart(rows: Sequence[Any]) -> list[np.ndarray]:
+    """Polynomials moved along the axis, each by one of CENTERS in turn."""
+    return [Series(row)(Series([-c, 1])).coef for row, c in zip(rows, cycle(CENTERS), strict=False)]

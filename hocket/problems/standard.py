@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import Polynomial as Series
 
 from hocket.errors import BadProblem
 from hocket.problems import LeastSquares, Logistic, Polynomial
 from hocket.problems.objective import Reduction
+from hocket.problems.polynomial import moved_apart
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box, FeasibleSet
 
@@ -23,8 +22,6 @@ PAPER_POLYNOMIALS: tuple[list[float], ...] = (
     [0, 0, 0.5, 0, 1],
 )
 """f_1 … f_5 of the paper's experiments. They sum to 3.5 (x² + x⁴), where the paper prints 2.5."""
-CENTERS = (-1.0, 2.0, 0.5, -0.5, 1.0)
-"""How far each is moved where agents must differ."""
 
 
 def polynomials(
@@ -102,11 +99,6 @@ def heterogeneous_polynomials() -> Problem:
     For showing leaks: what pulls an agent its own way is what a neighbour can learn.
     """
     return polynomials(moved_apart(PAPER_POLYNOMIALS), box=(-30, 30))
-
-
-def moved_apart(rows: Sequence[Any]) -> list[np.ndarray]:
-    """Polynomials moved along the axis, each by one of CENTERS in turn."""
-    return [Series(row)(Series([-c, 1])).coef for row, c in zip(rows, cycle(CENTERS), strict=False)]
 
 
 def _row(row: Any, j: int) -> np.ndarray:

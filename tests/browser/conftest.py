@@ -18,8 +18,8 @@ from tests.explorer import serving
 Opener = Callable[..., Page]
 
 
-# For these tests alone: Playwright runs an event loop in the main thread, where other tests may want their own.
-@pytest.fixture(scope="package")
+# Per module: Playwright runs an event loop in the main thread, where tests of other modules may want their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     path = found()
     if path is None:

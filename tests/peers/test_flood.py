@@ -66,7 +66,7 @@ def play(
         for process in (*running.values(), *([] if crowd is None else [crowd])):
             process.kill()
             process.wait()
-    return [part.tobytes() for name in federation.names for part in federation.ended(name)], costs
+    return [part.tobytes() for name in federation.names for part in federation.ended(name)[:2]], costs
 
 
 def round_of(federation: Federation, name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -36,8 +37,10 @@ QUIET = 60
 """Turns without any progress that it takes as well: on a slow machine seconds say little."""
 PATIENCE = 0.2
 """Seconds after which a member says for whom it waits, here."""
-LONGEST = 30.0
-"""Seconds in which any scene is over."""
+LONGEST = 90.0
+"""Seconds in which any scene is over, also beside other work."""
+VOTING = 3.0
+"""Seconds that votes take on an idle machine, and more on a busy one."""
 AT_ONCE = 12
 """Scenes that are played side by side: most of their time is waiting."""
 
@@ -178,11 +181,21 @@ class Stage:
             now, spent = time.monotonic(), time.thread_time()
             self.slowest, looked = max(self.slowest, spent - looked), spent
             quiet += 1
-            if (progress := self._progress(tasks)) != before:
+            if (progress := self._progress(tasks)) != before or not self._all_wait(tasks):
                 before, moved, quiet = progress, now, 0
-            stalled = quiet > QUIET and now - moved > self.stall + 3 * self.deviation.voted_out
-            if stalled or now - began > LONGEST:
+            if (quiet > QUIET and now - moved > self._patience()) or now - began > LONGEST:
                 return
+
+    def _all_wait(self, tasks: list[asyncio.Task[None]]) -> bool:
+        """Whether all who are still there wait for somebody: for its disk, a member may need any time."""
+        return all(
+            task.done() or (one.presence is not None and one.presence.waiting)
+            for one, task in zip(self.honest.values(), tasks, strict=True)
+        )
+
+    def _patience(self) -> float:
+        busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        return self.stall + VOTING * busy * self.deviation.voted_out
 
     def _progress(self, tasks: list[asyncio.Task[None]]) -> Any:
         for one in self.honest.values():

@@ -1,4 +1,7 @@
-"""What hocket asks of the machine: files that are replaced whole, and ports for processes to come."""
+"""What hocket asks of the machine: files that are replaced whole, and ports for processes to come.
+
+After a crash there is the old file or the new one, never half of one.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
-
-# Files that are replaced whole: after a crash there is the old one or the new one, never half of one.
 
 
 @contextmanager
@@ -37,8 +38,6 @@ def replace_text(path: Path, text: str) -> None:
     with replaced(path) as file:
         file.write(text.encode())
 
-
-# Ports of this machine, for processes that have yet to start.
 
 LOOPBACK = "127.0.0.1"
 

@@ -1,4 +1,9 @@
-"""Noise that a user brings along in place of random draws, and checks of the numbers an algorithm is given."""
+"""Noise that a user brings along in place of random draws, and checks of the numbers an algorithm is given.
+
+Uniform draws keep their bound for certain, but have edges, which give a patient listener more than their variance
+does. Normal draws have none. Their bound may be broken somewhere in a run with probability `failure` at most: each of
+the events that would break it gets an equal share of that.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +17,10 @@ import scipy.special  # pyright: ignore[reportMissingTypeStubs]
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm
 
-# Noise that a user brings along in place of random draws, and the checks of an algorithm's numbers.
-
+Distribution = Literal["uniform", "gaussian"]
+LONGEST_RUN = 1 << 30
+"""Rounds that a promise about a whole run is made for: more than any run may have, so that a run that is taken up
+again for more rounds goes on with the same noise. Beside a million rounds that costs a tenth of the noise at most."""
 Given = Callable[[int, int, int], Any] | np.ndarray | None
 """(sender, receiver, k) -> vector, or a table of all draws: (rounds, links, 2, width), lower-numbered sender first."""
 
@@ -100,18 +107,6 @@ def check_share(name: str, value: Any) -> None:
     """A share lies between nothing and everything."""
     if isinstance(value, float | int) and not 0 <= value <= 1:
         raise BadAlgorithm(f"{name} = {value}; it is a share of the noise and must lie between 0 and 1")
-
-
-# Normal draws in place of uniform ones: how wide they may be for a bound to hold with probability 1 − failure.
-#
-# Uniform draws keep their bound for certain, but have edges, which give a patient listener more than their variance
-# does. Normal draws have none. Their bound may be broken somewhere in a run with probability `failure` at most: each of
-# the events that would break it gets an equal share of that.
-
-Distribution = Literal["uniform", "gaussian"]
-LONGEST_RUN = 1 << 30
-"""Rounds that a promise about a whole run is made for: more than any run may have, so that a run that is taken up
-again for more rounds goes on with the same noise. Beside a million rounds that costs a tenth of the noise at most."""
 
 
 def check_distribution(distribution: str, failure: Any) -> None:

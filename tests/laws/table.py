@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -56,20 +57,29 @@ NOISY = [row for row in DECENTRALISED if row.noisy]
 AGENTS = 6
 
 
-@st.composite
-def networks(draw: st.DrawFn) -> hk.Network:
-    """A random connected graph: a ring and two chords that share an end, numbered at random.
+def ring_with_chords(
+    order: Sequence[int] = range(AGENTS),
+    chords: tuple[tuple[int, int], tuple[int, int]] = ((0, 2), (0, 3)),
+    weights: str = "paper",
+) -> hk.Network:
+    """A ring and two chords that share an end.
 
     Everybody has at least two neighbours. All have equally many agents, links and slots, so that one compiled
     program serves them all.
     """
-    order = draw(st.permutations(range(AGENTS)))
-    first, second = draw(st.sampled_from([((0, 2), (0, 3)), ((0, 2), (2, 4)), ((0, 3), (3, 5))]))
     ring = [(i, (i + 1) % AGENTS) for i in range(AGENTS)]
-    edges = [(order[i], order[j]) for i, j in [*ring, first, second]]
-    return hk.Network.from_edges(edges, weights=draw(st.sampled_from(["paper", "metropolis"])))
+    return hk.Network.from_edges([(order[i], order[j]) for i, j in [*ring, *chords]], weights=weights)
 
 
+@st.composite
+def networks(draw: st.DrawFn) -> hk.Network:
+    """A random connected graph: a ring with chords, numbered at random."""
+    order = draw(st.permutations(range(AGENTS)))
+    chords = draw(st.sampled_from([((0, 2), (0, 3)), ((0, 2), (2, 4)), ((0, 3), (3, 5))]))
+    return ring_with_chords(order, chords, draw(st.sampled_from(["paper", "metropolis"])))
+
+
+@lru_cache(maxsize=32)  # a problem keeps its optimum, which takes as long to find as a short run
 def quadratics(n: int, dim: int, seed: int) -> hk.Problem:
     """Well-conditioned quadratics whose minimisers differ from agent to agent."""
     rng = np.random.default_rng(seed)

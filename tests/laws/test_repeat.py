@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.engines.compiled import compilations
-from tests.laws.table import DECENTRALISED, ROWS, networks, quadratics
+from tests.laws.table import DECENTRALISED, ROWS, networks, quadratics, ring_with_chords
 
 STEP = hk.Power(1.0, 5, 0.75)
 
@@ -48,7 +48,7 @@ def test_a_sweep_repeats_its_single_runs(row, network, seed):
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_path_repeats_the_run(row):
-    network, problem = hk.Network.harary(3, 6), quadratics(6, 2, 1)
+    network, problem = ring_with_chords(), quadratics(6, 2, 1)
     plain = hk.solve(problem, network, row.build(1.0), step=STEP, rounds=300, seed=3)
     kept = hk.solve(problem, network, row.build(1.0), step=STEP, rounds=300, seed=3, keep="path")
     np.testing.assert_allclose(kept.path[-1], plain.x, atol=1e-13)
@@ -60,7 +60,7 @@ def test_changing_numbers_compiles_nothing(row):
     def play(level: float, seed: int, rounds: int, step: hk.Power, weights: str) -> None:
         hk.solve(
             quadratics(6, 2, seed),
-            hk.Network.cycle(6, weights=weights),
+            ring_with_chords(weights=weights),
             row.build(level),
             step=step,
             rounds=rounds,

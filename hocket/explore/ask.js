@@ -31,13 +31,17 @@ async function ask(path, question, { method = "POST", signal } = {}) {
 /** Of questions that follow quickly upon one another only the last is asked, and only its answer is used. */
 function lastOf(wait, work) {
   let timer, control;
-  return (...what) => {
+  const stop = () => {
     clearTimeout(timer);
     control?.abort();
+  };
+  const start = (...what) => {
+    stop();
     control = new AbortController();
     const { signal } = control;
     timer = setTimeout(() => work(signal, ...what).catch((error) => {
       if (error.name !== "AbortError") throw error;
     }), wait);
   };
+  return Object.assign(start, { stop });
 }

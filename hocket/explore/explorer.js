@@ -126,6 +126,7 @@ function mountExplorer() {
     const same = JSON.stringify(asked);
     if (!asked || same === told) return;
     told = same;
+    foretell.stop(); // what is on its way answers another question
     if (!asked.coalition.length && asked.threat === "coalition") {
       showLeakage(null, "Nobody listens: choose colluders in the graph, or a tap.");
     } else if (state.honest.length < 2) {

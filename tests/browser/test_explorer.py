@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from hocket.explore.questions import foretold
 from tests.browser.audit_cases import agent, card, choose, colluders
 from tests.browser.contrasts import too_faint
 
@@ -166,6 +168,23 @@ def test_the_forecast_follows_noise_anchor_rounds_and_listener(explored):
     page.get_by_role("button", name="Nobody").click()
     expect(words).to_contain_text("Of each gradient")  # a tap listens without any insider
     collude(page, *range(6))
+    expect(words).to_have_text("Nobody is left to hide behind: choose fewer colluders.")
+
+
+def test_an_estimate_on_its_way_does_not_overwrite_a_later_answer(explored, monkeypatch):
+    def slowly(question: Any) -> Any:
+        time.sleep(0.5)
+        return foretold(question)
+
+    monkeypatch.setattr("hocket.explore.app.foretold", slowly)
+    page = explored()
+    choose(page, "rss-nb")
+    collude(page, 1)
+    words = page.locator("#foretold-words")
+    expect(words).to_have_text("Estimating …")
+    collude(page, 0, 2, 3, 4, 5)
+    expect(words).to_have_text("Nobody is left to hide behind: choose fewer colluders.")
+    page.wait_for_timeout(1500)
     expect(words).to_have_text("Nobody is left to hide behind: choose fewer colluders.")
 
 

@@ -107,6 +107,11 @@ def headings(page: Path) -> set[str]:
 
 
 @each_page
+def test_no_page_was_left_half_merged(page: Path) -> None:
+    assert not re.findall(r"^(?:<{7} |={7}$|>{7} ).*", page.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+@each_page
 def test_names_exist(page: Path) -> None:
     """Whatever a page calls hk.something is there."""
     text = page.read_text(encoding="utf-8").replace("hk.ReturnedNoise", "")  # the page tells how to add it

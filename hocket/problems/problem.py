@@ -215,7 +215,7 @@ class Problem(eqx.Module):
         return eqx.tree_at(lambda problem: problem.groups, self, groups)
 
     def _evaluate(self, method: str, j: int, x: Any) -> np.ndarray:
-        group, place = self._place(j)
+        group, place = self.place(j)
         x = self._vector(x)
         if group.objective.exact:
             return np.asarray(getattr(group.objective, method)(x, group.data_of(place)))
@@ -225,7 +225,8 @@ class Problem(eqx.Module):
         with jax.enable_x64(True):
             return np.asarray(_compiled(group.objective, method, x, group.data_of(place)))
 
-    def _place(self, j: int) -> tuple[Group, int]:
+    def place(self, j: int) -> tuple[Group, int]:
+        """The group in which agent j is, and which of its members."""
         for group in self.groups:
             place = np.flatnonzero(group.members == j)
             if place.size:

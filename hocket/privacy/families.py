@@ -43,12 +43,16 @@ class Family:
     def gradients(self, points: Points, theta: Parameters) -> Float[np.ndarray, "points dim"]:
         """∇f at several points."""
         with jax.enable_x64(True):
-            return np.asarray(_gradients(self.gradient, jnp.asarray(points), jnp.asarray(theta)))
+            return np.asarray(
+                _gradients(self.gradient, jnp.asarray(points, float), jnp.asarray(theta, float))
+            )
 
     def jacobians(self, points: Points, theta: Parameters) -> Float[np.ndarray, "points dim size"]:
         """∂∇f/∂θ at several points: what a change of each parameter does to the gradients there."""
         with jax.enable_x64(True):
-            return np.asarray(_jacobians(self.gradient, jnp.asarray(points), jnp.asarray(theta)))
+            return np.asarray(
+                _jacobians(self.gradient, jnp.asarray(points, float), jnp.asarray(theta, float))
+            )
 
     def guess(self, rng: np.random.Generator) -> Parameters:
         """Where a fit may begin, if nothing is known."""
@@ -88,6 +92,24 @@ def polynomials(degree: int, dim: int = 1) -> Family:
         gradient,
         linear=True,
         parts={names.get(p, f"coefficients of x^{p}"): places[p - 1] for p in powers.tolist()},
+    )
+
+
+def powers(degree: int, dim: int = 1) -> Family:
+    """Σ over coordinates of c (x − a)^degree: for whoever knows that there is this one term, around some centre."""
+
+    def gradient(x: Any, theta: Any) -> Any:
+        size, centre = theta.reshape(2, dim)
+        return degree * size * (x - centre) ** (degree - 1)
+
+    places = np.arange(2 * dim).reshape(2, dim)
+    return Family(
+        f"powers c (x - a)^{degree}",
+        dim,
+        2 * dim,
+        gradient,
+        linear=False,
+        parts={"sizes": places[0], "centres": places[1]},
     )
 
 

@@ -35,9 +35,15 @@ def test_the_form_of_a_problem_has_its_gradients(name):
         np.testing.assert_allclose(family.gradients(POINTS, theta), truth, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "family", [families.polynomials(4, 3), families.quadratics(3), families.logistic(3, 2, l2=0.1)]
+FAMILIES = (
+    families.polynomials(4, 3),
+    families.powers(4, 3),
+    families.quadratics(3),
+    families.logistic(3, 2, l2=0.1),
 )
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda one: one.name)
 def test_what_a_parameter_does_is_the_slope_of_the_gradient(family):
     theta, shift = family.guess(RNG), 1e-6 * RNG.normal(size=family.size)
     moved = family.gradients(POINTS, theta + shift) - family.gradients(POINTS, theta - shift)

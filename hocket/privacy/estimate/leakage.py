@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -23,6 +23,7 @@ from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
 from hocket.privacy.estimate.listener import Listener, Scaling
+from hocket.privacy.estimate.model_class import KnownModel, Model, known_model
 from hocket.privacy.estimate.posterior import Posterior
 from hocket.privacy.estimate.recursion import (
     Course,
@@ -61,7 +62,9 @@ class Leakage:
     """An orthonormal basis of the honest gradients' combinations that the view gives away: known exactly, or in which
     patience averages all noise away."""
     history: dict[str, np.ndarray] = field(repr=False)
-    """`round` and `sd` (a row per round shown) over the last run."""
+    """`round` and `sd` (a row per round shown) over the last run, for gradients that stay the same."""
+    models: tuple[KnownModel, ...] = ()
+    """What is known of objectives of a public form, for each form that was asked about."""
 
     @property
     def honest(self) -> tuple[int, ...]:
@@ -115,6 +118,7 @@ class Leakage:
             lines.append(
                 f"exposed to averaging: {named(averaged)}; best known so far is agent {worst}, to ±{self.sd[worst]:.3g}"
             )
+        lines += [str(one) for one in self.models if one.exact]
         rest = [j for j in self.honest if j not in {*self.exact, *averaged}]
         if rest:
             worst = min(rest, key=lambda j: self.sd[j])
@@ -136,6 +140,7 @@ class Leakage:
             "sd": self.sd.tolist(),
             "exact": list(self.exact),
             "identifiable": list(self.identifiable),
+            "models": [one.to_json() for one in self.models],
         }
 
 
@@ -157,6 +162,8 @@ def leakage(
     leavers: Mapping[int, int] | None = None,
     release: Release = "nothing",
     dim: int = 1,
+    models: Iterable[Model] = (),
+    active: bool = False,
 ) -> Leakage:
     """How well a coalition, or a wiretap, can estimate each honest agent's gradient after K rounds.
     Ask it before a run: everything in it is part of the plan.
@@ -167,6 +174,11 @@ def leakage(
     `anchors_kept` says whether anchors, or noise functions, are the same in all of them. `leavers` maps an agent to
     its last round; it counts as a member, since what it knows leaves with it. `release` is what is published at the
     end: nothing, what one more exchange makes of the last words, or the states themselves.
+
+    All this is about gradients that stay the same. `models` are forms of the objectives that are public, with the
+    points where gradients are taken: where a form gives away more, `sd` is the smaller number. `active` says that
+    states may be moved back into a feasible set: then they are known, and with them whatever is drawn once and carried
+    by words.
 
     >>> from hocket import Network
     >>> print(leakage(Network.cycle(5), "rss-nb", rounds=20, threat="states", start=1000))
@@ -184,13 +196,17 @@ def leakage(
         _one_of("release", release, Release),
     )
     levels = _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    if active:
+        levels = levels.exposed()
     listener = Listener(
         network, levels, step, rounds + 1, coalition=members, threat=threat, leavers=leavers, scaling=scaling
     )
     course = Course(listener, rounds, release)
     # Thousands of small factorisations in a row: a second thread costs more than it brings.
+    how: dict[str, Any] = {"prior": prior, "start": start, "runs": runs, "anchors_kept": anchors_kept}
     with threadpool_limits(1, user_api="blas"):
-        return _foreseen(course, prior=prior, start=start, runs=runs, anchors_kept=anchors_kept)
+        known = tuple(known_model(course, model, **how) for model in models)
+        return _sharpened(_foreseen(course, **how), known)
 
 
 def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
@@ -227,6 +243,14 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         subspace=subspace,
         history=_history(history, listener, n),
     )
+
+
+def _sharpened(found: Leakage, known: tuple[KnownModel, ...]) -> Leakage:
+    """The smaller of what constant gradients and public forms give away; whoever knows more, knows all of it."""
+    least = np.min([found.sd, *(one.sd for one in known)], axis=0)
+    shrunk = np.divide(least, found.sd, out=np.ones_like(least), where=found.sd > 0)
+    covariance = shrunk[:, None] * found.covariance * shrunk
+    return replace(found, sd=_in_digits(least), covariance=covariance, models=known)
 
 
 def _in_digits(sd: np.ndarray) -> np.ndarray:

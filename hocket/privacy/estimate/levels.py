@@ -25,6 +25,14 @@ class Levels:
     algorithm: Algorithm
     draws: Mapping[str, Draw]
 
+    def exposed(self) -> Levels:
+        """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""
+        if self.algorithm.functions is not None:
+            return self
+        return replace(
+            self, draws={name: draw.with_sd(0.0) if draw.once else draw for name, draw in self.draws.items()}
+        )
+
 
 def stands_for(algorithm: str | Algorithm, *, anchored: bool = False) -> Algorithm:
     """The algorithm itself, or an instance that stands for its name."""

@@ -110,12 +110,11 @@ def watch(
     Where this is not the first run, `first` is what was believed before anything was heard, and `earlier` says how
     many rounds were heard since.
     """
-    alpha, states, wide = course.listener.alpha, course.listener.states, posterior.mean.shape[1]
-    # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
+    states, wide = course.listener.states, posterior.mean.shape[1]
     before = posterior if first is None else first
-    drift = np.cumsum(alpha * np.sqrt(earlier + np.arange(len(alpha))))
-    rounded = CARRIED * (before.sd[:states].max() + drift * before.sd[states:].max())
-    for k in range(1, course.rounds + 2):
+    for k, rounded in states_after(
+        course, before.sd[:states].max(), before.sd[states:].max(), earlier=earlier
+    ):
         rows = np.hstack([posterior.mean, posterior.factor])
         told = words(k) if words is not None else None
         turn = course.turn(rows, k, None if told is None else told.drive)
@@ -125,8 +124,23 @@ def watch(
         largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
         posterior = Posterior(
             news[:, :wide], np.hstack([news[:, wide:], np.concatenate([noise.after, lasting, noise.heard])])
-        ).see(len(rows), values=None if told is None else told.heard, largest=largest + rounded[k])
+        ).see(len(rows), values=None if told is None else told.heard, largest=largest + rounded)
         yield k, posterior
+
+
+def states_after(
+    course: Course, start: float, gradients: float, *, earlier: int = 0
+) -> Iterator[tuple[int, float]]:
+    """The messages 1 … K + 1, and by how much rounding may blur the states behind each.
+
+    `start` and `gradients` are the largest deviations before anything was heard.
+    """
+    # Sums of gradients that should cancel are off by rounding, more so with √k, and every step adds them to the states.
+    alpha = course.listener.alpha
+    drift = np.cumsum(alpha * np.sqrt(earlier + np.arange(len(alpha))))
+    rounded = CARRIED * (start + drift * gradients)
+    for k in range(1, course.rounds + 2):
+        yield k, float(rounded[k])
 
 
 def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "honest rank"]:

@@ -1,0 +1,211 @@
+"""What a listener knows of gradients whose form is public: the numbers behind them, along the path of a run.
+
+Gradients that change tell more than those that stay the same: each is another equation about the same few numbers. The
+recursion is that of constant gradients; in place of a gradient stand what its parameters do to it at the points where
+it is taken (the Fisher information of a Gaussian view, for noise that is Gaussian). Those points are taken to be known,
+as they are to whoever hears all words. A state that was moved back onto a side of X is known too, and with it whatever
+noise the next word carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+from threadpoolctl import threadpool_limits
+
+from hocket.errors import BadInput
+from hocket.privacy.estimate.posterior import Posterior, block_diagonal
+from hocket.privacy.estimate.recursion import Course, Turn, first_posterior, states_after
+from hocket.privacy.families import Family, Parameters
+from hocket.privacy.wording import named
+
+EXACT = 1e-7
+"""A parameter whose deviation fell below this part of the prior's is known: words have sixteen digits, and a rank that
+is decided by rounding has lost half of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The form of every agent's objective, and where its gradients are taken."""
+
+    families: Sequence[Family]
+    """One for each agent."""
+    theta: Sequence[Parameters]
+    """The parameters around which the form is linearised: the true ones, or those of a rehearsal."""
+    path: Float[np.ndarray, "rounds agents dim"]
+    """Where the gradients of rounds 1 … K are taken."""
+    projected: Bool[np.ndarray, "rounds agents dim"] | None = None
+    """Which coordinates of the states after rounds 1 … K lie on a side of the feasible set."""
+
+    @property
+    def words(self) -> str:
+        """The forms in words."""
+        return " and ".join(dict.fromkeys(one.name for one in self.families))
+
+    @cached_property
+    def jacobians(self) -> list[Float[np.ndarray, "rounds dim size"]]:
+        """What every parameter does to its agent's gradients, round by round."""
+        return [
+            one.jacobians(self.path[:, j], theta)
+            for j, (one, theta) in enumerate(zip(self.families, self.theta, strict=True))
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class KnownModel:
+    """What a listener knows of the honest agents' parameters, and so of their last gradients."""
+
+    words: str
+    """The forms of the objectives."""
+    sd: Float[np.ndarray, " agents"]
+    """Of each agent's last gradient, per coordinate (root mean square); zero where it is known, and for members."""
+    exact: Mapping[str, tuple[int, ...]]
+    """Parts of the parameters ("curvatures") that are known exactly, and of whom."""
+    parameters: Sequence[Float[np.ndarray, " size"]] = field(repr=False)
+    """The deviation of every parameter of every agent, as a part of what was believed before."""
+
+    def __str__(self) -> str:
+        if not self.exact:
+            return f"if objectives are {self.words}, nothing more is known exactly"
+        parts = "; ".join(f"the {part} of {named(agents)}" for part, agents in self.exact.items())
+        return f"known exactly, if objectives are {self.words}: {parts}"
+
+    def to_json(self) -> dict[str, Any]:
+        """In numbers."""
+        return {
+            "objectives": self.words,
+            "sd": self.sd.tolist(),
+            "exact": {part: list(agents) for part, agents in self.exact.items()},
+        }
+
+
+def known_model(
+    course: Course, model: Model, *, prior: float, start: float, runs: int = 1, anchors_kept: bool = True
+) -> KnownModel:
+    """Follow a listener through runs of objectives of this form, all along the same path.
+
+    `prior` is how far, before anything was heard, each parameter by itself may move a gradient.
+    """
+    followed = _Followed(course, model, prior)
+    posterior = followed.first(start)
+    with threadpool_limits(1, user_api="blas"):
+        for number in range(runs):
+            if number:
+                posterior = followed.begun_again(posterior, start, anchors_kept=anchors_kept)
+            posterior = followed.watched(posterior)
+    return followed.known(posterior)
+
+
+class _Followed:
+    """A course with parameters in place of gradients, in all coordinates at once.
+
+    Unknowns are in rows: states and what was drawn once coordinate by coordinate, and each agent's parameters between.
+    """
+
+    def __init__(self, course: Course, model: Model, prior: float):
+        self.course, self.model, self.prior = course, model, prior
+        listener = course.listener
+        self.dim = model.path.shape[2]
+        if model.path.shape[:2] != (course.rounds, listener.network.n):
+            raise BadInput(
+                f"the model's path has shape {model.path.shape}; a run of {course.rounds} rounds needs "
+                f"({course.rounds}, {listener.network.n}, dim)"
+            )
+        self.honest = listener.honest.tolist()
+        sizes = [model.families[j].size for j in self.honest]
+        self.ends = np.cumsum([listener.states * self.dim, *sizes]).tolist()
+
+    def jacobian(self, place: int, k: int) -> Float[np.ndarray, "dim size"]:
+        """Of the honest agent in this place, in round k; what follows the last round has its last gradient."""
+        return self.model.jacobians[self.honest[place]][min(k, self.course.rounds) - 1]
+
+    def first(self, start: float) -> Posterior:
+        """Before anything was said."""
+        scales = [self._scale(self.model.jacobians[j]) for j in self.honest]
+        return self._from_start(start, np.diag(self.prior * np.concatenate(scales)), self._once())
+
+    def begun_again(self, posterior: Posterior, start: float, *, anchors_kept: bool) -> Posterior:
+        """Another run on the same data: new starting states, and new anchors unless they were kept."""
+        states, last = self.ends[0], self.ends[-1]
+        if anchors_kept:
+            return self._from_start(start, posterior.factor[states:])
+        return self._from_start(start, posterior.factor[states:last], self._once())
+
+    def _from_start(self, start: float, *lasting: np.ndarray) -> Posterior:
+        listener = self.course.listener
+        alone = first_posterior(self.course, prior=0.0, start=start).factor
+        states = alone[: listener.states, : listener.h]  # gradients play no part in a first state
+        rows = block_diagonal(np.kron(states, np.eye(self.dim)), *lasting)
+        return Posterior(rows[:, :0], rows)
+
+    def _once(self) -> np.ndarray:
+        """What was drawn once, before anything was heard."""
+        return self.course.listener.offset_size * np.eye(self.course.listener.offsets * self.dim)
+
+    def _scale(self, jacobian: Float[np.ndarray, "rounds dim size"]) -> Float[np.ndarray, " size"]:
+        """By how much each parameter must change to move a gradient by one, somewhere on the path."""
+        most = np.sqrt((jacobian**2).sum(axis=1).max(axis=0, initial=0.0))
+        return np.divide(1.0, most, out=np.ones_like(most), where=most > 0)
+
+    def watched(self, posterior: Posterior) -> Posterior:
+        """The posterior after the last message of a run."""
+        states = self.ends[0]
+        for k, rounded in states_after(self.course, posterior.sd[:states].max(), self.prior):
+            rows = posterior.factor
+            turn, noise = self._turn(rows, k), self._noise(k)
+            lasting = np.zeros((len(rows) - states, noise.after.shape[1]))
+            news = np.concatenate([turn.after, rows[states:], turn.heard])
+            factor = np.hstack([news, np.concatenate([noise.after, lasting, noise.heard])])
+            largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
+            posterior = Posterior(factor[:, :0], factor).see(len(rows), largest=largest + rounded)
+        return posterior
+
+    def _turn(self, rows: np.ndarray, k: int) -> Turn:
+        dim, wide, states = self.dim, rows.shape[1], self.ends[0]
+        slopes = [
+            self.jacobian(place, k) @ rows[begin:end]
+            for place, (begin, end) in enumerate(zip(self.ends, self.ends[1:], strict=False))
+        ]
+        apart = np.concatenate([rows[:states], *slopes, rows[self.ends[-1] :]]).reshape(-1, dim * wide)
+        found = self.course.turn(apart, k)
+        after, heard = (part.reshape(-1, wide) for part in found)
+        return Turn(self._clipped(after, k), heard)
+
+    def _noise(self, k: int) -> Turn:
+        after, heard = (np.kron(part, np.eye(self.dim)) for part in self.course.noise(k))
+        return Turn(self._clipped(after, k), heard)
+
+    def _clipped(self, after: np.ndarray, k: int) -> np.ndarray:
+        """States on a side of X are known: nothing uncertain is left in them."""
+        if self.model.projected is None or k > self.course.rounds:
+            return after
+        there = self.model.projected[k - 1, self.course.listener.honest].ravel()
+        after = after.copy()
+        after[: len(there)][there] = 0.0
+        return after
+
+    def known(self, posterior: Posterior) -> KnownModel:
+        """What a posterior means."""
+        n = self.course.listener.network.n
+        sd, shares = np.zeros(n), [np.zeros(one.size) for one in self.model.families]
+        for place, j in enumerate(self.honest):
+            rows = posterior.factor[self.ends[place] : self.ends[place + 1]]
+            last = self.jacobian(place, self.course.rounds) @ rows
+            sd[j] = np.sqrt((last**2).sum() / self.dim)
+            shares[j] = np.linalg.norm(rows, axis=1) / (self.prior * self._scale(self.model.jacobians[j]))
+        sd[sd < 1e-9 * self.prior] = 0.0
+        return KnownModel(self.model.words, sd, self._exact(shares), shares)
+
+    def _exact(self, shares: list[np.ndarray]) -> dict[str, tuple[int, ...]]:
+        """Parts of which every number is known, by name."""
+        found: dict[str, list[int]] = {}
+        for j in self.honest:
+            for part, places in self.model.families[j].parts.items():
+                if (shares[j][places.ravel()] < EXACT).all():
+                    found.setdefault(part, []).append(j)
+        return {part: tuple(agents) for part, agents in found.items()}

@@ -20,6 +20,7 @@ from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.roles import role_of
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
+from hocket.federation.task_class import check_objectives
 from hocket.links.channel import Neighbour, open_channels
 from hocket.links.events import Channels
 from hocket.links.handshake import FromSystem, Secrets
@@ -96,6 +97,7 @@ class Member:
                 f"the task has dimension {self.task.dimension} and the plan {self.plan.task.dimension}; run the task "
                 "that the plan was made for"
             )
+        check_objectives(self.task, self.plan)
 
     def check_signed(self, *, without: Collection[str]) -> None:
         """Refuse a plan that not all have signed with a certificate that is valid; `without` are who was dropped."""

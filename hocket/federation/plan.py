@@ -30,6 +30,7 @@ from hocket.links.noise_keys import NOISE
 from hocket.links.text import is_table, spoken
 from hocket.links.wire import PROTOCOL
 from hocket.networks.network import Network
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.steps import Step
 
@@ -146,6 +147,11 @@ class FederationPlan:
     def feasible(self) -> FeasibleSet:
         """Where states must lie."""
         return self.feasible_section.build()
+
+    @property
+    def objectives(self) -> ObjectiveClass:
+        """The class that every member says its objective is of."""
+        return ObjectiveClass.parse(self.task.objectives)
 
     def tables(self) -> dict[str, Any]:
         """All that is agreed, as plain values: what is hashed."""

@@ -13,6 +13,7 @@ from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
 from hocket.privacy.topology.guarantees import COVERED
+from hocket.privacy.verdict.theorem import PrivacyClaim, privacy_claim
 from hocket.privacy.wording import counted
 
 MOST_SECONDS = 600.0
@@ -67,10 +68,42 @@ class PlanAudit:
             "safe": not self.problems,
             "problems": list(self.problems),
             "members": list(self.plan.names),
+            "objectives": str(self.plan.objectives),
             "runs": self.worst.runs,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
         }
+
+
+def plan_claim(plan: FederationPlan) -> PrivacyClaim:
+    """The theorem on privacy that covers a plan as its members sign it, or why none does."""
+    return privacy_claim(
+        plan.algorithm, plan.objectives, dim=plan.task.dimension, local_steps=plan.run.local_steps
+    )
+
+
+def audit_of_plan(
+    plan: FederationPlan,
+    *,
+    colluders: int | None = None,
+    coalition: Iterable[int] | None = None,
+    runs: int = 1,
+    watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+) -> Audit:
+    """The verdict on a plan's network, algorithm and objectives, as all that speak of a plan give it."""
+    return audit(
+        plan.network,
+        colluders=colluders,
+        coalition=coalition,
+        algorithm=plan.algorithm,
+        objectives=plan.objectives,
+        local_steps=plan.run.local_steps,
+        rounds=plan.run.rounds,
+        step=plan.step,
+        dim=plan.task.dimension,
+        runs=runs,
+        watch=watch,
+    )
 
 
 def least_sd(found: Leakage) -> float:
@@ -108,7 +141,7 @@ def audit_plan(
     f = plan.audit.colluders if colluders is None else colluders
     least = plan.audit.min_sd if min_sd is None else min_sd
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
-    verdict = audit(plan.network, colluders=f, algorithm=plan.algorithm, watch=watch, **course)
+    verdict = audit_of_plan(plan, colluders=f, watch=watch)
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
     worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
     found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))

@@ -9,7 +9,9 @@ from pydantic import AfterValidator, Field
 
 from hocket.config.problems import SETS, FeasibleSection
 from hocket.config.sections import Section, check, choose
+from hocket.errors import BadProblem
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
+from hocket.problems.objective_class import FORMS, ObjectiveClass
 
 MOST_MEMBERS = 10_000
 MOST_NUMBERS = 100_000_000
@@ -33,6 +35,13 @@ def _normal(name: str) -> str:
     if not NORMAL.fullmatch(name) or len(name) > LONGEST:
         raise ValueError(f"write {normal_name(name)}")
     return name
+
+
+def _objectives(text: str) -> str:
+    try:
+        return str(ObjectiveClass.parse(text))
+    except BadProblem as error:
+        raise ValueError(str(error)) from None
 
 
 Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_plain)]
@@ -65,6 +74,10 @@ class TaskSection(Section):
     )
     dimension: int = Field(
         ge=1, le=MOST_NUMBERS, description=f"how many numbers a state has, at most {MOST_NUMBERS:,}"
+    )
+    objectives: Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_objectives)] = Field(
+        "any",
+        description=f"the class that every member's objective is of, on which theorems rest: {FORMS}",
     )
     dtype: Literal["float64", "float32"] = Field("float64", description="'float64' or 'float32'")
     seed: int = Field(

@@ -12,15 +12,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hocket.errors import NoTheorem
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd
+from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd, plan_claim
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, suspects
-from hocket.privacy.topology.guarantees import Guarantees, guarantees, refuse_without_theorem
+from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 
 
@@ -66,7 +65,7 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
-    elif _covered(plan):
+    elif plan_claim(plan):
         promised = guarantees(_without(plan, stay), f)
         safe = promised.p2
         words += [_proved(plan, stay, promised)]
@@ -83,14 +82,6 @@ def judge_survivors(
             "before and after, and with it what it hid of whoever left."
         )
     return Verdict(tuple(plan.names[j] for j in stay), f, tuple(words), safe, sd)
-
-
-def _covered(plan: FederationPlan) -> bool:
-    try:
-        refuse_without_theorem(plan.algorithm)
-    except NoTheorem:
-        return False
-    return True
 
 
 def _without(plan: FederationPlan, stay: list[int]) -> Network:
@@ -149,6 +140,6 @@ def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str
     enough = "" if sd > least else f", where the plan wants more than ±{least:g}"
     over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
     return (
-        f"No theorem covers {plan.algorithm_section.name}. Worst are {plan.listed(worst.coalition)} ({searched}): "
+        f"No theorem: {plan_claim(plan).reason}. Worst are {plan.listed(worst.coalition)} ({searched}): "
         f"after {over} they know the gradient of {plan.names[weakest]} {exactly_or_to(sd)}{enough}."
     )

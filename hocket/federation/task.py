@@ -21,7 +21,10 @@ Vector = Float[np.ndarray, " dim"]
 
 @runtime_checkable
 class Task(Protocol):
-    """One member's objective. A task may also have `measure`, `export`, `state` and `restore`; see `GradientTask`."""
+    """One member's objective. A task may also have `measure`, `export`, `state` and `restore`; see `GradientTask`.
+
+    It may also say of which class its objective is, `objectives`; without that it is `any`.
+    """
 
     @property
     def dimension(self) -> int:
@@ -51,6 +54,9 @@ class GradientTask:
     """What to watch during the run, such as the loss at x; it stays with this member."""
     save: Callable[[Vector, Path], None] | None = None
     """Writes a finished model in the framework's own format."""
+    objectives: str = "any"
+    """The class that the objective is of, such as "polynomial:2", if the gradient is of one function and over all
+    records in every step; a plan that promises a class is run by no other task."""
 
     def start(self, seed: int) -> Vector:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)

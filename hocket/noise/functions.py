@@ -13,6 +13,7 @@ from typing import Any
 
 from hocket.errors import BadAlgorithm
 from hocket.problems import Polynomial
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.rationals import is_exact
 
 
@@ -35,6 +36,11 @@ class Family(ABC):
     def hides(self) -> str:
         """What is hidden, in words."""
 
+    @property
+    def covers(self) -> ObjectiveClass | None:
+        """The largest class of objectives that lies in its span, constants aside; None where none does."""
+        return None
+
 
 @dataclass(frozen=True)
 class PolynomialFamily(Family):
@@ -51,6 +57,10 @@ class PolynomialFamily(Family):
         if self.degree == 1:
             return "a constant offset of the gradient and nothing of the curvature"
         return f"separable polynomial parts of degree 1 to {self.degree}"
+
+    @property
+    def covers(self) -> ObjectiveClass | None:
+        return ObjectiveClass("polynomial", self.degree)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, PyTree, Shaped
 
 from hocket.errors import BadProblem
+from hocket.problems.objective_class import ANY, ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 
 Reduction = Literal["sum", "mean"]
@@ -63,6 +64,10 @@ class Objective(eqx.Module):
     def degree(self, data: PyTree) -> int | None:
         """The highest power in any agent's objective; None where it is not a polynomial."""
         return None
+
+    def objective_class(self, data: PyTree) -> ObjectiveClass:
+        """The class that every agent's objective is of, as far as it can be derived from its form."""
+        return ANY
 
     def constants(self, data: PyTree, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         """L ≥ ‖∇f_j(x)‖ and N, the Lipschitz constant of ∇f_j, for every j on the set; None where unknown."""

@@ -12,6 +12,7 @@ from numpy.polynomial import Polynomial as Series
 
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet, Simplex
 from hocket.rationals import is_exact, matching
 
@@ -148,6 +149,9 @@ class Polynomial(Objective):
     def degree(self, data: Any) -> int:
         used = np.asarray(data != 0).reshape(len(data), data.shape[1], -1).any(axis=(0, 2))
         return int(np.max(np.flatnonzero(used), initial=0))
+
+    def objective_class(self, data: Any) -> ObjectiveClass:
+        return ObjectiveClass("polynomial", self.degree(data))
 
     def convex(self, data: Any, feasible: FeasibleSet, dim: int) -> bool | None:
         bends, low, high = _rows(derivative(derivative(np.asarray(data, dtype=np.float64))), feasible, dim)

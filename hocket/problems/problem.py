@@ -15,6 +15,7 @@ from jaxtyping import Float, PyTree, Shaped
 from hocket.errors import BadProblem
 from hocket.problems import WeightedSum
 from hocket.problems.objective import largest_known
+from hocket.problems.objective_class import ObjectiveClass, checked_declaration
 from hocket.problems.objective_groups import AnyLoss, Group, group_agents
 from hocket.problems.optimum import Optimum, given_optimum, reference_optimum
 from hocket.problems.sets import TOLERANCE, FeasibleSet
@@ -41,7 +42,8 @@ class Problem(eqx.Module):
     leaves and functions static: one compiled run serves all problems that differ in numbers alone.
 
     What cannot be derived may be declared: `convex`; `lipschitz` (L) and `smoothness` (N), valid wherever
-    gradients are evaluated; the `optimum`, as a number f* or a vector x*.
+    gradients are evaluated; the `optimum`, as a number f* or a vector x*; the class of the `objectives`, such as
+    "polynomial:2", which theorems on privacy are about (`hocket.problems.objective_class`).
     """
 
     groups: tuple[Group, ...]
@@ -52,6 +54,7 @@ class Problem(eqx.Module):
     known_value: Any
     known_point: Any
     declared_convex: bool | None = eqx.field(static=True)
+    declared_objectives: ObjectiveClass | None = eqx.field(static=True)
     names: tuple[str, ...] | None = eqx.field(static=True)
 
     def __init__(
@@ -65,6 +68,7 @@ class Problem(eqx.Module):
         lipschitz: float | None = None,
         smoothness: float | None = None,
         optimum: Any = None,
+        objectives: ObjectiveClass | str | None = None,
         names: list[str] | None = None,
     ):
         if dim < 1:
@@ -78,6 +82,7 @@ class Problem(eqx.Module):
         self.lipschitz = _declared("lipschitz", lipschitz)
         self.smoothness = _declared("smoothness", smoothness)
         self.known_value, self.known_point = _known_optimum(optimum, feasible, dim)
+        self.declared_objectives = checked_declaration(objectives, self._derived_class)
         if self.names is not None and len(self.names) != self.n:
             raise BadProblem(f"there are {len(self.names)} names for {self.n} agents; give one each")
 
@@ -137,6 +142,7 @@ class Problem(eqx.Module):
             lipschitz=self.lipschitz,
             smoothness=self.smoothness,
             optimum=self.known_point if self.known_value is None else self.known_value / self.n,
+            objectives=self.declared_objectives,
         )
 
     @functools.cached_property
@@ -163,6 +169,16 @@ class Problem(eqx.Module):
         degrees = [group.objective.degree(group.data) for group in self.groups]
         known = [degree for degree in degrees if degree is not None]
         return max(known) if len(known) == len(degrees) else None
+
+    @property
+    def objective_class(self) -> ObjectiveClass:
+        """The class that every objective is of: declared, or derived where that is possible, or `any`."""
+        return self._derived_class if self.declared_objectives is None else self.declared_objectives
+
+    @property
+    def _derived_class(self) -> ObjectiveClass:
+        kinds = [group.objective.objective_class(group.data) for group in self.groups]
+        return functools.reduce(ObjectiveClass.joined, kinds).in_dimension(self.dim)
 
     def constants(self, *, inflate: float = 0.0) -> Constants:
         """L and N on the feasible set, or on what lies within `inflate` of it; never guessed.

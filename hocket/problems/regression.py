@@ -12,6 +12,7 @@ from scipy.linalg import qr, solve_triangular
 
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective, Reduction, Samples, largest_eigenvalue
+from hocket.problems.objective_class import GENERALISED_LINEAR, QUADRATIC, ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.rationals import matching
 
@@ -48,6 +49,9 @@ class LeastSquares(Objective):
 
     def convex(self, data: Samples, feasible: FeasibleSet, dim: int) -> bool | None:
         return True
+
+    def objective_class(self, data: Samples) -> ObjectiveClass:
+        return QUADRATIC
 
     def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         rows, targets = (np.asarray(leaf, dtype=np.float64) for leaf in data.values)
@@ -155,6 +159,9 @@ class Logistic(Objective):
 
     def convex(self, data: Samples, feasible: FeasibleSet, dim: int) -> bool | None:
         return True
+
+    def objective_class(self, data: Samples) -> ObjectiveClass:
+        return GENERALISED_LINEAR
 
     def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         features, weight = np.asarray(data.values[0], dtype=np.float64), np.asarray(data.weight)

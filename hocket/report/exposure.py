@@ -11,7 +11,9 @@ from hocket.errors import HocketError
 from hocket.networks.network import Network
 from hocket.privacy import Audit, Leakage, audit, exposure
 from hocket.privacy.verdict.findings import Finding
+from hocket.privacy.verdict.theorem import objectives_of
 from hocket.privacy.wording import braced, counted, named, sentence
+from hocket.problems.objective_class import ANY
 from hocket.report.audit_page import graph_parts
 from hocket.report.figures import Drawing
 from hocket.report.page import Card, Exposure, Figure, render
@@ -143,7 +145,9 @@ def audit_of(
     if run.transcript is not None:
         asked["run"] = run
     else:
+        objectives, batches = objectives_of(run, None)
         asked |= {"algorithm": run.algorithm, "step": run.step, "dim": run.x.shape[1]}
+        asked["objectives"] = ANY if batches else objectives
     try:
         return audit(run.network, **asked)
     except HocketError as error:
@@ -233,7 +237,9 @@ def _card(found: Audit, alone: Finding) -> Card:
     reasons = (*(found.proved or found.estimated), *found.attacked)[:2]
     if found.covered:
         if found.p2:
-            return Card(QUESTION, f"nothing but sums, to {who} (Theorem 2)", "holds", reasons)
+            supposing = f", if {found.claim.supposing}" if found.claim.supposing else ""
+            tone = "open" if supposing else "holds"
+            return Card(QUESTION, f"nothing but sums, to {who} (Theorem 2{supposing})", tone, reasons)
         what = "single objectives" if not found.p1 else "sums over some"
         return Card(QUESTION, f"{what}, to {who}", "exposed", reasons)
     if alone.exact:

@@ -31,7 +31,10 @@ def test_one_colluder_on_a_ring():
     assert (found.guarantees.min_degree, found.guarantees.vertex_connectivity) == (2, 2)
     assert (found.p1, found.p2, found.exposed, found.exposure) == (True, True, (), None)
     assert found.repair is None
-    assert found.verdict[0].startswith("Function sharing: against any 1 colluder P1 and P2 hold (Theorem 2)")
+    assert found.verdict[0].startswith(
+        "Function sharing, if objectives are separable polynomials no higher in degree than its noise: against any 1 "
+        "colluder P1 and P2 hold (Theorem 2)"
+    )
     assert "P1" not in "".join(found.estimated)
 
 
@@ -95,7 +98,7 @@ def test_no_p1_or_p2_is_told_without_a_theorem(algorithm):
 def test_waves_as_noise_functions_have_no_theorem():
     found = hk.audit(RING, coalition={1}, algorithm=hk.FunctionSharing(2, 1.0, family="cosine"), **QUICK)
     assert not found.covered
-    assert found.estimated[0].startswith("FS: no theorem.")
+    assert found.estimated[0].startswith("FS: no theorem: there is none for waves as noise functions")
 
 
 NETWORKS = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption, member_of
+from hocket.cli.peer.common import HomeOption, member_of, objectives_in_words
 from hocket.cli.peer.run import TaskOption
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def check(
         "plan": member.plan.hash.hex(),
         "fingerprint": member.plan.fingerprint,
         "dimension": member.task.dimension,
+        "objectives": str(member.plan.objectives),
         "repeatable": repeatable,
         "neighbours": {name: one._asdict() for name, one in reached.items()},
         "ready": not missing,
@@ -64,6 +65,7 @@ def check(
             if repeatable
             else "not repeatable: after a crash it goes on consistently, but not bit for bit."
         ),
+        objectives_in_words(member.plan),
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
     ]

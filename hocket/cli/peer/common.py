@@ -104,6 +104,16 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.address or 'dials only'}, {signed}"
 
 
+def objectives_in_words(plan: FederationPlan) -> str:
+    """What whoever signs the plan says of its own objective."""
+    if plan.objectives.kind == "any":
+        return "Objectives: any; the plan says nothing of their form, and no theorem on privacy rests on it."
+    return (
+        f"Objectives: {plan.objectives.words}; whoever signs says that its own is one, with all its records in every "
+        "step."
+    )
+
+
 def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
     """The plan's audit, with a sign of life on standard error while it goes on."""
     from hocket.federation.plan_audit import MOST_SECONDS, audit_plan, audit_seconds

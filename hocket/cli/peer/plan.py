@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.audit import step_in
-from hocket.cli.peer.common import audited, load_task, members_in_words
+from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
 from hocket.errors import BadConfig
 
 
@@ -28,6 +28,13 @@ def plan(
         str | None,
         Parameter(
             help="A name for the data, by which runs are counted and noise is kept; by default the task's."
+        ),
+    ] = None,
+    objectives: Annotated[
+        str | None,
+        Parameter(
+            help="The class that every member's objective is of: polynomial:2, quadratic, generalised-linear or any. "
+            "By default what the task's file says; theorems rest on it."
         ),
     ] = None,
     dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
@@ -79,7 +86,7 @@ def plan(
 
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
-    name, size = _task(task, dimension)
+    name, size, said = _task(task, dimension)
     noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
     drawn = draw_up(
         [read_card(path) for path in cards],
@@ -90,6 +97,7 @@ def plan(
             "name": name,
             "dataset": dataset or normal_name(name),
             "dimension": size,
+            "objectives": objectives or said,
             "dtype": dtype,
             "seed": seed,
         },
@@ -106,6 +114,7 @@ def plan(
     accepted = [f"Accepted as it is: {problem}" for problem in found.problems]
     words = [
         *members_in_words(drawn),
+        objectives_in_words(drawn),
         "",
         *found.words,
         *accepted,
@@ -117,16 +126,19 @@ def plan(
     return Answer(data, words)
 
 
-def _task(task: str, dimension: int | None) -> tuple[str, int]:
-    """The task's name and dimension, from its file if the dimension was not given."""
+def _task(task: str, dimension: int | None) -> tuple[str, int, str]:
+    """The task's name and dimension, from its file if the dimension was not given; and the class that it says."""
+    from hocket.federation.task_class import task_class
+
     _, colon, name = task.rpartition(":")
     if dimension is not None:
-        return name if colon else task, dimension
+        return name if colon else task, dimension, "any"
     if not colon:
         raise BadConfig(
             f"--task {task} does not tell the dimension; give --dimension, or --task FILE.py:NAME"
         )
-    return name, int(load_task(task).dimension)
+    found = load_task(task)
+    return name, int(found.dimension), str(task_class(found))
 
 
 def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, audited, folder_of, members_in_words, open_identity
+from hocket.cli.peer.common import (
+    HomeOption,
+    audited,
+    folder_of,
+    members_in_words,
+    objectives_in_words,
+    open_identity,
+)
 from hocket.cli.peer.consent import obtain
 from hocket.federation.home import Home
 
@@ -92,6 +99,7 @@ def _terms(plan: FederationPlan, found: PlanAudit) -> list[str]:
         *members_in_words(plan),
         f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
         f"{task.dimension:,} numbers",
+        objectives_in_words(plan),
         "",
         *found.words,
         f"With this one, {task.dataset} has served {found.worst.runs:,} run{'s' * (found.worst.runs > 1)} here.",

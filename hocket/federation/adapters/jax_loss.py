@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.errors import BadInput
 from hocket.federation.task import Vector
 
 
@@ -27,6 +28,15 @@ class JaxTask:
     batch: int | None = None
     """Samples per step, without replacement; None for all of them."""
     first: Callable[[int], Vector] | None = None
+    objectives: str = "any"
+    """The class that the loss over all data is of, such as "quadratic"; of batches none can be said."""
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and self.objectives != "any":
+            raise BadInput(
+                f"a task over batches of {self.batch} says that its objective is {self.objectives}: in every step it is "
+                'another; leave batch= away, or say objectives="any"'
+            )
 
     def start(self, seed: int) -> Vector:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)

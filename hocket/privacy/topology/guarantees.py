@@ -24,7 +24,10 @@ from hocket.privacy.topology.connectivity import (
 )
 from hocket.privacy.wording import braced, counted, named
 
-SCOPE = "both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys"
+SCOPE = (
+    "both are about function sharing, separable polynomials no higher in degree than its noise, and widths its bound "
+    "buys"
+)
 WORK = 10_000_000
 """Flows times links up to which κ is found exactly, however large it is: a few seconds."""
 
@@ -143,7 +146,7 @@ def guarantees(network: Network, colluders: int, *, algorithm: str | Algorithm |
     >>> print(guarantees(Network.cycle(5), 1))
     P1 holds against 1 colluder: the smallest degree is 2
     P2 holds against 1 colluder: the vertex connectivity is 2
-    both are about function sharing, polynomials no higher in degree than its noise, and widths its bound buys
+    both are about function sharing, separable polynomials no higher in degree than its noise, and widths its bound buys
     """
     refuse_without_theorem(algorithm)
     f = check_colluders(colluders, network.n)

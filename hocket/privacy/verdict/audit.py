@@ -11,28 +11,27 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.networks.network import Network
-from hocket.privacy.topology.connectivity import check_colluders, check_hiding
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
+from hocket.privacy.verdict.adversary import adversary
 from hocket.privacy.verdict.findings import (
     Finding,
     Measurement,
     Option,
     find,
-    has_theorem,
     measure,
     standard_options,
 )
-from hocket.privacy.wording import braced, counted
+from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.runs.run import Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
 
 ROUNDS = 1000
-FEWEST = 3
-"""Agents: one to listen, and two so that one can hide behind the other."""
 THREATS: tuple[Threat, ...] = ("coalition", "states", "states+noise")
+WITHOUT_NOISE = PrivacyClaim(None, "no noise hides anything from who knows all of it")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class Audit:
     coalition: tuple[int, ...] | None
     """The coalition named, or None for all of that size."""
     guarantees: Guarantees
-    """P1 and P2 against every coalition of that size, under function sharing."""
+    """P1 and P2 of the topology against every coalition of that size; a claim only where `covered`."""
     exposure: Exposure | None
     """What the named coalition singles out under function sharing, or the smallest cut where P2 fails."""
     findings: tuple[Finding, ...]
@@ -62,8 +61,13 @@ class Audit:
 
     @property
     def covered(self) -> bool:
-        """Whether Theorem 2 covers something that was audited: function sharing of polynomials."""
-        return any(one.basis == "theorem" for one in self.findings)
+        """Whether a theorem covers something that was audited; see `claim` for what it supposes."""
+        return bool(self.claim)
+
+    @property
+    def claim(self) -> PrivacyClaim:
+        """The theorem that covers what was audited, or why none does."""
+        return next((one.claim for one in self.findings if one.claim), self.findings[0].claim)
 
     @property
     def p1(self) -> bool:
@@ -89,8 +93,8 @@ class Audit:
         if not self.covered:
             labels = sorted({one.label for one in self.findings})
             raise NoTheorem(
-                "P1 and P2 are Theorem 2, about function sharing of polynomials no higher in degree than its noise; no "
-                f"theorem covers {' and '.join(labels)} here: see `findings`, what a coalition can estimate instead"
+                f"P1 and P2 are Theorem 2, and no theorem covers {' and '.join(labels)} here: see `findings`, what a "
+                f"coalition can estimate instead, for {self.claim.reason}"
             )
         return self.guarantees if self.coalition is None or self.exposure is None else self.exposure
 
@@ -125,7 +129,11 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
-        numbers = self.guarantees.to_json() | {"exposed": list(self.exposed), "covered": self.covered}
+        numbers = self.guarantees.to_json() | {
+            "exposed": list(self.exposed),
+            "covered": self.covered,
+            "claim": self.claim.to_json(),
+        }
         if self.covered:
             numbers |= {"p1": self.p1, "p2": self.p2}
         else:
@@ -154,6 +162,8 @@ def audit(
     coalition: Iterable[int] | None = None,
     run: Run | None = None,
     algorithm: str | Algorithm | None = None,
+    objectives: ObjectiveClass | str | None = None,
+    local_steps: int = 1,
     rounds: int | None = None,
     sigma: float = 1.0,
     step: Step | Number | None = None,
@@ -168,16 +178,24 @@ def audit(
     Ask it before a run, with the plan's `rounds` and `step`, or with a `run` to have what was said attacked too.
 
     Without an `algorithm` all are compared with the same noise: `sigma` is the standard deviation of one draw, and
-    uncertainties are in its unit. `forbidden` are links that a repair may not use; `watch` may show progress.
+    uncertainties are in its unit. `objectives` is the class that all objectives are declared to be of, "polynomial:2"
+    or "any": a theorem is claimed for what is declared, and a run declares its problem's. Without it a theorem is
+    stated with its condition. `forbidden` are links that a repair may not use; `watch` may show progress.
 
-    >>> from hocket import Network
-    >>> print(audit(Network.cycle(5), colluders=1, algorithm="function-sharing", rounds=10).verdict[0])
+    >>> from hocket import Network, FunctionSharing
+    >>> plan = {"algorithm": FunctionSharing(2, 1.0), "rounds": 10}
+    >>> print(audit(Network.cycle(5), colluders=1, objectives="polynomial:2", **plan).verdict[0])
     Function sharing: against any 1 colluder P1 and P2 hold (Theorem 2), even with a tap on all words.
+    >>> print(audit(Network.cycle(5), colluders=1, objectives="any", **plan).claim)  # doctest: +ELLIPSIS
+    no theorem: nobody has said that objectives are separable polynomials of degree 2 or less; ...
     """
-    f, members = _adversary(network, colluders, coalition)
+    f, members = adversary(network, colluders, coalition)
+    objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
+    batches = False
     forbidden = check_forbidden(forbidden, network.n)
     if run is not None:
         algorithm, step = _plan_of(run, network, algorithm, step)
+        objectives, batches = objectives_of(run, objectives)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
     plan = {
@@ -194,6 +212,9 @@ def audit(
     for option, threat in watch([(option, threat) for option in options for threat in THREATS]):
         # With all noise known one coalition is like another: whom a tap on words serves best is followed.
         last = findings[-1] if threat == "states+noise" else None
+        claim = privacy_claim(
+            option.algorithm, objectives, dim=plan["dim"], local_steps=local_steps, batches=batches
+        )
         findings.append(
             find(
                 network,
@@ -201,7 +222,7 @@ def audit(
                 colluders=f,
                 coalition=members if last is None else last.coalition,
                 searched=None if last is None else last.searched,
-                covered=last is None and has_theorem(option.algorithm, run),
+                claim=claim if last is None else WITHOUT_NOISE,
                 threat=threat,
                 **plan,
             )
@@ -224,36 +245,6 @@ def audit(
             colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
         ),
     )
-
-
-def _adversary(
-    network: Network, colluders: int | None, coalition: Iterable[int] | None
-) -> tuple[int, tuple[int, ...] | None]:
-    """How many collude and, if they were named, who."""
-    if network.n < FEWEST:
-        raise BadInput(
-            f"{network.name} has {counted(network.n, 'agent')}: with one of them listening nobody is left for another "
-            f"to hide behind; an audit takes {FEWEST} or more"
-        )
-    if coalition is None:
-        return _number(network, colluders), None
-    members = tuple(sorted(check_hiding(coalition, network.n)))
-    if colluders is not None and colluders != len(members):
-        raise BadInput(
-            f"{counted(colluders, 'colluder')} and the coalition {braced(members)} disagree; pass one of them"
-        )
-    return len(members), members
-
-
-def _number(network: Network, colluders: int | None) -> int:
-    if colluders is None:
-        raise BadInput("an audit is against somebody: pass colluders=, a number, or coalition=, their names")
-    f = check_colluders(colluders, network.n)
-    if f == network.n - 1:
-        raise BadInput(
-            f"{f} colluders among {network.n} agents leave one, with nothing to hide behind; plan for at most {f - 1}"
-        )
-    return f
 
 
 def _plan_of(

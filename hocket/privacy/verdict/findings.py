@@ -10,7 +10,6 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import COMPARED
-from hocket.errors import NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.attacks import (
     Attack,
@@ -25,7 +24,8 @@ from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.connectivity import honest_components
-from hocket.privacy.topology.guarantees import Exposure, exposure, refuse_without_theorem
+from hocket.privacy.topology.guarantees import Exposure, exposure
+from hocket.privacy.verdict.theorem import PrivacyClaim
 from hocket.privacy.wording import named
 from hocket.runs.run import Run
 from hocket.runs.view import Threat, View
@@ -59,7 +59,8 @@ class Finding:
     option: Option
     label: str
     threat: Threat
-    basis: Literal["theorem", "estimate"]
+    claim: PrivacyClaim
+    """The theorem that covers it, or why none does."""
     coalition: tuple[int, ...]
     """The coalition it is about: the one named, or the worst that was found."""
     searched: tuple[int, int] | None
@@ -73,6 +74,11 @@ class Finding:
     leakage: Leakage
     least: float
     """The smallest standard deviation with which an honest gradient is known."""
+
+    @property
+    def basis(self) -> Literal["theorem", "estimate"]:
+        """Where the line comes from."""
+        return "theorem" if self.claim else "estimate"
 
     @property
     def weakest(self) -> int:
@@ -117,6 +123,7 @@ class Finding:
             "algorithm": self.label,
             "threat": self.threat,
             "basis": self.basis,
+            "claim": self.claim.to_json(),
             "coalition": list(self.coalition),
             "searched": None if self.searched is None else list(self.searched),
             "exact": list(self.exact),
@@ -134,13 +141,13 @@ def find(
     colluders: int,
     coalition: tuple[int, ...] | None,
     searched: tuple[int, int] | None,
-    covered: bool,
+    claim: PrivacyClaim,
     threat: Threat,
     rounds: int,
     **plan: Any,
 ) -> Finding:
     """One line of a verdict: about the coalition named, or about the worst of its size that can be found.
-    `covered` says that Theorem 2 has a word on it; `searched` how far an earlier search went for this coalition.
+    `claim` says whether a theorem has a word on it; `searched` how far an earlier search went for this coalition.
     """
     plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": threat}
     soon = threat == "states+noise" and option.stands_for.soon_open
@@ -150,13 +157,17 @@ def find(
         found, searched = worst.leakage, (worst.searched, worst.total)
     else:
         found = leakage(network, option.algorithm, coalition=coalition, **plan)
-    return _finding(option, found, exposure(network, found.coalition) if covered else None, searched)
+    return _finding(option, claim, found, exposure(network, found.coalition) if claim else None, searched)
 
 
 def _finding(
-    option: Option, found: Leakage, exposure: Exposure | None, searched: tuple[int, int] | None
+    option: Option,
+    claim: PrivacyClaim,
+    found: Leakage,
+    exposure: Exposure | None,
+    searched: tuple[int, int] | None,
 ) -> Finding:
-    """What a leakage means; `exposure` is Theorem 2's word where it applies."""
+    """What a leakage means; `exposure` is the theorem's word where it applies."""
     label = option.stands_for.effective().title
     exact = found.exact if exposure is None else exposure.surrounded
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
@@ -164,7 +175,7 @@ def _finding(
         option=option,
         label=label,
         threat=found.threat,
-        basis="estimate" if exposure is None else "theorem",
+        claim=claim,
         coalition=found.coalition,
         searched=searched,
         exact=exact,
@@ -182,18 +193,6 @@ def standard_options(sigma: float) -> Sequence[Option]:
         options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
         options.append(Option(key, sigma))
     return options
-
-
-def has_theorem(algorithm: str | Algorithm, run: Run | None) -> bool:
-    """Whether Theorem 2 covers the algorithm and, of a run, the objectives: polynomials that its noise can match."""
-    try:
-        refuse_without_theorem(algorithm)
-    except NoTheorem:
-        return False
-    if run is None or run.problem is None or isinstance(algorithm, str):
-        return True
-    degree, hidden = run.problem.degree, getattr(algorithm, "degree", 0)
-    return degree is not None and degree <= hidden
 
 
 @dataclass(frozen=True, eq=False)

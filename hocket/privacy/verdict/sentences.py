@@ -9,20 +9,18 @@ from hocket.privacy.wording import braced, counted, linked, named, sentence
 
 if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
+    from hocket.privacy.verdict.findings import Finding
 
 
 def proved(audit: Audit) -> list[str]:
     """What Theorem 2 says of function sharing, if that is among what was audited and is covered."""
     if not audit.covered:
         return []
-    against = (
-        f"any {counted(audit.colluders, 'colluder')}"
-        if audit.coalition is None
-        else f"coalition {braced(audit.coalition)}"
-    )
+    against = _against(audit)
     if audit.p2:
+        supposing = f", if {audit.claim.supposing}" if audit.claim.supposing else ""
         return [
-            f"Function sharing: against {against} P1 and P2 hold (Theorem 2), even with a tap on all words.",
+            f"Function sharing{supposing}: against {against} P1 and P2 hold (Theorem 2), even with a tap on all words.",
             "Only the sum over all honest agents is exposed, and what the model itself reveals.",
         ]
     why = (
@@ -41,6 +39,19 @@ def proved(audit: Audit) -> list[str]:
     return lines
 
 
+def _against(audit: Audit) -> str:
+    if audit.coalition is None:
+        return f"any {counted(audit.colluders, 'colluder')}"
+    return f"coalition {braced(audit.coalition)}"
+
+
+def _would_hold(audit: Audit, one: Finding) -> str:
+    """What the topology is worth under noise functions, where objectives are not such as they hide."""
+    judged = audit.guarantees if audit.coalition is None or audit.exposure is None else audit.exposure
+    would = "would hold" if judged.p2 else "would fail"
+    return f" For {one.claim.would_cover} P1 and P2 {would} against {_against(audit)}."
+
+
 def estimated(audit: Audit) -> list[str]:
     """What a coalition by itself can estimate under each algorithm that no theorem covers."""
     lines = []
@@ -51,7 +62,9 @@ def estimated(audit: Audit) -> list[str]:
         if one.searched:
             who = f"Worst is {braced(one.coalition)} ({one.searched_words})"
         least = "" if one.least == 0 else f"; agent {one.weakest} is known best, to ±{one.least:.3g}"
-        lines.append(f"{one.label}: no theorem. {who}: {one.words}{least}.")
+        why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
+        topology = _would_hold(audit, one) if one.claim.would_cover else ""
+        lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")
     return lines
 
 
@@ -108,8 +121,9 @@ def statement(
     return (
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
         "Members who lie, probe or change their messages are out of scope.",
-        "Function sharing (Theorem 2) hides the span of its noise family, up to the width that its bound buys, if its "
-        "noise is as high in degree as the objectives. The sum over each honest component is exposed, and so is "
+        "Function sharing (Theorem 2) hides the span of its noise family, up to the width that its bound buys, if "
+        "objectives are separable polynomials no higher in degree than its noise, with one step along the gradient over "
+        "all records between two exchanges. The sum over each honest component is exposed, and so is "
         "whatever the model itself reveals. Width is not all: who knows that objectives are convex can narrow "
         "coefficients of even power to an interval from zero to the component's sum.",
         "RSS-NB and RSS-LB have no privacy theorem. What stands here is the linear-Gaussian estimate: how closely the "

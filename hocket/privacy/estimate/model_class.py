@@ -10,7 +10,7 @@ noise the next word carries.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,11 @@ class Model:
     def words(self) -> str:
         """The forms in words."""
         return " and ".join(dict.fromkeys(one.name for one in self.families))
+
+    def first_rounds(self, rounds: int) -> Model:
+        """The same for fewer rounds."""
+        sides = None if self.projected is None else self.projected[:rounds]
+        return replace(self, path=self.path[:rounds], projected=sides)
 
     @cached_property
     def jacobians(self) -> list[Float[np.ndarray, "rounds dim size"]]:

@@ -14,6 +14,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.topology.connectivity import (
     agents_in,
     around,
@@ -58,10 +59,12 @@ def worst_leakage(
     rounds: int,
     work: int = WORK,
     seed: int = 0,
+    models: Iterable[Model] = (),
     **plan: Any,
 ) -> WorstLeakage:
     """The leakage to the worst coalition of f agents; `plan` is what else `leakage` takes.
-    For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds.
+    For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds of
+    gradients that stay the same; `models` are asked about the worst of them alone.
     """
     f = check_colluders(colluders, network.n)
     scouted = min(rounds, SCOUTED)
@@ -70,8 +73,8 @@ def worst_leakage(
     worst = min(
         (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=_badness
     )
-    if rounds > scouted:
-        worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, **plan)
+    if rounds > scouted or models:
+        worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, models=models, **plan)
     return WorstLeakage(f, len(chosen), math.comb(network.n, f), worst)
 
 

@@ -136,6 +136,11 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
     if tolerance is not None and job.problem.best is None:
         raise BadInput("a tolerance is for the gap, but the optimum f* is not known; declare optimum=")
+    if tolerance is not None and job.problem.best is not None and not job.problem.best.certain:
+        raise BadInput(
+            "a tolerance is for the gap, but the optimum f* that was found is not certain, and a run may end below it; "
+            "declare convex=True if the sum is, or optimum="
+        )
 
 
 def check_measure(measure: str) -> None:
@@ -180,7 +185,11 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         history=history,
         network=job.own_network,
         settings=describe(job),
-        remarks=(*job.algorithm.remarks(job.problem, job.network), *_about_the_gap(history, len(x))),
+        remarks=(
+            *job.algorithm.remarks(job.problem, job.network),
+            *_about_the_gap(history, len(x)),
+            *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),
+        ),
         path=None if recorder is None else recorder.path(x, sim.done),
         transcript=recorder.transcript(sim.done) if recorder and recorder.words else None,
         problem=job.problem,
@@ -198,6 +207,15 @@ def _about_the_gap(history: dict[str, np.ndarray], agents: int) -> list[str]:
         f"the gap is over {looked_at:,} of {agents:,} agents, those farthest from the mean, and that of all may be "
         "larger; measure='exact' looks at all"
     ]
+
+
+def _about_the_optimum(job: Job) -> list[str]:
+    """What a reader must know about a gap to an optimum that is not certain."""
+    best = job.problem.best
+    if best is None or best.certain:
+        return []
+    why = "whether the sum is convex is not known" if best.error is None else f"it may be lower by {best.error:.2g}"
+    return [f"the optimum that gaps are taken to is not certain: {why}"]
 
 
 def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:

@@ -1,7 +1,9 @@
 """The reference optimum: what runs are measured against.
 
-Found in float64 by solvers that share no code with the algorithms under test, and verified by the fixed-point
-residual ‖x − P_X(x − ∇F(x)/N)‖ of the mean objective F = (1/n) Σ_j f_j: it is zero at stationary points only.
+Found in float64 by solvers that share no code with the algorithms under test, and verified twice: by the fixed-point
+residual ‖x − P_X(x − ∇F(x)/N)‖ of the mean objective F = (1/n) Σ_j f_j, which is zero at stationary points only, and,
+where the sum is convex, by a duality gap, without which no optimum is called certain. An l1 part is split off, and its
+proximal map stands in place of P_X.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from jaxtyping import Float, PyTree
 from scipy.optimize import minimize
 
 from hocket.problems import LeastSquares, Objective, Polynomial
+from hocket.problems.duality_gap import duality_gap
+from hocket.problems.l1_part import beside_kinks, l1_weights, proximal
 from hocket.problems.sets import Ball, Box, Everywhere, Simplex
 
 if TYPE_CHECKING:
@@ -27,8 +31,12 @@ SLSQP_LIMIT = 64
 PRECISION = 1e-10
 """The residual, relative to the size of x, at which polishing stops: values are off by about its square."""
 POLISHING_STEPS = 10_000
+TOLERANCE = 1e-6
+"""The error, relative to 1 + |value|, up to which an optimum is certain."""
 PATIENCE = 500
 """Polishing steps without progress before rounding is taken to be the limit."""
+
+EXACT = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-13, "maxcor": 20}
 
 Vector = Float[np.ndarray, " dim"]
 
@@ -44,7 +52,10 @@ class Optimum:
     residual: float | None
     """How far one projected gradient step on the mean objective moves x."""
     certain: bool
-    """False where convexity is not known: then x is a stationary point, not surely the best one."""
+    """False where convexity is not known, or where no certificate shows that the value is right to TOLERANCE."""
+    error: float | None = None
+    """What the certificate says: no point of X near x has a sum that is lower by more than this (`duality_gap`). None
+    where there is none: what was declared, and polynomials, all of whose stationary points were compared."""
 
 
 def given_optimum(problem: Problem) -> Optimum | None:
@@ -83,8 +94,20 @@ def reference_optimum(problem: Problem) -> Optimum | None:
             return None  # a run of such a problem says which agent is to blame, and when
         else:
             x, solver = _solve(mean, objective, data)
-            x, certain = _polish(mean, x), bool(convex)
+            x = _polish(mean, x)
+            if mean.kinked:
+                sharper = _on_orthant(mean, x)
+                x = min((x, sharper, _polish(mean, sharper)), key=mean.gap)
+            return _certified(problem, mean, x, solver, convex=bool(convex))
         return Optimum(x, problem.total(x), solver, mean.residual(x), certain)
+
+
+def _certified(problem: Problem, mean: _Mean, x: Vector, solver: str, *, convex: bool) -> Optimum:
+    """The optimum, certain if a duality gap shows that it is one."""
+    value = problem.total(x)
+    error = problem.n * mean.gap(x) if convex else None
+    certain = error is not None and error <= TOLERANCE * (1 + abs(value))
+    return Optimum(x, value, solver, mean.residual(x), certain, error)
 
 
 class _Mean:
@@ -96,6 +119,8 @@ class _Mean:
         self.objective = pooled.groups[0].objective
         self.data = jax.tree.map(jnp.asarray, pooled.groups[0].data_of(0))
         self.smoothness = pooled.constants().N or problem.constants().N
+        known = self.smoothness is not None or not self.finite_somewhere
+        self.weights = np.zeros(self.dim) if known else l1_weights(self._slope, self.feasible, self.dim)
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         """Value and gradient."""
@@ -112,13 +137,33 @@ class _Mean:
         """Whether there is a value to begin with."""
         return bool(np.isfinite(self(self.start)[0]))
 
-    def gradient(self, x: Vector) -> Vector:
+    def _slope(self, x: Vector) -> Vector:
         return self(x)[1]
 
+    @property
+    def kinked(self) -> bool:
+        """Whether it has an l1 part."""
+        return bool(self.weights.any())
+
+    def gradient(self, x: Vector) -> Vector:
+        """Of all but the l1 part."""
+        if not self.kinked:
+            return self._slope(x)
+        x = beside_kinks(x, self.weights)
+        return self._slope(x) - self.weights * np.sign(x)
+
+    def stepped(self, x: Vector, slope: Vector, curvature: float) -> Vector:
+        """x after a step of length 1/curvature against the slope, the l1 part and the set taken into account."""
+        return proximal(x - slope / curvature, self.weights / curvature, self.feasible)
+
     def residual(self, x: Vector) -> float:
-        """How far one projected step of length 1/N moves x."""
-        step = self.gradient(x) / (self.smoothness or _curvature(self, x))
-        return float(np.linalg.norm(x - self.feasible.project(x - step)))
+        """How far one projected, or proximal, step of length 1/N moves x."""
+        curvature = self.smoothness or _curvature(self, x)
+        return float(np.linalg.norm(x - self.stepped(x, self.gradient(x), curvature)))
+
+    def gap(self, x: Vector) -> float:
+        """What no point near x is better by, if it is convex."""
+        return duality_gap(self, x, self.feasible, self.weights)
 
 
 @eqx.filter_jit
@@ -129,6 +174,8 @@ def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any
 def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:
     """A minimiser by the solver that suits the objective and the set."""
     feasible, start = mean.feasible, mean.start
+    if mean.kinked:
+        return start, "accelerated proximal gradient"
     if isinstance(objective, LeastSquares):
         (rows, targets), _ = data
         free = np.linalg.lstsq(rows, targets)[0]
@@ -149,8 +196,22 @@ def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str
 
 
 def _l_bfgs(mean: _Mean, start: Vector, bounds: Any = None) -> Vector:
-    exact = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-13, "maxcor": 20}
-    return minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
+    return minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+
+
+def _on_orthant(mean: _Mean, x: Vector) -> Vector:
+    """The minimiser where no coordinate leaves its side of zero, from x on: there an l1 part is linear."""
+    low, high = mean.feasible.bounding_box(mean.dim)
+    signs, kinks = np.sign(x), mean.weights > 0
+    low, high = np.where(kinks & (signs >= 0), 0.0, low), np.where(kinks & (signs <= 0), 0.0, high)
+
+    def value(y: Vector) -> tuple[float, Vector]:
+        return mean(y)[0], mean.gradient(y) + mean.weights * signs
+
+    bounds = list(zip(low, high, strict=True))
+    found = minimize(value, x, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+    found = mean.feasible.project(found)
+    return found if mean(found)[0] <= mean(x)[0] else x
 
 
 def _slsqp(mean: _Mean, start: Vector) -> Vector:
@@ -174,13 +235,13 @@ def _slsqp(mean: _Mean, start: Vector) -> Vector:
 
 
 def _polish(mean: _Mean, x: Vector) -> Vector:
-    """Accelerated projected gradients with restarts, down to PRECISION or to where rounding stops them."""
+    """Accelerated projected, or proximal, gradients with restarts, down to PRECISION or to where rounding stops them."""
     curvature = 1.1 * _curvature(mean, x)
     ahead, momentum, least, waited = x, 1.0, np.inf, 0
     for _ in range(POLISHING_STEPS):
         slope = mean.gradient(ahead)
         while True:
-            new = mean.feasible.project(ahead - slope / curvature)
+            new = mean.stepped(ahead, slope, curvature)
             move = new - ahead
             if (mean.gradient(new) - slope) @ move <= curvature * (move @ move) or not np.isfinite(curvature):
                 break

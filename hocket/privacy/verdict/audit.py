@@ -24,6 +24,7 @@ from hocket.privacy.verdict.findings import (
     measure,
     standard_options,
 )
+from hocket.privacy.verdict.gradient_size import GradientSize
 from hocket.privacy.wording import braced, counted
 from hocket.runs.run import Run
 from hocket.runs.view import Threat
@@ -58,6 +59,8 @@ class Audit:
     """Why no links that may be added make them hold; empty if some do, or none are needed."""
     cheapest: TopologyPlan
     """The topology with fewest links for as many colluders."""
+    gradient_size: GradientSize
+    """What uncertainties are held against."""
     statement: tuple[str, ...]
 
     @property
@@ -93,6 +96,11 @@ class Audit:
                 f"theorem covers {' and '.join(labels)} here: see `findings`, what a coalition can estimate instead"
             )
         return self.guarantees if self.coalition is None or self.exposure is None else self.exposure
+
+    @property
+    def answer(self) -> str:
+        """The verdict in one sentence, for whoever reads no other; agents by name where they have one."""
+        return sentences.answer(self)
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -136,7 +144,9 @@ class Audit:
             "components": None
             if self.exposure is None
             else [list(part) for part in self.exposure.components],
+            "answer": self.answer,
             "verdict": list(self.verdict),
+            "gradient_size": self.gradient_size.size,
             "findings": [one.to_json() for one in self.findings],
             "remarks": list(self.remarks),
             "measured": [one.to_json() for one in self.measured],
@@ -161,6 +171,7 @@ def audit(
     prior: float = 100.0,
     start: float = 0.0,
     dim: int = 1,
+    gradient_size: float | None = None,
     forbidden: Iterable[Link] = (),
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Audit:
@@ -168,7 +179,9 @@ def audit(
     Ask it before a run, with the plan's `rounds` and `step`, or with a `run` to have what was said attacked too.
 
     Without an `algorithm` all are compared with the same noise: `sigma` is the standard deviation of one draw, and
-    uncertainties are in its unit. `forbidden` are links that a repair may not use; `watch` may show progress.
+    uncertainties are in its unit. Each is held against `gradient_size`, the root mean square of a typical gradient's
+    coordinates: measured in a run, else 1 unless it is given. An algorithm with its own Δ deals it over `dim`
+    coordinates. `forbidden` are links that a repair may not use; `watch` may show progress.
 
     >>> from hocket import Network
     >>> print(audit(Network.cycle(5), colluders=1, algorithm="function-sharing", rounds=10).verdict[0])
@@ -179,6 +192,7 @@ def audit(
     if run is not None:
         algorithm, step = _plan_of(run, network, algorithm, step)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
+    size = GradientSize.of(gradient_size, run)
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
     plan = {
         "rounds": ROUNDS if rounds is None else rounds,
@@ -187,6 +201,7 @@ def audit(
         "prior": prior,
         "start": start,
         "dim": dim,
+        "gradient_size": size.size,
     }
     promised = guarantees(network, f)
     cut = None if promised.p2 else promised.smallest_cut
@@ -220,8 +235,14 @@ def audit(
         repair=mended,
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
+        gradient_size=size,
         statement=sentences.statement(
-            colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
+            colluders=f,
+            coalition=members,
+            rounds=plan["rounds"],
+            runs=runs,
+            measured=run is not None,
+            sized=size.words,
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +26,7 @@ from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.topology.guarantees import Exposure, exposure, refuse_without_theorem
-from hocket.privacy.wording import named
+from hocket.privacy.wording import SUPPOSED, judged, known, named, searched_share
 from hocket.runs.run import Run
 from hocket.runs.view import Threat, View
 
@@ -73,6 +73,8 @@ class Finding:
     leakage: Leakage
     least: float
     """The smallest standard deviation with which an honest gradient is known."""
+    gradient_size: float = SUPPOSED
+    """How large a gradient's coordinates are, so that uncertainties can be judged."""
 
     @property
     def weakest(self) -> int:
@@ -82,34 +84,50 @@ class Finding:
     @property
     def words(self) -> str:
         """The line in words."""
+        bare = self.option.stands_for.effective().hides_nothing
         parts = []
         if self.exact:
-            parts.append(f"{named(self.exact)} known exactly")
+            parts.append(f"{named(self.exact)} known exactly{': nothing hides it' if bare else ''}")
         if self.averaged:
-            parts.append(f"the noise of {named(self.averaged)} averages out in time")
+            parts.append(
+                f"{named(self.averaged)} known ever better: nothing hides it"
+                if bare
+                else f"the noise of {named(self.averaged)} averages out in time"
+            )
         if self.hidden and self.basis == "theorem":
             parts.append(f"{named(self.hidden)} hidden but for sums")
         elif self.hidden:
-            parts.append(f"{named(self.hidden)} not identifiable")
+            parts.append(f"{named(self.hidden)} known ever better only in sums with others")
         return "; ".join(parts)
+
+    def fate(self, agent: int) -> str:
+        """What becomes of one honest agent's gradient, in a few words."""
+        if agent in self.exact:
+            return "known exactly"
+        if self.basis == "theorem":
+            return "only in sums with others, by theorem"
+        how = judged(self.leakage.sd[agent], self.gradient_size)
+        return (
+            f"{how}; {'ever better in time' if agent in self.averaged else 'in time only sums with others'}"
+        )
 
     @property
     def searched_words(self) -> str:
         """How far the search went."""
         if self.searched is None:
             return ""
-        done, total = self.searched
-        return f"all {total:,} searched" if done == total else f"searched {done:,} of {total:,}"
+        return searched_share(*self.searched)
 
     @property
     def cell(self) -> str:
         """The line in a few characters."""
-        groups = [("exact", self.exact), ("averaging", self.averaged), ("hidden", self.hidden)]
+        over_time = "open" if self.option.stands_for.effective().hides_nothing else "averaging"
+        groups = [("exact", self.exact), (over_time, self.averaged), ("in sums", self.hidden)]
         return ", ".join(f"{len(who)} {what}{self._known_to(who)}" for what, who in groups if who)
 
     def _known_to(self, agents: tuple[int, ...]) -> str:
         least = min(self.leakage.sd[j] for j in agents)
-        return f" ±{least:.2g}" if least else ""
+        return f" ±{least:.2g} ({known(least, self.gradient_size)})" if least else ""
 
     def to_json(self) -> dict[str, Any]:
         """The line in numbers."""
@@ -121,8 +139,10 @@ class Finding:
             "searched": None if self.searched is None else list(self.searched),
             "exact": list(self.exact),
             "averaged": list(self.averaged),
-            "hidden": list(self.hidden),
+            "in_sums": list(self.hidden),
             "least_sd": self.least,
+            "gradient_size": self.gradient_size,
+            "known": known(self.least, self.gradient_size),
             "sd": self.leakage.sd.tolist(),
         }
 
@@ -137,6 +157,7 @@ def find(
     covered: bool,
     threat: Threat,
     rounds: int,
+    gradient_size: float = SUPPOSED,
     **plan: Any,
 ) -> Finding:
     """One line of a verdict: about the coalition named, or about the worst of its size that can be found.
@@ -150,7 +171,8 @@ def find(
         found, searched = worst.leakage, (worst.searched, worst.total)
     else:
         found = leakage(network, option.algorithm, coalition=coalition, **plan)
-    return _finding(option, found, exposure(network, found.coalition) if covered else None, searched)
+    judgement = exposure(network, found.coalition) if covered else None
+    return replace(_finding(option, found, judgement, searched), gradient_size=gradient_size)
 
 
 def _finding(
@@ -213,12 +235,22 @@ class Measurement:
             return False
         return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
 
+    @property
+    def known(self) -> str:
+        """How well the attack knows the truth, in words; empty where no truth is at hand."""
+        if self.error is None or self.truth is None:
+            return ""
+        if not self.truth:
+            return "known exactly" if not self.error else "off, the truth being zero"
+        # What is left of an exact attack is rounding.
+        return known(0.0 if self.error <= ROUNDING * self.truth else self.error, self.truth)
+
     def __str__(self) -> str:
         attack = self.attack
         words = f"{attack.name} attack on {named(attack.target)}: "
         if self.error is None:
             return f"{words}{attack.verdict}."
-        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
+        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size: {self.known}"
         if not self.surprising:
             return f"{words}{attack.verdict}; it is {beside}."
         return (
@@ -230,7 +262,11 @@ class Measurement:
         """The measurement in numbers."""
         found = self.attack.to_json()
         kept = ("name", "target", "what", "identifiable", "exact", "why", "typical_sd")
-        return {key: found[key] for key in kept} | {"error": self.error, "truth": self.truth}
+        return {key: found[key] for key in kept} | {
+            "error": self.error,
+            "truth": self.truth,
+            "known": self.known or None,
+        }
 
 
 def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:

@@ -31,6 +31,7 @@ class RssLb(Algorithm):
         "RSS-LB hides nothing from whoever hears all that an agent tells its neighbours. Use it to reproduce the "
         "paper; for objectives that are declared polynomials choose function sharing."
     )
+    open_anyway: ClassVar[str] = "everything is open to whoever hears all that a member tells"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     tells: ClassVar[bool] = True

@@ -46,6 +46,7 @@ class RssNb(Algorithm):
         "of their objectives exactly, however much noise there is (the sum attack). Use it to reproduce the paper; for "
         "objectives that are declared polynomials choose function sharing."
     )
+    open_anyway: ClassVar[str] = "everything but slopes is open to whoever hears all words (the sum attack)"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"

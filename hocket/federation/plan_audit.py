@@ -13,7 +13,7 @@ from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
 from hocket.privacy.topology.guarantees import COVERED
-from hocket.privacy.wording import counted, judged, share
+from hocket.privacy.wording import SUPPOSED, counted, judged, listed, share
 
 MOST_SECONDS = 600.0
 """Of an audit, by `audit_seconds`: a plan that takes longer is refused."""
@@ -53,8 +53,17 @@ class PlanAudit:
     @property
     def answer(self) -> str:
         """The verdict in one sentence: what a theorem says, or what the worst coalition knows in the end."""
-        told = self.verdict.answer if self.verdict.covered else f"No theorem. {self._with_what_is_published}"
+        told = (
+            self.verdict.answer
+            if self.verdict.covered
+            else f"No theorem. {self._with_what_is_published[:-1]}{self._anyway}."
+        )
         return f"{'Refused by its own limits. ' if self.problems else ''}{told}"
+
+    @property
+    def _anyway(self) -> str:
+        anyway = self.plan.algorithm.effective().open_anyway
+        return f"; {anyway}" if anyway else ""
 
     @property
     def _sized(self) -> str:
@@ -70,7 +79,7 @@ class PlanAudit:
         weakest = min(found.honest, key=lambda j: found.sd[j])
         runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
         return (
-            f"With the states that all members publish at the end{runs}, to {self.plan.listed(found.coalition)} the "
+            f"With the states that all members publish at the end{runs}, to {listed(found.coalition, names)} the "
             f"gradient of {names[weakest]} would be {judged(found.sd[weakest], self.plan.audit.gradient_size)}."
         )
 
@@ -118,10 +127,11 @@ def audit_plan(
     _check_affordable(plan, runs)
     f = plan.audit.colluders if colluders is None else colluders
     size = plan.audit.gradient_size
+    declared = None if size == SUPPOSED else size
     least = plan.audit.least if min_sd is None else min_sd * size
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
     verdict = audit(
-        plan.network, colluders=f, algorithm=plan.algorithm, gradient_size=size, watch=watch, **course
+        plan.network, colluders=f, algorithm=plan.algorithm, gradient_size=declared, watch=watch, **course
     )
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
     worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage

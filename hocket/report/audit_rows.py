@@ -53,7 +53,7 @@ def _by_member(audit: Audit) -> Table:
         rest = len(agents) - len(shown)
         rows.append((f"and {rest} more", "no better than these", *[""] * (len(rows[0]) - 2)))
     them = _listed(audit, alone.coalition)
-    head = ("whose gradient", f"to {them} alone", "with a tap on all words")
+    head = ("whose gradient", f"to {them} alone", "with a tap on all words", "in time")
     if audit.measured:
         head = (*head, "attacked in this run")
     return Table(head, tuple(rows), caption=f"Who is known how well, under {alone.label}, by {_basis(alone)}")
@@ -64,7 +64,7 @@ def _row(audit: Audit, alone: Finding, tapped: Finding, agent: int) -> tuple[str
     if agent not in tapped.coalition:
         to = "" if tapped.coalition == alone.coalition else f"to {_listed(audit, tapped.coalition)}: "
         with_tap = to + tapped.fate(agent)
-    row = (_listed(audit, [agent]), alone.fate(agent), with_tap)
+    row = (_listed(audit, [agent]), alone.fate(agent), with_tap, alone.in_time(agent))
     return (*row, _attacked(audit, agent)) if audit.measured else row
 
 
@@ -72,8 +72,10 @@ def _attacked(audit: Audit, agent: int) -> str:
     """The best that an attack made of this agent, beside the truth where that is at hand."""
     aimed = [one for one in audit.measured if one.attack.target == (agent,)]
     if not aimed:
-        return "by the coalition attacked: itself a member" if agent not in _targets(audit) else ""
+        return "in sums with others only" if agent in _targets(audit) else "is one of those who attack"
     best = min(aimed, key=lambda one: float("inf") if one.error is None else one.error)
+    if best.surprising:
+        return f"{best.attack.name} attack: of no use, since what it supposes is not so"
     if best.attack.estimate is None:
         return f"{best.attack.name} attack: nothing found"
     how = best.known or ("known exactly" if best.attack.exact else f"±{best.attack.typical_sd:.3g} foretold")

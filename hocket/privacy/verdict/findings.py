@@ -26,7 +26,7 @@ from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.topology.guarantees import Exposure, exposure, refuse_without_theorem
-from hocket.privacy.wording import SUPPOSED, judged, known, named, searched_share
+from hocket.privacy.wording import SUPPOSED, judged, known, listed, named, searched_share
 from hocket.runs.run import Run
 from hocket.runs.view import Threat, View
 
@@ -75,6 +75,8 @@ class Finding:
     """The smallest standard deviation with which an honest gradient is known."""
     gradient_size: float = SUPPOSED
     """How large a gradient's coordinates are, so that uncertainties can be judged."""
+    labels: Sequence[object] | None = None
+    """The agents' names, where they have some."""
 
     @property
     def weakest(self) -> int:
@@ -87,29 +89,35 @@ class Finding:
         bare = self.option.stands_for.effective().hides_nothing
         parts = []
         if self.exact:
-            parts.append(f"{named(self.exact)} known exactly{': nothing hides it' if bare else ''}")
+            parts.append(f"{self._listed(self.exact)} known exactly{': nothing hides it' if bare else ''}")
         if self.averaged:
             parts.append(
-                f"{named(self.averaged)} known ever better: nothing hides it"
+                f"{self._listed(self.averaged)} known ever better: nothing hides it"
                 if bare
-                else f"the noise of {named(self.averaged)} averages out in time"
+                else f"the noise of {self._listed(self.averaged)} averages out in time"
             )
         if self.hidden and self.basis == "theorem":
-            parts.append(f"{named(self.hidden)} hidden but for sums")
+            parts.append(f"{self._listed(self.hidden)} hidden but for sums")
         elif self.hidden:
-            parts.append(f"{named(self.hidden)} known ever better only in sums with others")
+            parts.append(f"{self._listed(self.hidden)} known ever better only in sums with others")
         return "; ".join(parts)
+
+    def _listed(self, agents: tuple[int, ...]) -> str:
+        return listed(agents, self.labels)
 
     def fate(self, agent: int) -> str:
         """What becomes of one honest agent's gradient, in a few words."""
         if agent in self.exact:
             return "known exactly"
         if self.basis == "theorem":
-            return "only in sums with others, by theorem"
-        how = judged(self.leakage.sd[agent], self.gradient_size)
-        return (
-            f"{how}; {'ever better in time' if agent in self.averaged else 'in time only sums with others'}"
-        )
+            return "only in sums with others"
+        return judged(self.leakage.sd[agent], self.gradient_size)
+
+    def in_time(self, agent: int) -> str:
+        """What patience adds to it."""
+        if agent in self.exact:
+            return "nothing is left to know"
+        return "ever better" if agent in self.averaged else "better only in sums with others"
 
     @property
     def searched_words(self) -> str:
@@ -172,7 +180,8 @@ def find(
     else:
         found = leakage(network, option.algorithm, coalition=coalition, **plan)
     judgement = exposure(network, found.coalition) if covered else None
-    return replace(_finding(option, found, judgement, searched), gradient_size=gradient_size)
+    line = _finding(option, found, judgement, searched)
+    return replace(line, gradient_size=gradient_size, labels=network.labels)
 
 
 def _finding(
@@ -250,9 +259,9 @@ class Measurement:
         words = f"{attack.name} attack on {named(attack.target)}: "
         if self.error is None:
             return f"{words}{attack.verdict}."
-        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size: {self.known}"
+        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
         if not self.surprising:
-            return f"{words}{attack.verdict}; it is {beside}."
+            return f"{words}{attack.verdict}; it is {beside}: {self.known}."
         return (
             f"{words}{attack.what}, {beside}. It predicts {attack.typical_sd:.2g}, supposing that "
             f"{' and '.join(attack.supposing)}, which is not so here."

@@ -27,9 +27,11 @@ def answer(audit: Audit) -> str:
         return f"Under {one.label}, {whom} would learn the sum over a part of the others, and no objective by itself."
     weakest = listed([one.weakest], audit.network.labels)
     how = judged(one.least, one.gradient_size)
+    anyway = one.option.stands_for.effective().open_anyway
     return (
         f"No theorem covers {one.label} here: to {whom}{any_of} the gradient of {weakest} would be {how}, after "
-        f"{counted(one.leakage.rounds, 'round')}, by an estimate that knows nothing of the objectives' form."
+        f"{counted(one.leakage.rounds, 'round')}, by an estimate for gradients that stay the same"
+        f"{f'; {anyway}' if anyway else ''}."
     )
 
 
@@ -69,13 +71,11 @@ def estimated(audit: Audit) -> list[str]:
     for one in audit.findings:
         if one.threat != "coalition" or one.basis == "theorem":
             continue
-        who = braced(one.coalition)
+        labels = audit.network.labels
+        who = braced(one.coalition) if labels is None else listed(one.coalition, labels)
+        best = listed([one.weakest], labels)
         who = f"{sentence(one.searched_words)[:-1]} is {who}" if one.searched else f"Coalition {who}"
-        least = (
-            ""
-            if one.least == 0
-            else f"; agent {one.weakest} is known best: {judged(one.least, one.gradient_size)}"
-        )
+        least = "" if one.least == 0 else f"; {best} is known best: {judged(one.least, one.gradient_size)}"
         lines.append(f"{one.label}: no theorem. {who}: {one.words}{least}.")
     return lines
 

@@ -71,6 +71,10 @@ class Algorithm(eqx.Module):
     """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
     tells: ClassVar[bool] = False
     """Whether it balances a word of its own for each neighbour."""
+    caveat: ClassVar[str] = ""
+    """What a verdict on it must always say: an attack that none of its noise keeps off, and what to choose instead."""
+    open_anyway: ClassVar[str] = ""
+    """The same in short, to end a sentence with that tells how well a gradient is known."""
     hides_nothing: ClassVar[bool] = False
     """Whether by design neighbours learn whatever they hear."""
     noise_in: ClassVar[Literal["words", "gradient"] | None] = None

@@ -30,4 +30,4 @@ class Dgd(Algorithm):
         return agent.descend(agent.mix(state, heard), k)
 
     def cure(self, *, exact: bool) -> str:
-        return "dgd hides nothing: plan rss-nb or function-sharing"
+        return "dgd hides nothing: plan function-sharing for declared polynomials; rss-nb hides slopes only"

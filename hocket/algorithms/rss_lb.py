@@ -20,12 +20,18 @@ from hocket.noise.draws import Balanced, Draw
 class RssLb(Algorithm):
     """Noise balanced by each agent alone, a different word to each neighbour [paper, Alg. 2].
 
-    Choose it when neighbours cannot agree on noise. It hides nothing from all neighbours together, and an agent
-    with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go on.
+    Choose it to reproduce the paper, where neighbours cannot agree on noise. It hides nothing from all neighbours
+    together, and an agent with one neighbour has nothing to balance with: it is refused unless `unprotected` says to go
+    on.
     """
 
     key: ClassVar[str] = "rss-lb"
     label: ClassVar[str] = "RSS-LB"
+    caveat: ClassVar[str] = (
+        "RSS-LB hides nothing from whoever hears all that an agent tells its neighbours. Use it to reproduce the "
+        "paper; for objectives that are declared polynomials choose function sharing."
+    )
+    open_anyway: ClassVar[str] = "everything is open to whoever hears all that a member tells"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     tells: ClassVar[bool] = True

@@ -33,13 +33,20 @@ from hocket.problems.problem import Problem
 class RssNb(Algorithm):
     """Noise dealt in pairs, zero over the network [paper, Alg. 1].
 
-    Choose it when neighbours can agree on noise in secret; every neighbour hears the same word, so traffic equals
-    DGD's. `anchor` is the share of the noise that is drawn once and kept, which a patient neighbour cannot average
-    away. Round 1 is unperturbed: the start must be public.
+    Choose it to reproduce the paper, where neighbours can agree on noise in secret; every neighbour hears the same
+    word, so traffic equals DGD's. It hides slopes only, and those only from who is not patient: `anchor` is the share
+    of the noise that is drawn once and kept, which averaging does not take off. Round 1 is unperturbed: the start must
+    be public.
     """
 
     key: ClassVar[str] = "rss-nb"
     label: ClassVar[str] = "RSS-NB"
+    caveat: ClassVar[str] = (
+        "RSS-NB hides slopes only: whoever hears all words of honest agents that hang together reads everything else "
+        "of their objectives exactly, however much noise there is (the sum attack). Use it to reproduce the paper; for "
+        "objectives that are declared polynomials choose function sharing."
+    )
+    open_anyway: ClassVar[str] = "everything but slopes is open to whoever hears all words (the sum attack)"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
@@ -96,7 +103,10 @@ class RssNb(Algorithm):
     def cure(self, *, exact: bool) -> str:
         if exact or self.keeps_noise:
             return ""
-        return "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds"
+        return (
+            "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds, which hides "
+            "slopes and nothing else; for declared polynomials plan function-sharing"
+        )
 
     def masked(self) -> Algorithm | str:
         if self.anchor < 1:

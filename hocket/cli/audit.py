@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, bar
+from hocket.cli.audit_of_plan import answer_on_plan, write_page
 from hocket.errors import BadAlgorithm, BadConfig
 
 if TYPE_CHECKING:
@@ -28,31 +29,54 @@ def audit(
     ] = None,
     edges: Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")] = None,
     run: Annotated[Path | None, Parameter(help="A run's folder; it must have kept its words.")] = None,
+    plan: Annotated[
+        Path | None,
+        Parameter(help="A federation's plan: needs no key, and shows what whoever signs is shown."),
+    ] = None,
     colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
     coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
     algorithm: Annotated[
         str | None, Parameter(help="Audit this one alone: rss-nb, function-sharing, …")
     ] = None,
+    delta: Annotated[float | None, Parameter(help="Its own noise bound, in place of --sigma.")] = None,
+    anchor: Annotated[
+        float | None, Parameter(help="With --delta: the share of noise that is drawn once and kept.")
+    ] = None,
+    dim: Annotated[
+        int | None, Parameter(help="How many numbers a state has, over which --delta is dealt; 1 by default.")
+    ] = None,
+    gradient_size: Annotated[
+        float | None,
+        Parameter(help="How large a typical gradient is, per coordinate; a run's own, or 1, by default."),
+    ] = None,
     weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
     rounds: Annotated[int | None, Parameter(help="Rounds planned; 1000 by default.")] = None,
-    sigma: Annotated[float, Parameter(help="Standard deviation of one draw per coordinate.")] = 1.0,
+    sigma: Annotated[
+        float | None, Parameter(help="Standard deviation of one draw per coordinate; 1 by default.")
+    ] = None,
     step: Annotated[str, Parameter(help="a,b,p for a/(k+b)^p, or a constant.")] = STEP,
     runs: Annotated[int, Parameter(help="Runs on the same data, with anchors kept.")] = 1,
     wanted_sd: Annotated[
-        float | None, Parameter(help="Plan RSS-NB's noise so that no gradient is known better than this.")
+        float | None,
+        Parameter(help="With --dim: plan RSS-NB's noise so that no gradient is known better than ± this."),
     ] = None,
     forbid: Annotated[str | None, Parameter(help="Links that a repair may not use: 0-2,1-3.")] = None,
     html: Annotated[Path | None, Parameter(help="Also write a page on which to try coalitions out.")] = None,
 ) -> Answer:
     """Say what a coalition can learn: proved, estimated and, with a run, attacked; and the cheapest way to mend it.
 
-    Name the network by --topology, --edges or --run, and the adversary by --colluders or --coalition.
+    Name the network by --topology, --edges, --run or --plan, and the adversary by --colluders or --coalition.
     """
     from hocket.privacy import audit as judge
+    from hocket.report.audit_rows import readable_rows
     from hocket.report.exposure import findings_table
 
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
+    if plan is not None:
+        own = (coalition, algorithm, delta, anchor, dim, gradient_size, rounds, sigma, wanted_sd, forbid)
+        _refuse_beside_plan(source, any(value is not None for value in own) or runs != 1 or step != STEP)
+        return answer_on_plan(plan, colluders=colluders, html=html)
     network, recorded = _network(weights, topology, edges, run)
     if colluders is None and coalition is None:
         raise BadConfig(
@@ -60,25 +84,35 @@ def audit(
         )
     if recorded is not None and wanted_sd is not None:
         raise BadConfig("--wanted-sd plans a run to come; leave --run away and name the topology")
-    plan: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step), "runs": runs}
+    if wanted_sd is not None and dim is None:
+        raise BadConfig(
+            "--wanted-sd needs --dim: noise is dealt over all numbers of a state, so it takes √dim as much"
+        )
+    course: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step), "runs": runs}
+    course |= {} if dim is None else {"dim": dim}
     found = judge(
         network,
         colluders=colluders,
         coalition=None if coalition is None else agents_in(coalition),
         run=recorded,
-        algorithm=algorithm,
-        sigma=sigma,
+        algorithm=_algorithm(algorithm, delta, anchor, sigma),
+        sigma=1.0 if sigma is None else sigma,
+        gradient_size=gradient_size,
         forbidden=[] if forbid is None else [_link(word) for word in forbid.split(",")],
         watch=bar("Estimating"),
-        **plan,
+        **course,
     )
-    noise = None if wanted_sd is None else _noise(found, wanted_sd, plan)
+    noise = None if wanted_sd is None else _noise(found, wanted_sd, course)
     planned = noise if noise is None or isinstance(noise, str) else noise.to_json()
     data, written = found.to_json() | {"noise_plan": planned}, []
     if html is not None:
         other = {
+            "delta": (delta, None),
+            "anchor": (anchor, None),
+            "dim": (dim, None),
+            "gradient-size": (gradient_size, None),
             "weights": (weights, "paper"),
-            "sigma": (sigma, 1.0),
+            "sigma": (sigma, None),
             "step": (step, STEP),
             "runs": (runs, 1),
         }
@@ -87,6 +121,9 @@ def audit(
         data |= {"page": str(_write(found, html, asked, forbid))}
         written = [f"Page: {html}"]
     words = [
+        found.answer,
+        "",
+        readable_rows(found),
         *found.verdict,
         *([] if noise is None else [str(noise)]),
         "",
@@ -102,7 +139,7 @@ def _network(
     given = [f"--{name}" for name, value in (("topology", topology), ("edges", edges), ("run", run)) if value]
     if len(given) != 1:
         raise BadConfig(
-            f"an audit needs one of --topology, --edges and --run, and has {' and '.join(given) or 'none'}"
+            f"an audit needs one of --topology, --edges, --run and --plan, and has {' and '.join(given) or 'none'}"
         )
     if topology is not None:
         from hocket.networks.topologies import parse
@@ -118,6 +155,33 @@ def _network(
     assert run is not None
     recorded = recorded_in(run)
     return recorded.network, recorded
+
+
+def _refuse_beside_plan(source: dict[str, Any], own: bool) -> None:
+    if source:
+        raise BadConfig(f"--plan names its own network; leave --{' and --'.join(source)} away, or the plan")
+    if own:
+        raise BadConfig(
+            "--plan is audited as it was drawn up, with its own algorithm, rounds and limits; beside it only "
+            "--colluders and --html may be given"
+        )
+
+
+def _algorithm(name: str | None, delta: float | None, anchor: float | None, sigma: float | None) -> Any:
+    """An algorithm by name, or with its own Δ."""
+    from hocket.config.sections import read_algorithm
+
+    if delta is None:
+        if anchor is not None:
+            raise BadConfig("--anchor is a share of --delta; give --delta as well")
+        return name
+    if name is None:
+        raise BadConfig("--delta is one algorithm's noise; name it, --algorithm rss-nb")
+    if sigma is not None:
+        raise BadConfig("--delta and --sigma both say how much noise there is; give one of them")
+    return read_algorithm(
+        {"name": name, "delta": delta} | ({} if anchor is None else {"anchor": anchor})
+    ).build()
 
 
 def recorded_in(folder: Path) -> Run:
@@ -187,33 +251,19 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
 
 def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) -> Path:
     """Write the page; `asked` is what an audit of another coalition has in common with this one."""
-    from hocket.privacy import guarantees
-    from hocket.report.audit_page import AuditPage, audit_page
-    from hocket.report.exposure import findings_table
+    from hocket.report.verdict_page import verdict_page
 
-    network, cut = found.network, found.guarantees.smallest_cut
     words = ["hocket", "audit"]
     for name, value in asked.items():
         words += [] if value is None else [f"--{name}", str(value)]
     against = ["--colluders", str(found.colluders)]
     if found.coalition is not None:
         against = ["--coalition", ",".join(map(str, found.coalition))]
-    page = AuditPage(
-        title=f"Audit of {network.name}",
-        network=network,
-        verdict=[*found.proved, *found.mending],
-        guarantees=[guarantees(network, f) for f in range(1, min(found.colluders + 2, network.n - 2) + 1)],
-        repair=found.repair,
-        coalition=found.coalition or (),
-        worst=found.findings[0].coalition if cut is None else cut.coalition,
-        leakage=[one.leakage for one in found.findings],
-        tables=[findings_table(found.findings)],
-        statement=found.statement,
+    page = verdict_page(
+        found,
         command=shlex.join(
             [*words, *against, *(["--forbid", forbid] if forbid else []), "--html", str(path)]
         ),
         asking=shlex.join([*words, "--coalition"]),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(audit_page(page), encoding="utf-8")
-    return path
+    return write_page(page, path)

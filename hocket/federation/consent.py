@@ -12,9 +12,9 @@ from hocket.config.sections import ALGORITHMS, Section, check, nearest
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import PlanAudit, audit_plan, exactly_or_to
+from hocket.federation.plan_audit import PlanAudit, audit_plan
 from hocket.federation.run_folder import RunFolder, write_json
-from hocket.privacy.wording import counted
+from hocket.privacy.wording import counted, judged, share
 
 
 def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> None:
@@ -64,41 +64,40 @@ class Floor(Section):
         None, ge=1, description="a whole number: the least that a plan must be audited against"
     )
     min_sd: float | None = Field(
-        None, gt=0, description="a positive number: the least ± of any gradient, per coordinate"
+        None,
+        gt=0,
+        description="a positive number: the least ± of any gradient, as a share of a gradient's size",
     )
     gradient: float | None = Field(
-        None, gt=0, description="a positive number: the size of your own typical gradient, per coordinate"
-    )
-    min_relative: float | None = Field(
-        None, gt=0, description="a positive number: the least ± of any gradient as a share of `gradient`"
+        None,
+        gt=0,
+        description="a positive number: the size of your own typical gradient, where it is not the plan's",
     )
     algorithms: list[str] | None = Field(
         None, min_length=1, description='a list of algorithms that you allow, such as ["rss-nb"]'
     )
     allow_unsafe: bool = Field(False, description="true if you sign plans that say unsafe = true")
 
-    def refuses(self, sd: float) -> str | None:
-        """Why a gradient that is known to ±sd is known too well, to go on a sentence with; None if it is not."""
-        if self.min_sd is not None and sd < self.min_sd:
-            return f" where you ask for min_sd = {self.min_sd:g}"
-        if (
-            self.gradient is not None
-            and self.min_relative is not None
-            and sd / self.gradient < self.min_relative
-        ):
-            share = f"{sd / self.gradient:.3g} of a gradient of {self.gradient:g}"
-            return f", which is {share}, where you ask for min_relative = {self.min_relative:g}"
-        return None
+    def refuses(self, sd: float, size: float) -> str | None:
+        """Why a gradient that is known to ±sd is known too well, to go on a sentence with; None if it is not.
+        `size` is a gradient's as the plan has it, which this member's own takes the place of.
+        """
+        size = size if self.gradient is None else self.gradient
+        if self.min_sd is None or sd >= self.min_sd * size:
+            return None
+        whose = "the plan's" if self.gradient is None else "your"
+        told = "" if sd == 0 else f", {share(sd, size)} of {whose} gradient of {size:g},"
+        return f"{told} where you ask for min_sd = {self.min_sd:g}"
 
     @property
     def words(self) -> str:
         """All that is asked for, on one line."""
+        of = "" if self.gradient is None else f" of {self.gradient:g}"
         asked = [
             None if self.colluders is None else f"audited against {self.colluders} colluders or more",
-            None if self.min_sd is None else f"every gradient hidden to ±{self.min_sd:g} or more",
             None
-            if self.min_relative is None
-            else f"to {self.min_relative:g} of a gradient of {self.gradient:g} or more",
+            if self.min_sd is None
+            else f"no gradient known better than to {share(self.min_sd, 1.0)}{of}",
             None if self.algorithms is None else f"one of {', '.join(self.algorithms)}",
             None if self.allow_unsafe else "no unsafe plan",
         ]
@@ -133,8 +132,8 @@ def read_floor(home: Home) -> Floor:
 
 
 def _check_whole(floor: Floor) -> None:
-    if (floor.gradient is None) != (floor.min_relative is None):
-        raise BadConfig("[floor] gradient and min_relative go together; give both or neither")
+    if floor.gradient is not None and floor.min_sd is None:
+        raise BadConfig("[floor] gradient is what min_sd is a share of; give min_sd as well, or neither")
     for name in floor.algorithms or ():
         if name not in ALGORITHMS:
             raise BadConfig(
@@ -164,7 +163,7 @@ def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str
         yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of them run"
     if plan.audit.unsafe and not floor.allow_unsafe:
         yield "the plan says unsafe = true where you have allow_unsafe = false; have it drawn up without --unsafe"
-    too_little = floor.refuses(found.least)
+    too_little = floor.refuses(found.least, plan.audit.gradient_size)
     if too_little is not None:
         yield f"{_known(found)}{too_little}; {MORE_NOISE}"
 
@@ -174,4 +173,4 @@ MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
 
 def _known(found: PlanAudit) -> str:
     runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
-    return f"colluders would know a gradient {exactly_or_to(found.least)}{runs}"
+    return f"to colluders a gradient would be {judged(found.least, found.plan.audit.gradient_size)}{runs}"

@@ -128,10 +128,11 @@ class FederationPlan:
 
     @cached_property
     def network(self) -> Network:
-        """Who talks to whom, with which weights."""
-        return Network.from_edges(
+        """Who talks to whom, with which weights, members by name."""
+        network = Network.from_edges(
             self.pairs, len(self.cards), weights=np.array(self.weights), name=self.topology
         )
+        return network.called(self.names)
 
     @cached_property
     def algorithm(self) -> Algorithm:

@@ -14,7 +14,7 @@ from hocket.privacy.estimate.leakage import Leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
 from hocket.privacy.topology.guarantees import COVERED
 from hocket.privacy.verdict.theorem import PrivacyClaim, privacy_claim
-from hocket.privacy.wording import counted
+from hocket.privacy.wording import SUPPOSED, counted, judged, listed, share
 
 MOST_SECONDS = 600.0
 """Of an audit, by `audit_seconds`: a plan that takes longer is refused."""
@@ -49,17 +49,39 @@ class PlanAudit:
         learning = (
             [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
         )
-        return (*self.verdict.verdict, self._with_what_is_published, *learning)
+        return (*self.verdict.verdict, self._with_what_is_published, *learning, self._sized)
+
+    @property
+    def answer(self) -> str:
+        """The verdict in one sentence: what a theorem says, or what the worst coalition knows in the end."""
+        told = (
+            self.verdict.answer
+            if self.verdict.covered
+            else f"No theorem. {self._with_what_is_published[:-1]}{self._anyway}."
+        )
+        return f"{'Refused by its own limits. ' if self.problems else ''}{told}"
+
+    @property
+    def _anyway(self) -> str:
+        anyway = self.plan.algorithm.effective().open_anyway
+        return f"; {anyway}" if anyway else ""
+
+    @property
+    def _sized(self) -> str:
+        size = self.plan.audit
+        return (
+            f"Every ± is per coordinate, {self.verdict.gradient_size.words}; no gradient may be known better than to "
+            f"{share(size.min_sd, 1.0)} of that."
+        )
 
     @property
     def _with_what_is_published(self) -> str:
         found, names = self.worst, self.plan.names
         weakest = min(found.honest, key=lambda j: found.sd[j])
-        sd = float(found.sd[weakest])
         runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
         return (
-            f"With the states that all members publish at the end{runs}, {self.plan.listed(found.coalition)} would "
-            f"know the gradient of {names[weakest]} {exactly_or_to(sd)}."
+            f"With the states that all members publish at the end{runs}, to {listed(found.coalition, names)} the "
+            f"gradient of {names[weakest]} would be {judged(found.sd[weakest], self.plan.audit.gradient_size)}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -69,6 +91,8 @@ class PlanAudit:
             "problems": list(self.problems),
             "members": list(self.plan.names),
             "objectives": str(self.plan.objectives),
+            "gradient_size": self.plan.audit.gradient_size,
+            "min_sd": self.plan.audit.min_sd,
             "runs": self.worst.runs,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
@@ -101,6 +125,8 @@ def audit_of_plan(
         rounds=plan.run.rounds,
         step=plan.step,
         dim=plan.task.dimension,
+        feasible=plan.feasible,
+        gradient_size=None if plan.audit.gradient_size == SUPPOSED else plan.audit.gradient_size,
         runs=runs,
         watch=watch,
     )
@@ -117,11 +143,6 @@ def affordable_coalitions(plan: FederationPlan) -> int:
     return max(1, WORK // (scouted * (len(plan.names) + 50) ** 2))
 
 
-def exactly_or_to(sd: float) -> str:
-    """How well a number is known, in words."""
-    return "exactly" if sd == 0 else f"to ±{sd:.3g}"
-
-
 def audit_plan(
     plan: FederationPlan,
     *,
@@ -134,15 +155,19 @@ def audit_plan(
     """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found.
     Whoever draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
 
-    What is not given is taken from the plan's own section [audit]. `runs` counts the runs on the same data, this one
-    included: anchors and noise functions are the same in all of them, fresh noise is not.
+    What is not given is taken from the plan's own section [audit]; `min_sd` is a share of its `gradient_size`. `runs`
+    counts the runs on the same data, this one included: anchors and noise functions are the same in all of
+    them, fresh noise is not.
     """
     _check_affordable(plan, runs)
     f = plan.audit.colluders if colluders is None else colluders
-    least = plan.audit.min_sd if min_sd is None else min_sd
+    size = plan.audit.gradient_size
+    least = plan.audit.least if min_sd is None else min_sd * size
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
     verdict = audit_of_plan(plan, colluders=f, watch=watch)
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
+    seen = verdict.findings[0].rehearsal
+    course |= {"models": seen.models, "active": seen.active}
     worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
     found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))
     accepted = plan.audit.unsafe if unsafe is None else unsafe
@@ -222,11 +247,12 @@ def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least:
         return
     weakest = min(known, key=lambda j: worst.sd[j])
     after = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
-    exact = worst.sd[weakest] == 0
-    how = exactly_or_to(worst.sd[weakest]) + ("" if exact else f" where {least:g} is the least")
+    exact, size = worst.sd[weakest] == 0, plan.audit.gradient_size
+    how = judged(worst.sd[weakest], size)
+    enough = "" if exact else f", where {share(least, size)} of a gradient of size {size:g} is the least"
     yield (
-        f"{plan.listed(worst.coalition)} would know the gradient of {plan.names[weakest]} {how}, after {after}; "
-        f"{_cure(plan, exact=exact)}"
+        f"to {plan.listed(worst.coalition)} the gradient of {plan.names[weakest]} would be {how} after "
+        f"{after}{enough}; {_cure(plan, exact=exact)}"
     )
 
 

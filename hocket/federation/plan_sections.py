@@ -11,6 +11,7 @@ from hocket.config.problems import SETS, FeasibleSection
 from hocket.config.sections import Section, check, choose
 from hocket.errors import BadProblem
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
+from hocket.privacy.wording import SUPPOSED
 from hocket.problems.objective_class import FORMS, ObjectiveClass
 
 MOST_MEMBERS = 10_000
@@ -133,6 +134,10 @@ class NetworkSection(Section):
     weights: list[list[float]] = Field(description="a matrix as a list of rows")
 
 
+MIN_SD = 0.1
+"""Of a gradient's size: nobody's may be known better than to ten per cent, unless a plan says otherwise."""
+
+
 class AuditSection(Section):
     """What the plan was audited against."""
 
@@ -141,10 +146,22 @@ class AuditSection(Section):
         le=MOST_MEMBERS,
         description=f"how many members may collude, at least 1 and at most {MOST_MEMBERS:,}",
     )
+    gradient_size: float = Field(
+        SUPPOSED,
+        gt=0,
+        description="a positive number: how large a typical gradient is, the root mean square of its coordinates",
+    )
     min_sd: float = Field(
-        0.0, ge=0, description="the least standard deviation with which a gradient may be known"
+        MIN_SD,
+        ge=0,
+        description="the least standard deviation with which a gradient may be known, as a share of gradient_size",
     )
     unsafe: bool = Field(False, description="true if the members accept what the audit refuses")
+
+    @property
+    def least(self) -> float:
+        """The least ± with which a gradient may be known, per coordinate."""
+        return self.min_sd * self.gradient_size
 
 
 def read_feasible(table: Mapping[str, Any]) -> FeasibleSection:

@@ -14,13 +14,13 @@ from typing import Any
 
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd, plan_claim
+from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, suspects
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
-from hocket.privacy.wording import counted
+from hocket.privacy.wording import counted, judged, searched_share, share
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def judge_survivors(
     check_survivors(plan, frozenset(last))
     left = {plan.agent(name): min(k, plan.run.rounds) for name, k in last.items()}
     stay = [agent for agent in range(len(plan.names)) if agent not in left]
-    f, least = plan.audit.colluders, plan.audit.min_sd
+    f, least = plan.audit.colluders, plan.audit.least
     words = [
         f"{plan.listed(left)} left and {'is' if len(left) == 1 else 'are'} counted as colluding, with any {f} of "
         f"{plan.listed(stay)}."
@@ -72,9 +72,9 @@ def judge_survivors(
     else:
         worst, searched, total = _worst(plan, left, stay, runs)
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
-        below = floor.refuses(min(sd.values()))
+        below = floor.refuses(min(sd.values()), plan.audit.gradient_size)
         safe = min(sd.values()) > least and below is None
-        words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
+        words += [_estimated(plan, worst, least, searched_share(searched, total))]
         words += [] if below is None else [f"That is below your floor{below}."]
     if plan.algorithm.keeps_noise:
         words.append(
@@ -136,10 +136,10 @@ def _worst(
 
 def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str) -> str:
     weakest = min(worst.honest, key=lambda j: worst.sd[j])
-    sd = float(worst.sd[weakest])
-    enough = "" if sd > least else f", where the plan wants more than ±{least:g}"
+    sd, size = float(worst.sd[weakest]), plan.audit.gradient_size
+    enough = "" if sd > least else f", where the plan wants {share(least, size)} of a gradient or more"
     over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
     return (
-        f"No theorem: {plan_claim(plan).reason}. Worst are {plan.listed(worst.coalition)} ({searched}): "
-        f"after {over} they know the gradient of {plan.names[weakest]} {exactly_or_to(sd)}{enough}."
+        f"No theorem: {plan_claim(plan).reason}. To {plan.listed(worst.coalition)} ({searched}) the gradient of "
+        f"{plan.names[weakest]} is {judged(sd, size)} after {over}{enough}."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -138,6 +138,18 @@ class Network:
         For agents that have names: they are kept in `labels`.
         """
         return cls(graph, weights=weights, name=name or graph.name or "custom")
+
+    def called(self, labels: Sequence[Hashable]) -> Network:
+        """The same network, its agents known by these names as well.
+        For verdicts and pages that people read who know each other.
+
+        >>> Network.cycle(3).called(["Aalst", "Bruges", "Ghent"]).labels
+        ('Aalst', 'Bruges', 'Ghent')
+        """
+        if len({*labels}) != self.n or len(labels) != self.n:
+            raise BadNetwork(f"{len(labels)} names for {self.n} agents; give each one of its own")
+        kept = self.n, self.links, self.own, self.weight, self.name
+        return object.__new__(type(self))._fill(*kept, tuple(labels))
 
     @classmethod
     def single(cls) -> Network:

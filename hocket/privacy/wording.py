@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 SHOWN = 8
 """Agents named before the rest are only counted."""
@@ -34,6 +34,20 @@ def braced(agents: Collection[int]) -> str:
     return "{" + ", ".join(numbers) + "}"
 
 
+def listed(agents: Collection[int], labels: Sequence[object] | None) -> str:
+    """Agents by their names where they have some, as a subject.
+
+    >>> listed([2, 0], ["Aalst", "Bruges", "Ghent"]), listed([2, 0], None)
+    ('Aalst and Ghent', 'agents 0 and 2')
+    """
+    if labels is None:
+        return named(agents)
+    names = [str(labels[agent]) for agent in sorted(agents)]
+    if len(names) > SHOWN + 1:
+        names = [*names[:SHOWN], f"{len(names) - SHOWN} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things.
 
@@ -59,3 +73,53 @@ def linked(links: Iterable[tuple[int, int]]) -> str:
     '0-3, 1-2'
     """
     return ", ".join(f"{i}-{j}" for i, j in links)
+
+
+SUPPOSED = 1.0
+"""The size of a gradient's coordinates where nobody says what it is."""
+
+
+def share(number: float, size: float) -> str:
+    """A part of a size, in per cent, two digits of it.
+
+    >>> share(0.11, 1.0), share(0.00115, 1.0), share(3.0, 4.0), share(0.9999, 1.0)
+    ('11 %', '0.11 %', '75 %', '99.9 %')
+    """
+    percent = 100 * number / size
+    if not percent:
+        return "0 %"
+    if percent < 1e-4:
+        return "less than 0.0001 %"
+    digits = f"{percent:.2g}"
+    return f"{'99.9' if digits == '1e+02' else digits if float(digits) >= 1e-3 else f'{percent:.4f}'} %"
+
+
+def known(sd: float, size: float = SUPPOSED) -> str:
+    """How well a number is known to whoever is off by `sd`, where such numbers are of this size.
+
+    >>> known(0.0), known(0.11), known(0.11, 0.1), known(0.7, 10.0)
+    ('known exactly', 'known to 11 %', 'as good as unknown', 'known to 7 %')
+    """
+    if sd == 0:
+        return "known exactly"
+    return "as good as unknown" if sd >= size else f"known to {share(sd, size)}"
+
+
+def judged(sd: float, size: float = SUPPOSED) -> str:
+    """An uncertainty as people can judge it: no ± is printed but beside what it means for a gradient of this size.
+
+    >>> judged(0.0), judged(0.11), judged(2.5), judged(0.022, 3.3)
+    ('known exactly', '±0.11, known to 11 %', '±2.5, as good as unknown', '±0.022, known to 0.67 %')
+    """
+    return known(sd, size) if sd == 0 else f"±{sd:.3g}, {known(sd, size)}"
+
+
+def searched_share(done: int, total: int) -> str:
+    """How far a search went, said so that nobody takes a part for the whole.
+
+    >>> searched_share(10, 10), searched_share(1, 1_313_400)
+    ('worst of all 10', 'worst of the 1 searched of 1,313,400, less than 0.0001 %')
+    """
+    if done == total:
+        return f"worst of all {total:,}"
+    return f"worst of the {done:,} searched of {total:,}, {share(done, total)}"

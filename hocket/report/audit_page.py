@@ -6,20 +6,23 @@ neighbours and components, so it cannot promise what no theorem does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from hocket.algorithms import BY_KEY, COMPARED
 from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
-from hocket.privacy.wording import braced, counted, named, sentence
+from hocket.privacy.wording import SUPPOSED, braced, counted, known, listed, named, sentence
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
+from hocket.report.legend import legend_of, visible
 from hocket.report.page import digest, render, together
 from hocket.report.tables import Table, plain
 
 ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""
+OTHER = "other"
+"""Stands for an algorithm of which nothing follows from sets of agents alone."""
 BESIDE = 950
 """Width of a drawing up to which the words stand beside it rather than below."""
 LINKS_IN_FULL = 6
@@ -35,7 +38,11 @@ class AuditPage:
     title: str
     network: Network
     verdict: Sequence[str]
-    """Paragraphs in plain words; the first is the answer."""
+    """Paragraphs in plain words."""
+    answer: str = ""
+    """The one sentence that is read; without one, the first paragraph is."""
+    rows: Table | None = None
+    """Who is known how well to whom, in a few rows."""
     guarantees: Sequence[Guarantees] = ()
     """For f = 1, 2, … colluders, a line of a table each."""
     repair: Repair | None = None
@@ -53,13 +60,27 @@ class AuditPage:
     """What to type to get the page again."""
     asking: str = ""
     """What to type before 1,4 to have an estimate for that coalition: "hocket audit --topology cycle:5 --coalition"."""
+    algorithms: Mapping[str, str] = field(default_factory=lambda: dict(ALGORITHMS))
+    """What the graph judges a coalition under; P1 and P2 are spoken of only where function sharing is among them."""
+    gradient_size: float = SUPPOSED
+    """What every uncertainty is held against."""
+
+    @property
+    def opening(self) -> tuple[str, Sequence[str]]:
+        """The answer, and the other paragraphs."""
+        return (
+            (self.answer, self.verdict) if self.answer else (next(iter(self.verdict), ""), self.verdict[1:])
+        )
 
 
 def audit_page(page: AuditPage) -> str:
     """The page as one HTML file that loads nothing from elsewhere.
     For whoever must sign off on a topology, or wants to see what a coalition would learn.
     """
-    return render("audit/page.html", **filled(page))
+    parts = filled(page)
+    # The legend is about what stands on the page, so the page is laid out before it.
+    legend = legend_of(visible(render("audit/page.html", **parts)))
+    return render("audit/page.html", **parts | {"legend": legend})
 
 
 def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> dict[str, Any]:
@@ -71,12 +92,13 @@ def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> d
         **graph_parts(network),
         "page": page,
         "facts": facts(network),
-        "algorithms": ALGORITHMS,
+        "algorithms": page.algorithms,
+        "legend": (),
         "presets": _presets(page),
         "repair": "" if page.repair is None else sentence(str(page.repair)),
         "added": page.repair.added if page.repair else (),
         "guarantees": [guarantee_row(network, one) for one in page.guarantees],
-        "tables": [*([_leakage_table(page.leakage)] if page.leakage else []), *page.tables],
+        "tables": [*page.tables, *([_leakage_table(page)] if page.leakage else [])],
         "data": script_data(page),
         "style": style,
         "style_hash": digest(style),
@@ -150,30 +172,31 @@ def guarantee_row(network: Network, found: Guarantees) -> dict[str, Any]:
     }
 
 
-def _leakage_table(estimates: Sequence[Leakage]) -> Table:
-    rows = []
-    for one in estimates:
-        fate = dict.fromkeys(one.honest, "stays") | dict.fromkeys(one.identifiable, "averages out")
+def _leakage_table(page: AuditPage) -> Table:
+    rows, labels = [], page.network.labels
+    for one in page.leakage:
+        fate = dict.fromkeys(one.honest, "only in sums") | dict.fromkeys(one.identifiable, "ever better")
         fate |= dict.fromkeys(one.exact, "known exactly")
-        listener = braced(one.coalition) if one.coalition else "nobody"
+        listener = listed(one.coalition, labels) if one.coalition else "nobody"
         rows += [
             (
                 ALGORITHMS.get(one.algorithm, one.algorithm),
                 listener,
                 one.threat,
-                str(agent),
+                str(agent) if labels is None else str(labels[agent]),
                 str(one.rounds),
                 plain(one.prior),
                 plain(one.sd[agent]),
+                known(one.sd[agent], page.gradient_size),
                 fate[agent],
             )
             for agent in one.honest
         ]
     return Table(
-        ("algorithm", "coalition", "threat", "agent", "rounds", "sd before", "sd after", "with patience"),
+        ("algorithm", "coalition", "threat", "agent", "rounds", "± before", "± after", "which is", "in time"),
         tuple(rows),
         "What stays unknown of each gradient, as a standard deviation",
-        numeric=frozenset({3, 4, 5, 6}),
+        numeric=frozenset({4, 5, 6}),
     )
 
 
@@ -187,9 +210,14 @@ def script_data(page: AuditPage) -> dict[str, Any]:
         "labels": None if network.labels is None else [str(label) for label in network.labels],
         "coalition": sorted(int(member) for member in page.coalition),
         "asking": page.asking,
-        "chosen": False,
+        "algorithms": dict(page.algorithms),
+        "chosen": len(page.algorithms) == 1,
         "estimates": [
-            {"algorithm": one.algorithm, "coalition": list(one.coalition), "lines": str(one).splitlines()}
+            {
+                "algorithm": one.algorithm if one.algorithm in page.algorithms else OTHER,
+                "coalition": list(one.coalition),
+                "lines": one.in_words(page.gradient_size),
+            }
             for one in page.leakage
         ],
     }

@@ -12,10 +12,12 @@ from hocket.networks.network import Network
 from hocket.privacy import Audit, Leakage, audit, exposure
 from hocket.privacy.verdict.findings import Finding
 from hocket.privacy.verdict.theorem import objectives_of
-from hocket.privacy.wording import braced, counted, named, sentence
+from hocket.privacy.wording import braced, counted, judged, named, sentence
 from hocket.problems.objective_class import ANY
 from hocket.report.audit_page import graph_parts
+from hocket.report.audit_rows import readable_rows
 from hocket.report.figures import Drawing
+from hocket.report.legend import legend_of
 from hocket.report.page import Card, Exposure, Figure, render
 from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table, plain
@@ -110,9 +112,9 @@ def _described(found: Finding) -> str:
     if found.exact:
         parts.append(f"“!”, known exactly: {named(found.exact)}")
     if found.averaged:
-        parts.append(f"dashed, known ever better as noise averages out: {named(found.averaged)}")
+        parts.append(f"dashed, known ever better as rounds go by: {named(found.averaged)}")
     if found.hidden and found.basis == "estimate":
-        parts.append(f"dashed, not identifiable but without a theorem: {named(found.hidden)}")
+        parts.append(f"dashed, in time only in sums with others, without a theorem: {named(found.hidden)}")
     elif found.hidden:
         parts.append(f"hidden but for sums: {named(found.hidden)}")
     return f"{'; '.join(parts)}. Red links are heard by the coalition."
@@ -161,11 +163,12 @@ def exposed(found: Audit | str, command: str = "", rounds: int | None = None) ->
     alone = _alone(found)
     curves = {LISTENERS[one.threat]: one.leakage for one in found.findings if one.threat in LISTENERS}
     section = Exposure(
-        words=[*found.verdict, *_shortened(alone.leakage.rounds, rounds)],
+        words=[found.answer, *found.verdict, *_shortened(alone.leakage.rounds, rounds)],
         graph=marked_graph(found.network, alone),
         figure=foretold(curves),
-        tables=[findings_table(found.findings)],
+        tables=[readable_rows(found), findings_table(found.findings)],
         statement=found.statement,
+        legend=legend_of(" ".join([found.answer, *found.verdict, *found.statement, "± coalition tap"])),
         command=command,
     )
     return _card(found, alone), section
@@ -188,6 +191,7 @@ def compared(audits: Sequence[Audit], command: str = "") -> tuple[Card, Exposure
         figure=foretold({one.label: one.leakage for one in alone}),
         tables=[findings_table(one for found in audits for one in found.findings)],
         statement=audits[0].statement,
+        legend=legend_of(" ".join([*audits[0].verdict, *audits[0].statement, "± coalition tap"])),
         command=command,
     )
     return card, section
@@ -246,5 +250,5 @@ def _card(found: Audit, alone: Finding) -> Card:
         return Card(
             QUESTION, f"{counted(len(alone.exact), 'gradient')} exactly, to {who}", "exposed", reasons
         )
-    known = f"gradients to ±{plain(alone.least)}, to {who}; no theorem"
+    known = f"a gradient {judged(alone.least, alone.gradient_size)}, to {who}; no theorem"
     return Card(QUESTION, known, "open", reasons)

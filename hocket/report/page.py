@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from hocket.errors import BadInput
 from hocket.report.figures import Drawing
+from hocket.report.legend import Term
 from hocket.report.tables import Table
 
 HERE = "hocket.report"
@@ -38,11 +39,14 @@ def render(name: str, package: str = HERE, **values: Any) -> str:
 
 
 def whole_numbers(text: str) -> str:
-    """Prose in which no line ends within a number.
+    """Prose in which no line ends within a number, or between it and its sign.
 
     >>> whole_numbers("a gap of 4.7e-8") == "a gap of 4.7e\N{NON-BREAKING HYPHEN}8"
     True
+    >>> whole_numbers("known to 11 %") == "known to 11\N{NO-BREAK SPACE}%"
+    True
     """
+    text = re.sub(r"(?<=\d) (?=%)", "\N{NO-BREAK SPACE}", text)
     return re.sub(r"(?<=\de)-(?=\d)", "\N{NON-BREAKING HYPHEN}", text)
 
 
@@ -94,6 +98,8 @@ class Exposure:
     tables: Sequence[Table] = ()
     statement: Sequence[str] = ()
     """What the audit covers and what it does not."""
+    legend: Sequence[Term] = ()
+    """What its words mean."""
     command: str = ""
     """What to type for the audit page of the same network."""
 

@@ -69,9 +69,13 @@ def plan(
         bool,
         Parameter(negative=(), help="Members keep their noise keys, to disclose them for a verification."),
     ] = False,
+    gradient_size: Annotated[
+        float, Parameter(help="How large a typical gradient is: the root mean square of its coordinates.")
+    ] = 1.0,
     min_sd: Annotated[
-        float, Parameter(help="Refuse if colluders would know a gradient better than this, per coordinate.")
-    ] = 0.0,
+        float,
+        Parameter(help="Refuse if colluders would know a gradient better than to this share of its size."),
+    ] = 0.1,
     unsafe: Annotated[bool, Parameter(negative=(), help="Plan it even if the audit refuses it.")] = False,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan.")] = Path("plan.toml"),
 ) -> Answer:
@@ -103,7 +107,12 @@ def plan(
         },
         run={"rounds": rounds, "local_steps": local_steps, "reach": reach, "verifiable": verifiable},
         feasible=_feasible(box, ball),
-        audit={"colluders": colluders, "min_sd": min_sd, "unsafe": unsafe},
+        audit={
+            "colluders": colluders,
+            "gradient_size": gradient_size,
+            "min_sd": min_sd,
+            "unsafe": unsafe,
+        },
         weights=weights,
         after=None if after is None else read_plan(after),
     )

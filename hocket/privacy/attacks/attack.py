@@ -53,10 +53,10 @@ class Attack:
     def verdict(self) -> str:
         """The outcome in a few words."""
         if self.estimate is None:
-            return f"{self.what} stays hidden: too little was heard"
+            return f"not {self.what}: too little was heard"
         if self.exact:
             return f"{self.what}, exactly"
-        outcome = "" if self.identifiable else " stays hidden"
+        outcome = "" if self.identifiable else ", which patience does not pin down"
         return f"{self.what}{outcome}, up to an error with standard deviation {self.typical_sd:.3g}"
 
     def __str__(self) -> str:

@@ -34,7 +34,7 @@ from hocket.privacy.estimate.recursion import (
     watch,
 )
 from hocket.privacy.topology.connectivity import check_hiding
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import SUPPOSED, braced, counted, judged, named
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -103,30 +103,33 @@ class Leakage:
         return float(0.5 * np.sum(along[~known] ** 2 * np.maximum(information, 0.0)))
 
     def __str__(self) -> str:
+        return "\n".join(self.in_words())
+
+    def in_words(self, gradient_size: float = SUPPOSED) -> list[str]:
+        """What is known of whom, for gradients whose coordinates are of this size."""
         who = f"coalition {braced(self.coalition)}" if self.coalition else "nobody inside"
         tap = {
             "coalition": "",
             "states": " and a tap on all words",
             "states+noise": " and a tap on words and noise",
         }
-        lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {counted(self.rounds, 'round')}:"]
+        over = f"{counted(self.rounds, 'round')}, gradients of size {gradient_size:g}"
+        lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {over}:"]
         if self.exact:
             lines.append(f"known exactly: the gradients of {named(self.exact)}")
         averaged = [j for j in self.identifiable if j not in self.exact]
         if averaged:
-            worst = min(averaged, key=lambda j: self.sd[j])
-            lines.append(
-                f"exposed to averaging: {named(averaged)}; best known so far is agent {worst}, to ±{self.sd[worst]:.3g}"
-            )
+            lines.append(f"known ever better: {named(averaged)}; {self._best(averaged, gradient_size)}")
         lines += [str(one) for one in self.models if one.exact]
         rest = [j for j in self.honest if j not in {*self.exact, *averaged}]
         if rest:
-            worst = min(rest, key=lambda j: self.sd[j])
-            lines.append(
-                f"not identifiable: {named(rest)}; least uncertain is agent {worst}, ±{self.sd[worst]:.3g} "
-                f"(before: ±{self.prior:g})"
-            )
-        return "\n".join(lines)
+            best = self._best(rest, gradient_size)
+            lines.append(f"in time only in sums with others: {named(rest)}; {best} (before: ±{self.prior:g})")
+        return lines
+
+    def _best(self, agents: list[int], size: float) -> str:
+        best = min(agents, key=lambda j: self.sd[j])
+        return f"best so far agent {best}: {judged(self.sd[best], size)}"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in numbers."""
@@ -182,8 +185,8 @@ def leakage(
 
     >>> from hocket import Network
     >>> print(leakage(Network.cycle(5), "rss-nb", rounds=20, threat="states", start=1000))
-    rss-nb against nobody inside and a tap on all words, 20 rounds:
-    exposed to averaging: agents 0, 1, 2, 3 and 4; best known so far is agent 0, to ±0.447
+    rss-nb against nobody inside and a tap on all words, 20 rounds, gradients of size 1:
+    known ever better: agents 0, 1, 2, 3 and 4; best so far agent 0: ±0.447, known to 45 %
     """
     step = as_step(step)
     _check(rounds=rounds, runs=runs, prior=prior, start=start, dim=dim)

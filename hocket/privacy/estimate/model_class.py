@@ -22,7 +22,7 @@ from hocket.errors import BadInput
 from hocket.privacy.estimate.posterior import Posterior, block_diagonal
 from hocket.privacy.estimate.recursion import Course, Turn, first_posterior, states_after
 from hocket.privacy.families import Family, Parameters
-from hocket.privacy.wording import named
+from hocket.privacy.wording import listed
 
 EXACT = 1e-7
 """A parameter whose deviation fell below this part of the prior's is known: words have sixteen digits, and a rank that
@@ -75,10 +75,12 @@ class KnownModel:
     """The deviation of every parameter of every agent, as a part of what was believed before."""
 
     def __str__(self) -> str:
-        if not self.exact:
-            return f"if objectives are {self.words}, nothing more is known exactly"
-        parts = "; ".join(f"the {part} of {named(agents)}" for part, agents in self.exact.items())
-        return f"known exactly, if objectives are {self.words}: {parts}"
+        return self.in_words()
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """What the form gives away exactly, agents by their names if they have some."""
+        parts = "; ".join(f"the {part} of {listed(agents, labels)}" for part, agents in self.exact.items())
+        return f"known exactly, if objectives are {self.words}: {parts or 'nothing more'}"
 
     def to_json(self) -> dict[str, Any]:
         """In numbers."""

@@ -47,6 +47,9 @@ class Rehearsal:
     """Whether states were moved back into the feasible set."""
 
 
+NOTHING_REHEARSED = Rehearsal()
+
+
 def models_of_run(run: Run) -> tuple[Model, ...]:
     """The form of a run's own objectives along its own path, and gradients that stay the same where X was active.
     For a run with its words and its problem at hand; a form with too many numbers is not followed.

@@ -11,6 +11,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.networks.network import Network
+from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, models_of_run
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
@@ -21,10 +22,14 @@ from hocket.privacy.verdict.findings import (
     Option,
     find,
     measure,
+    projected_rounds,
+    rehearsal_of,
     standard_options,
 )
+from hocket.privacy.verdict.gradient_size import GradientSize
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
+from hocket.problems.sets import FeasibleSet
 from hocket.runs.run import Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
@@ -57,6 +62,8 @@ class Audit:
     """Why no links that may be added make them hold; empty if some do, or none are needed."""
     cheapest: TopologyPlan
     """The topology with fewest links for as many colluders."""
+    gradient_size: GradientSize
+    """What uncertainties are held against."""
     statement: tuple[str, ...]
 
     @property
@@ -97,6 +104,11 @@ class Audit:
                 f"coalition can estimate instead, for {self.claim.reason}"
             )
         return self.guarantees if self.coalition is None or self.exposure is None else self.exposure
+
+    @property
+    def answer(self) -> str:
+        """The verdict in one sentence, for whoever reads no other; agents by name where they have one."""
+        return sentences.answer(self)
 
     @property
     def verdict(self) -> tuple[str, ...]:
@@ -144,7 +156,9 @@ class Audit:
             "components": None
             if self.exposure is None
             else [list(part) for part in self.exposure.components],
+            "answer": self.answer,
             "verdict": list(self.verdict),
+            "gradient_size": self.gradient_size.size,
             "findings": [one.to_json() for one in self.findings],
             "remarks": list(self.remarks),
             "measured": [one.to_json() for one in self.measured],
@@ -171,6 +185,8 @@ def audit(
     prior: float = 100.0,
     start: float = 0.0,
     dim: int = 1,
+    gradient_size: float | None = None,
+    feasible: FeasibleSet | None = None,
     forbidden: Iterable[Link] = (),
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Audit:
@@ -178,9 +194,12 @@ def audit(
     Ask it before a run, with the plan's `rounds` and `step`, or with a `run` to have what was said attacked too.
 
     Without an `algorithm` all are compared with the same noise: `sigma` is the standard deviation of one draw, and
-    uncertainties are in its unit. `objectives` is the class that all objectives are declared to be of, "polynomial:2"
-    or "any": a theorem is claimed for what is declared, and a run declares its problem's. Without it a theorem is
-    stated with its condition. `forbidden` are links that a repair may not use; `watch` may show progress.
+    uncertainties are in its unit. Each is held against `gradient_size`, the root mean square of a typical gradient's
+    coordinates: measured in a run, else 1 unless it is given. An algorithm with its own Δ deals it over `dim`
+    coordinates. `objectives` is the class that all objectives are declared to be of, "polynomial:2" or "any": a theorem
+    is claimed for what is declared, and what such a form gives away is estimated; a run declares its problem's. Without
+    it a theorem is stated with its condition. `feasible` is the set that states are moved back into, if that may
+    happen. `forbidden` are links that a repair may not use; `watch` may show progress.
 
     >>> from hocket import Network, FunctionSharing
     >>> plan = {"algorithm": FunctionSharing(2, 1.0), "rounds": 10}
@@ -197,6 +216,7 @@ def audit(
         algorithm, step = _plan_of(run, network, algorithm, step)
         objectives, batches = objectives_of(run, objectives)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
+    size = GradientSize.of(gradient_size, run)
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
     plan = {
         "rounds": ROUNDS if rounds is None else rounds,
@@ -205,16 +225,20 @@ def audit(
         "prior": prior,
         "start": start,
         "dim": dim,
+        "gradient_size": size.size,
     }
     promised = guarantees(network, f)
     cut = None if promised.p2 else promised.smallest_cut
     findings: list[Finding] = []
+    seen = NOTHING_REHEARSED if run is None else Rehearsal(models_of_run(run))
     for option, threat in watch([(option, threat) for option in options for threat in THREATS]):
         # With all noise known one coalition is like another: whom a tap on words serves best is followed.
         last = findings[-1] if threat == "states+noise" else None
         claim = privacy_claim(
             option.algorithm, objectives, dim=plan["dim"], local_steps=local_steps, batches=batches
         )
+        if run is None and threat == THREATS[0] and not claim:
+            seen = rehearsal_of(network, option, objectives, feasible, **plan)
         findings.append(
             find(
                 network,
@@ -224,6 +248,7 @@ def audit(
                 searched=None if last is None else last.searched,
                 claim=claim if last is None else WITHOUT_NOISE,
                 threat=threat,
+                rehearsal=seen,
                 **plan,
             )
         )
@@ -237,12 +262,18 @@ def audit(
         exposure=cut if members is None else exposure(network, members),
         findings=tuple(findings),
         measured=() if run is None else measure(run, worst),
-        remarks=() if run is None else run.remarks,
+        remarks=() if run is None else (*run.remarks, *projected_rounds(seen)),
         repair=mended,
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
+        gradient_size=size,
         statement=sentences.statement(
-            colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
+            colluders=f,
+            coalition=members,
+            rounds=plan["rounds"],
+            runs=runs,
+            measured=run is not None,
+            sized=size.words,
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -22,13 +22,17 @@ from hocket.privacy.attacks import (
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
+from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, rehearsed
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.topology.guarantees import Exposure, exposure
 from hocket.privacy.verdict.theorem import PrivacyClaim
-from hocket.privacy.wording import named
+from hocket.privacy.wording import SUPPOSED, judged, known, listed, named, searched_share
+from hocket.problems.objective_class import ANY, ObjectiveClass
+from hocket.problems.sets import FeasibleSet
 from hocket.runs.run import Run
 from hocket.runs.view import Threat, View
+from hocket.steps import Step
 
 SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
@@ -74,6 +78,12 @@ class Finding:
     leakage: Leakage
     least: float
     """The smallest standard deviation with which an honest gradient is known."""
+    gradient_size: float = SUPPOSED
+    """How large a gradient's coordinates are, so that uncertainties can be judged."""
+    labels: Sequence[object] | None = None
+    """The agents' names, where they have some."""
+    rehearsal: Rehearsal = NOTHING_REHEARSED
+    """The forms of objectives that were asked about, and whether the feasible set was active."""
 
     @property
     def basis(self) -> Literal["theorem", "estimate"]:
@@ -88,34 +98,68 @@ class Finding:
     @property
     def words(self) -> str:
         """The line in words."""
+        bare = self.option.stands_for.effective().hides_nothing
         parts = []
         if self.exact:
-            parts.append(f"{named(self.exact)} known exactly")
+            parts.append(f"{self._listed(self.exact)} known exactly{': nothing hides it' if bare else ''}")
         if self.averaged:
-            parts.append(f"the noise of {named(self.averaged)} averages out in time")
+            parts.append(
+                f"{self._listed(self.averaged)} known ever better: nothing hides it"
+                if bare
+                else f"the noise of {self._listed(self.averaged)} averages out in time"
+            )
         if self.hidden and self.basis == "theorem":
-            parts.append(f"{named(self.hidden)} hidden but for sums")
+            parts.append(f"{self._listed(self.hidden)} hidden but for sums")
         elif self.hidden:
-            parts.append(f"{named(self.hidden)} not identifiable")
-        return "; ".join(parts)
+            parts.append(f"{self._listed(self.hidden)} known ever better only in sums with others")
+        return "; ".join([*parts, *self._beside])
+
+    @property
+    def _beside(self) -> list[str]:
+        """What a public form and an active set give away beside gradients that stay the same."""
+        if self.basis == "theorem":
+            return []
+        forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact]
+        if self.rehearsal.active and self.option.stands_for.keeps_noise:
+            forms.append(
+                "kept noise counts as known, since in a rehearsal states reached the sides of the set"
+            )
+        return forms
+
+    def _listed(self, agents: tuple[int, ...]) -> str:
+        return listed(agents, self.labels)
+
+    def fate(self, agent: int) -> str:
+        """What becomes of one honest agent's gradient, in a few words."""
+        if agent in self.exact:
+            return "known exactly"
+        if self.basis == "theorem":
+            return "only in sums with others"
+        return judged(self.leakage.sd[agent], self.gradient_size)
+
+    def in_time(self, agent: int) -> str:
+        """What patience adds to it."""
+        if agent in self.exact:
+            return "nothing is left to know"
+        return "ever better" if agent in self.averaged else "better only in sums with others"
 
     @property
     def searched_words(self) -> str:
         """How far the search went."""
         if self.searched is None:
             return ""
-        done, total = self.searched
-        return f"all {total:,} searched" if done == total else f"searched {done:,} of {total:,}"
+        return searched_share(*self.searched)
 
     @property
     def cell(self) -> str:
         """The line in a few characters."""
-        groups = [("exact", self.exact), ("averaging", self.averaged), ("hidden", self.hidden)]
+        over_time = "open" if self.option.stands_for.effective().hides_nothing else "averaging"
+        groups = [("exact", self.exact), (over_time, self.averaged), ("in sums", self.hidden)]
         return ", ".join(f"{len(who)} {what}{self._known_to(who)}" for what, who in groups if who)
 
     def _known_to(self, agents: tuple[int, ...]) -> str:
         least = min(self.leakage.sd[j] for j in agents)
-        return f" ±{least:.2g}" if least else ""
+        return f" ±{least:.2g} ({known(least, self.gradient_size)})" if least else ""
 
     def to_json(self) -> dict[str, Any]:
         """The line in numbers."""
@@ -128,9 +172,13 @@ class Finding:
             "searched": None if self.searched is None else list(self.searched),
             "exact": list(self.exact),
             "averaged": list(self.averaged),
-            "hidden": list(self.hidden),
+            "in_sums": list(self.hidden),
             "least_sd": self.least,
+            "gradient_size": self.gradient_size,
+            "known": known(self.least, self.gradient_size),
             "sd": self.leakage.sd.tolist(),
+            "forms": [one.to_json() for one in self.leakage.models],
+            "set_active": self.rehearsal.active,
         }
 
 
@@ -144,6 +192,8 @@ def find(
     claim: PrivacyClaim,
     threat: Threat,
     rounds: int,
+    gradient_size: float = SUPPOSED,
+    rehearsal: Rehearsal = NOTHING_REHEARSED,
     **plan: Any,
 ) -> Finding:
     """One line of a verdict: about the coalition named, or about the worst of its size that can be found.
@@ -152,12 +202,55 @@ def find(
     plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": threat}
     soon = threat == "states+noise" and option.stands_for.soon_open
     plan["rounds"] = min(rounds, SOON) if soon else rounds
+    plan["models"] = [model.first_rounds(plan["rounds"]) for model in rehearsal.models]
+    plan["active"] = rehearsal.active
     if coalition is None:
         worst = worst_leakage(network, option.algorithm, colluders, **plan)
         found, searched = worst.leakage, (worst.searched, worst.total)
     else:
         found = leakage(network, option.algorithm, coalition=coalition, **plan)
-    return _finding(option, claim, found, exposure(network, found.coalition) if claim else None, searched)
+    judgement = exposure(network, found.coalition) if claim else None
+    line = _finding(option, claim, found, judgement, searched)
+    return replace(line, gradient_size=gradient_size, labels=network.labels, rehearsal=rehearsal)
+
+
+def rehearsal_of(
+    network: Network,
+    option: Option,
+    objectives: ObjectiveClass | None,
+    feasible: FeasibleSet | None,
+    *,
+    rounds: int,
+    step: Step,
+    dim: int,
+    gradient_size: float,
+    **_: Any,
+) -> Rehearsal:
+    """A plan played once, where that can tell anything: a form was declared, or states may reach the sides of a set."""
+    algorithm = option.stands_for.effective()
+    bounded = feasible is not None and feasible.bounded and algorithm.keeps_noise
+    declared = objectives is not None and objectives != ANY
+    if algorithm.hides_nothing or not (bounded or declared):
+        return NOTHING_REHEARSED
+    return rehearsed(
+        network,
+        algorithm,
+        objectives or ANY,
+        step=step,
+        rounds=rounds,
+        dim=dim,
+        feasible=feasible,
+        gradient_size=gradient_size,
+    )
+
+
+def projected_rounds(seen: Rehearsal) -> list[str]:
+    """In how much of a run states were moved back into the feasible set."""
+    sides = next((one.projected for one in seen.models if one.projected is not None), None)
+    if sides is None:
+        return []
+    share = sides.any(axis=2).mean()
+    return [f"{share:.2%} of all states lay on a side of the feasible set, where they are known"]
 
 
 def _finding(
@@ -212,6 +305,16 @@ class Measurement:
             return False
         return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
 
+    @property
+    def known(self) -> str:
+        """How well the attack knows the truth, in words; empty where no truth is at hand."""
+        if self.error is None or self.truth is None:
+            return ""
+        if not self.truth:
+            return "known exactly" if not self.error else "off, the truth being zero"
+        # What is left of an exact attack is rounding.
+        return known(0.0 if self.error <= ROUNDING * self.truth else self.error, self.truth)
+
     def __str__(self) -> str:
         attack = self.attack
         words = f"{attack.name} attack on {named(attack.target)}: "
@@ -219,7 +322,7 @@ class Measurement:
             return f"{words}{attack.verdict}."
         beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
         if not self.surprising:
-            return f"{words}{attack.verdict}; it is {beside}."
+            return f"{words}{attack.verdict}; it is {beside}: {self.known}."
         return (
             f"{words}{attack.what}, {beside}. It predicts {attack.typical_sd:.2g}, supposing that "
             f"{' and '.join(attack.supposing)}, which is not so here."
@@ -229,7 +332,11 @@ class Measurement:
         """The measurement in numbers."""
         found = self.attack.to_json()
         kept = ("name", "target", "what", "identifiable", "exact", "why", "typical_sd")
-        return {key: found[key] for key in kept} | {"error": self.error, "truth": self.truth}
+        return {key: found[key] for key in kept} | {
+            "error": self.error,
+            "truth": self.truth,
+            "known": self.known or None,
+        }
 
 
 def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:

@@ -5,11 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
-from hocket.privacy.wording import braced, counted, linked, named, sentence
+from hocket.privacy.wording import braced, counted, judged, linked, listed, named, sentence
 
 if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
     from hocket.privacy.verdict.findings import Finding
+
+
+def answer(audit: Audit) -> str:
+    """What matters most, in one sentence: under the first algorithm that was audited, to a coalition by itself."""
+    one = next(one for one in audit.findings if one.threat == "coalition")
+    whom = listed(one.coalition, audit.network.labels)
+    any_of = "" if one.searched is None else f" ({one.searched_words})"
+    if one.basis == "theorem" and audit.p2:
+        against = f"any {counted(audit.colluders, 'colluder')}" if audit.coalition is None else whom
+        return f"Under {one.label}, {against} would learn only the sum over all others, and no objective by itself."
+    if one.exact:
+        what = "objective" if one.basis == "theorem" else "gradient"
+        open_to = listed(one.exact, audit.network.labels)
+        return f"Under {one.label}, {whom}{any_of} would know the {what} of {open_to} exactly."
+    if one.basis == "theorem":
+        return f"Under {one.label}, {whom} would learn the sum over a part of the others, and no objective by itself."
+    weakest = listed([one.weakest], audit.network.labels)
+    how = judged(one.least, one.gradient_size)
+    anyway = one.option.stands_for.effective().open_anyway
+    return (
+        f"No theorem covers {one.label} here: to {whom}{any_of} the gradient of {weakest} would be {how}, after "
+        f"{counted(one.leakage.rounds, 'round')}, by an estimate for gradients that stay the same"
+        f"{f'; {anyway}' if anyway else ''}."
+    )
 
 
 def proved(audit: Audit) -> list[str]:
@@ -58,10 +82,11 @@ def estimated(audit: Audit) -> list[str]:
     for one in audit.findings:
         if one.threat != "coalition" or one.basis == "theorem":
             continue
-        who = f"Coalition {braced(one.coalition)}"
-        if one.searched:
-            who = f"Worst is {braced(one.coalition)} ({one.searched_words})"
-        least = "" if one.least == 0 else f"; agent {one.weakest} is known best, to ±{one.least:.3g}"
+        labels = audit.network.labels
+        who = braced(one.coalition) if labels is None else listed(one.coalition, labels)
+        best = listed([one.weakest], labels)
+        who = f"{sentence(one.searched_words)[:-1]} is {who}" if one.searched else f"Coalition {who}"
+        least = "" if one.least == 0 else f"; {best} is known best: {judged(one.least, one.gradient_size)}"
         why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
         topology = _would_hold(audit, one) if one.claim.would_cover else ""
         lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")
@@ -73,10 +98,11 @@ def mending(audit: Audit) -> list[str]:
     bare = {one.label for one in audit.findings if one.option.stands_for.effective().hides_nothing}
     if bare == {one.label for one in audit.findings}:
         return [
-            f"{' and '.join(sorted(bare))} hides nothing: choose function sharing, which has a theorem, or "
-            f"{ANCHORED.label} with an anchor, which has none."
+            f"{' and '.join(sorted(bare))} hides nothing: for objectives that are declared polynomials choose function "
+            f"sharing, which has a theorem; {ANCHORED.label} has none, and without noise of each member's own it hides "
+            "slopes only."
         ]
-    return [*_links(audit), *_anchor(audit)]
+    return [*_links(audit), *_caveats(audit), *_anchor(audit)]
 
 
 def _links(audit: Audit) -> list[str]:
@@ -92,6 +118,12 @@ def _links(audit: Audit) -> list[str]:
     return [f"To leave nobody alone among colluders: add {linked(audit.repair.added)}."]
 
 
+def _caveats(audit: Audit) -> list[str]:
+    """What no amount of an algorithm's noise keeps off, and what to choose instead."""
+    kinds = [one.option.stands_for.effective() for one in audit.findings if one.basis == "estimate"]
+    return [*dict.fromkeys(kind.caveat for kind in kinds if kind.caveat)]
+
+
 def _anchor(audit: Audit) -> list[str]:
     """Noise that is drawn once and kept helps where fresh noise averages out."""
     alone = {one.label: one for one in audit.findings if one.threat == "coalition"}
@@ -99,20 +131,26 @@ def _anchor(audit: Audit) -> list[str]:
     if fresh is None or not fresh.averaged:
         return []
     advice = (
-        f"To keep {ANCHORED.label}'s noise from averaging out: give it an anchor, "
-        f"{ANCHORED.__name__}(delta, anchor=0.5)"
+        f"An anchor, {ANCHORED.__name__}(delta, anchor=0.5), keeps slopes under {ANCHORED.label} from averaging out, "
+        "and nothing else"
     )
     if kept is None or not kept.least or not fresh.least:
         return [f"{advice}."]
     return [
-        f"{advice}. Half of it drawn once leaves ±{kept.least:.3g} after "
+        f"{advice}: half of the noise drawn once leaves {judged(kept.least, kept.gradient_size)} after "
         f"{counted(kept.leakage.rounds, 'round')}, and that half stays however long the run; all of it fresh leaves "
-        f"±{fresh.least:.3g}, and ever less."
+        f"{judged(fresh.least, fresh.gradient_size)}, and ever less."
     ]
 
 
 def statement(
-    *, colluders: int, coalition: tuple[int, ...] | None, rounds: int, runs: int = 1, measured: bool = False
+    *,
+    colluders: int,
+    coalition: tuple[int, ...] | None,
+    rounds: int,
+    runs: int = 1,
+    measured: bool = False,
+    sized: str,
 ) -> tuple[str, ...]:
     """The scope of an audit, in paragraphs."""
     who = f"the members {braced(coalition)}" if coalition else f"any {counted(colluders, 'member')}"
@@ -128,7 +166,12 @@ def statement(
         "coefficients of even power to an interval from zero to the component's sum.",
         "RSS-NB and RSS-LB have no privacy theorem. What stands here is the linear-Gaussian estimate: how closely the "
         "best linear attack knows a gradient that stays the same, while no projection is active. Noise that is not "
-        "Gaussian can be beaten by somewhat more, up to 1.6 times on a single link; gradients that change are harder.",
+        "Gaussian can be beaten by somewhat more, up to 1.6 times on a single link. Whoever knows the public form of "
+        "the objectives knows more, since gradients that change tell more of it: an estimate with a model class says "
+        "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "
+        "slopes exactly from noise that cancels in every round (the sum attack).",
+        f"How to read ±: the standard deviation of what is not known, per coordinate, {sized}. Known to 10 %: off by a "
+        "tenth of that size. As good as unknown: off by that size or more.",
         "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
         "DGD's, so what can be inferred from it is undiminished. A member's own last state must stay home: to whoever "
         "heard its neighbourhood it gives the last gradient away.",

@@ -67,7 +67,9 @@ function mountAudit(first) {
   /** The verdict on each algorithm, or only on the one that is chosen, where it is chosen for more than marks. */
   function judged(found, links) {
     if (!coalition.length || !found.honest.length) return [];
-    return judgements(found, call, links).filter(({ key }) => !data.chosen || key === algorithm());
+    const others = data.algorithms.other ? [unjudged(data.algorithms.other)] : [];
+    return [...judgements(found, call, links), ...others]
+      .filter(({ key }) => key in data.algorithms && (!data.chosen || key === algorithm()));
   }
 
   function heading(found, links) {

@@ -73,6 +73,14 @@ function judgements(found, call, near) {
   ];
 }
 
+/** An algorithm about which nothing follows from who hears whom. */
+function unjudged(title) {
+  return {
+    key: "other", title, tone: "open", verdict: "no theorem",
+    reasons: [`No theorem covers ${title} here, and nothing follows from who hears whom alone: see what was estimated.`],
+  };
+}
+
 function functionSharing(found, call, near) {
   const scope = "By Theorem 2: for polynomials no higher in degree than the noise, up to the width its bound buys.";
   if (found.p2) {
@@ -99,7 +107,7 @@ function functionSharing(found, call, near) {
     const unheard = group.filter((agent) => !heard.has(agent));
     const missed = unheard.length > 4 ? `${unheard.length} of these` : call.named(unheard);
     return `Group ${letter(index)}, ${call.named(group)}: all noise that leaves it is shared with the coalition, so the ` +
-      "sum of its objectives is exposed. Who holds what inside stays hidden." +
+      "sum of its objectives is exposed, and no objective inside by itself." +
       (unheard.length ? ` (The coalition does not hear ${missed} and needs a wiretap to finish the sum; ` +
         "count it as exposed all the same.)" : "");
   });
@@ -113,7 +121,8 @@ function functionSharing(found, call, near) {
 function withoutTheorem(found, call, name, why) {
   const others = found.honest.filter((agent) => !found.surrounded.includes(agent));
   const open = `No theorem covers ${name}: nothing is promised to ${call.some(others, found.honest)}. Noise between honest agents ` +
-    "hides one round; many rounds may average it out.";
+    "blurs one round; many rounds may average it out, and whoever hears all their words needs no patience for anything " +
+    "but slopes.";
   return {
     tone: found.p1 ? "open" : "exposed",
     verdict: found.p1 ? "no theorem" : `${found.surrounded.length} exposed exactly`,

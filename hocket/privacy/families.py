@@ -95,21 +95,24 @@ def polynomials(degree: int, dim: int = 1) -> Family:
     )
 
 
-def powers(degree: int, dim: int = 1) -> Family:
-    """Σ over coordinates of c (x − a)^degree: for whoever knows that there is this one term, around some centre."""
+def centred(degree: int, dim: int = 1) -> Family:
+    """Σ over coordinates and even powers of c_p (x − a)^p: for whoever knows that each is the same on both sides of
+    some centre. It has no slope of its own that an anchor could hide.
+    """
+    powers = np.arange(2, degree + 1, 2)
 
     def gradient(x: Any, theta: Any) -> Any:
-        size, centre = theta.reshape(2, dim)
-        return degree * size * (x - centre) ** (degree - 1)
+        centre, *sizes = theta.reshape(len(powers) + 1, dim)
+        return sum(p * size * (x - centre) ** (p - 1) for p, size in zip(powers, sizes, strict=True))
 
-    places = np.arange(2 * dim).reshape(2, dim)
+    places = np.arange((len(powers) + 1) * dim).reshape(-1, dim)
     return Family(
-        f"powers c (x - a)^{degree}",
+        f"even polynomials of degree {degree} or less around a centre",
         dim,
-        2 * dim,
+        places.size,
         gradient,
         linear=False,
-        parts={"sizes": places[0], "centres": places[1]},
+        parts={"centres": places[0], "sizes": places[1:]},
     )
 
 

@@ -37,7 +37,7 @@ def test_the_form_of_a_problem_has_its_gradients(name):
 
 FAMILIES = (
     families.polynomials(4, 3),
-    families.powers(4, 3),
+    families.centred(4, 3),
     families.quadratics(3),
     families.logistic(3, 2, l2=0.1),
 )

@@ -63,6 +63,8 @@ class Leakage:
     patience averages all noise away."""
     history: dict[str, np.ndarray] = field(repr=False)
     """`round` and `sd` (a row per round shown) over the last run, for gradients that stay the same."""
+    constant: Float[np.ndarray, " agents"] = field(repr=False)
+    """The same as `sd`, for gradients that stay the same; `sd` is smaller where a public form gives away more."""
     models: tuple[KnownModel, ...] = ()
     """What is known of objectives of a public form, for each form that was asked about."""
 
@@ -244,6 +246,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         sd=_in_digits(np.linalg.norm(factor, axis=1)),
         covariance=factor @ factor.T,
         subspace=subspace,
+        constant=_in_digits(np.linalg.norm(factor, axis=1)),
         history=_history(history, listener, n),
     )
 

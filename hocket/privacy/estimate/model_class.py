@@ -79,8 +79,11 @@ class KnownModel:
 
     def in_words(self, labels: Sequence[object] | None = None) -> str:
         """What the form gives away exactly, agents by their names if they have some."""
-        parts = "; ".join(f"the {part} of {listed(agents, labels)}" for part, agents in self.exact.items())
-        return f"known exactly, if objectives are {self.words}: {parts or 'nothing more'}"
+        together: dict[tuple[int, ...], list[str]] = {}
+        for part, agents in self.exact.items():
+            together.setdefault(agents, []).append(part)
+        known = [f"{' and '.join(parts)} of {listed(agents, labels)}" for agents, parts in together.items()]
+        return f"known exactly, if objectives are {self.words}: {'; '.join(known) or 'nothing more'}"
 
     def to_json(self) -> dict[str, Any]:
         """In numbers."""

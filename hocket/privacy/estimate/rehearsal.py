@@ -1,8 +1,8 @@
 """Public forms of objectives with the points where gradients are taken: those of a run, or of one that is rehearsed.
 
 A plan is audited before there are data. So a problem of the declared class is made up, with gradients of the declared
-size, and played once with the plan's own noise, which carries agents to where their gradients tell most. Whether
-states are moved back into the feasible set shows in the same rehearsal.
+size, and played once with the plan's own noise, which carries agents to where their gradients tell most. Whether states
+reach the sides of the feasible set, made-up data cannot tell: it is asked how far they could go.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
+from numpy.polynomial import Polynomial as Series
 
 from hocket.algorithm import Algorithm
 from hocket.engines.solver import solve
@@ -23,7 +23,7 @@ from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.model_class import Model
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
-from hocket.problems.sets import Ball, Everywhere, FeasibleSet
+from hocket.problems.sets import Everywhere, FeasibleSet
 from hocket.problems.standard import least_squares, logistic, polynomials
 from hocket.runs.run import Run
 from hocket.steps import Step
@@ -32,9 +32,11 @@ MOST_NUMBERS = 400
 """Unknown numbers of all agents together beyond which a form is not followed: every round factors a matrix of them."""
 FEW = 2
 """Dimensions in which a regression is rehearsed: in more, a record is more numbers, and each of them is known less."""
+EVEN = 1e-9
+"""Odd coefficients below this part of the largest are rounding."""
 OUTWARD = 1e-9
 """A step away from the middle of a set, as a part of its size: from a side it leads out of it."""
-MakeUp = Callable[[int, float, np.random.Generator, FeasibleSet], Problem]
+MakeUp = Callable[[int, float, np.random.Generator], Problem]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,7 @@ class Rehearsal:
     models: tuple[Model, ...] = ()
     """The forms that the declared class allows, along the path of a made-up problem; none where any is allowed."""
     active: bool = False
-    """Whether states were moved back into the feasible set."""
+    """Whether states may reach the sides of the feasible set, and be moved back."""
 
 
 NOTHING_REHEARSED = Rehearsal()
@@ -61,7 +63,7 @@ def models_of_run(run: Run) -> tuple[Model, ...]:
     constant = [] if sides is None else [[_linear(families.polynomials(1, problem.dim))] * problem.n]
     return tuple(
         Model([family for family, _ in form], [theta for _, theta in form], path, sides)
-        for form in [*constant, _form_of(problem)]
+        for form in [*constant, _form_of(problem), *_centred_form(problem)]
         if sum(family.size for family, _ in form) <= MOST_NUMBERS
     )
 
@@ -73,24 +75,42 @@ def rehearsed(
     *,
     step: Step,
     rounds: int,
-    dim: int = 1,
-    feasible: FeasibleSet | None = None,
     gradient_size: float = 1.0,
     seed: int = 0,
-) -> Rehearsal:
-    """Play a plan once on problems of the declared class, and see where gradients are taken and states end up.
-    For the audit of a plan. Of a class that allows any objective only the feasible set is rehearsed, on quadratics.
+) -> tuple[Model, ...]:
+    """The forms that a class allows, each along the path of a plan that is played once on a made-up problem.
+    For the audit of a plan; of a class that allows any objective no form is public.
     """
     rng = np.random.default_rng(seed)
     how: dict[str, Any] = {"rounds": rounds, "step": step, "seed": seed, "keep": "transcript"}
-    forms = _forms(objectives)
     played = [
-        solve(make_up(network.n, gradient_size, rng, _alike(feasible, dim)), network, algorithm, **how)
-        for make_up in forms or [_quadratics]
+        solve(made(network.n, gradient_size, rng), network, algorithm, **how) for made in _forms(objectives)
     ]
-    models = [model for run in played for model in models_of_run(run)]
-    active = any(model.projected is not None for model in models)
-    return Rehearsal(tuple(models) if forms else (), active)
+    return tuple(model for run in played for model in models_of_run(run))
+
+
+def may_reach(
+    feasible: FeasibleSet | None,
+    dim: int,
+    algorithm: Algorithm,
+    *,
+    step: Step,
+    rounds: int,
+    gradient_size: float,
+) -> bool:
+    """Whether states may reach the sides of a set: if gradients of the declared size all pulled one way, they would.
+
+    >>> from hocket import Ball, Dgd, Power
+    >>> plan = {"step": Power(1.0, 20, 0.75), "rounds": 1000, "gradient_size": 1.0}  # the steps add up to 14.1
+    >>> may_reach(Ball(10.0), 1, Dgd(), **plan), may_reach(Ball(20.0), 1, Dgd(), **plan)
+    (True, False)
+    """
+    if feasible is None or not feasible.bounded:
+        return False
+    centre, radius = feasible.enclosing_ball(dim)
+    room = radius / np.sqrt(dim) - float(np.abs(feasible.project(np.zeros(dim)) - centre).max())
+    steps = step.table(1, rounds)
+    return room <= steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0)
 
 
 def taken_at(run: Run) -> Float[np.ndarray, "rounds agents dim"]:
@@ -122,6 +142,32 @@ def _form_of(problem: Problem) -> list[tuple[families.Family, families.Parameter
     return [families.of_problem(problem, j) for j in range(problem.n)]
 
 
+def _centred_form(problem: Problem) -> list[list[tuple[families.Family, families.Parameters]]]:
+    """Polynomials that are the same on both sides of some centre, for whoever knows that: others stay as they are."""
+    kind = problem.objective_class
+    if kind.kind != "polynomial" or problem.dim > 1 or (kind.degree or 0) < 4:
+        return []
+    even = [_around(problem, j, kind.degree or 0) for j in range(problem.n)]
+    if not any(one is not None for one in even):
+        return []
+    return [[usual if one is None else one for one, usual in zip(even, _form_of(problem), strict=True)]]
+
+
+def _around(problem: Problem, agent: int, degree: int) -> tuple[families.Family, families.Parameters] | None:
+    """An even polynomial by its centre and its coefficients there; None if it is not even, or no more than a bowl."""
+    group, place = problem.place(agent)
+    found = Series(np.asarray(group.data_of(place), dtype=np.float64).ravel()).trim()
+    top = found.degree()
+    if top < 4 or top % 2:
+        return None
+    centre = -found.coef[top - 1] / (top * found.coef[top])
+    there = found(Series([centre, 1.0])).coef
+    if np.abs(there[1::2]).max() > EVEN * np.abs(there).max():
+        return None
+    family = families.centred(degree)
+    return family, np.pad([centre, *there[2::2]], (0, family.size))[: family.size]
+
+
 def _linear(family: families.Family) -> tuple[families.Family, families.Parameters]:
     """Where gradients are linear in the parameters, it does not matter around which one looks at them."""
     return family, np.zeros(family.size)
@@ -129,54 +175,48 @@ def _linear(family: families.Family) -> tuple[families.Family, families.Paramete
 
 def _forms(objectives: ObjectiveClass) -> list[MakeUp]:
     degree = objectives.degree or 1
-    powers: list[MakeUp] = [_powers(degree)] if degree >= 4 and degree % 2 == 0 else []
+    even: list[MakeUp] = [_centred(degree - degree % 2)] if degree >= 4 else []
     forms: dict[str, list[MakeUp]] = {
-        "polynomial": [_polynomials(degree), *powers],
+        "polynomial": [_polynomials(degree), *even],
         "quadratic": [_quadratics],
         "generalised-linear": [_records],
     }
     return forms.get(objectives.kind, [])
 
 
-def _alike(feasible: FeasibleSet | None, dim: int) -> FeasibleSet:
-    """A set of the same size per coordinate in any dimension."""
-    if feasible is None or not feasible.bounded:
-        return Everywhere()
-    centre, radius = feasible.enclosing_ball(dim)
-    return Ball(radius / np.sqrt(dim), float(np.mean(centre)))
-
-
 def _polynomials(degree: int) -> MakeUp:
     """A bowl each, with a little of every higher power."""
 
-    def made(n: int, size: float, rng: np.random.Generator, feasible: FeasibleSet) -> Problem:
+    def made(n: int, size: float, rng: np.random.Generator) -> Problem:
         rows = np.abs(size * rng.normal(size=(n, degree + 1))) / 20
         rows[:, 3::2] /= 10
         rows[:, 1] = size * rng.normal(size=n)
         if degree > 1:
             rows[:, 2] = size * rng.uniform(0.5, 1.5, size=n)
-        return polynomials(rows.tolist(), feasible=feasible)
+        return polynomials(rows.tolist(), feasible=Everywhere())
 
     return made
 
 
-def _powers(degree: int) -> MakeUp:
-    def made(n: int, size: float, rng: np.random.Generator, feasible: FeasibleSet) -> Problem:
-        theta = np.stack([size * rng.uniform(0.2, 0.5, size=n), rng.normal(size=n)], axis=1)
-        return Problem(
-            lambda x, one: one[0] * jnp.sum((x - one[1]) ** degree), theta, feasible=feasible, dim=1
-        )
+def _centred(degree: int) -> MakeUp:
+    def made(n: int, size: float, rng: np.random.Generator) -> Problem:
+        centres, sizes = rng.normal(size=n), size * rng.uniform(0.1, 0.5, size=(n, degree // 2))
+        rows = [
+            Series(np.kron([0.0, *one], [1.0, 0.0])[: degree + 1])(Series([-centre, 1.0])).coef
+            for one, centre in zip(sizes, centres, strict=True)
+        ]
+        return polynomials(rows, feasible=Everywhere())
 
     return made
 
 
-def _quadratics(n: int, size: float, rng: np.random.Generator, feasible: FeasibleSet) -> Problem:
+def _quadratics(n: int, size: float, rng: np.random.Generator) -> Problem:
     rows, targets = rng.normal(size=(n, 2 * FEW, FEW)), rng.normal(size=(n, 2 * FEW))
     scale = np.sqrt(size / 2)
-    return least_squares(scale * rows, scale * targets, feasible=feasible)
+    return least_squares(scale * rows, scale * targets, feasible=Everywhere())
 
 
-def _records(n: int, size: float, rng: np.random.Generator, feasible: FeasibleSet) -> Problem:
+def _records(n: int, size: float, rng: np.random.Generator) -> Problem:
     """A record each: what a member with more of them says of any one of them is less."""
     features = 2 * size * rng.normal(size=(n, 1, FEW))
-    return logistic(features, np.sign(rng.normal(size=(n, 1))), l2=0.1, feasible=feasible)
+    return logistic(features, np.sign(rng.normal(size=(n, 1))), l2=0.1, feasible=Everywhere())

@@ -22,7 +22,8 @@ from hocket.privacy.attacks import (
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
-from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, rehearsed
+from hocket.privacy.estimate.model_class import KnownModel
+from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsed
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.topology.guarantees import Exposure, exposure
@@ -96,6 +97,14 @@ class Finding:
         return min(self.leakage.honest, key=lambda j: self.leakage.sd[j])
 
     @property
+    def form(self) -> KnownModel | None:
+        """The public form that gives more away of whoever is known best; None where constant gradients do."""
+        best = min(self.leakage.models, key=lambda one: one.sd[self.weakest], default=None)
+        if best is None or best.sd[self.weakest] >= self.leakage.constant[self.weakest]:
+            return None
+        return best
+
+    @property
     def words(self) -> str:
         """The line in words."""
         bare = self.option.stands_for.effective().hides_nothing
@@ -119,7 +128,7 @@ class Finding:
         """What a public form and an active set give away beside gradients that stay the same."""
         if self.basis == "theorem":
             return []
-        forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact]
+        forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
         if self.rehearsal.active and self.option.stands_for.keeps_noise:
             forms.append(
                 "kept noise counts as known, since in a rehearsal states reached the sides of the set"
@@ -226,22 +235,12 @@ def rehearsal_of(
     gradient_size: float,
     **_: Any,
 ) -> Rehearsal:
-    """A plan played once, where that can tell anything: a form was declared, or states may reach the sides of a set."""
+    """What can be told before there are data: of a declared class its forms, of a set whether states may reach it."""
     algorithm = option.stands_for.effective()
-    bounded = feasible is not None and feasible.bounded and algorithm.keeps_noise
-    declared = objectives is not None and objectives != ANY
-    if algorithm.hides_nothing or not (bounded or declared):
-        return NOTHING_REHEARSED
-    return rehearsed(
-        network,
-        algorithm,
-        objectives or ANY,
-        step=step,
-        rounds=rounds,
-        dim=dim,
-        feasible=feasible,
-        gradient_size=gradient_size,
-    )
+    how: dict[str, Any] = {"step": step, "rounds": rounds, "gradient_size": gradient_size}
+    declared = objectives is not None and objectives != ANY and not algorithm.hides_nothing
+    models = rehearsed(network, algorithm, objectives, **how) if declared and objectives else ()
+    return Rehearsal(models, may_reach(feasible, dim, algorithm, **how))
 
 
 def projected_rounds(seen: Rehearsal) -> list[str]:
@@ -262,7 +261,9 @@ def _finding(
 ) -> Finding:
     """What a leakage means; `exposure` is the theorem's word where it applies."""
     label = option.stands_for.effective().title
-    exact = found.exact if exposure is None else exposure.surrounded
+    exact = (
+        tuple(j for j in found.honest if found.constant[j] == 0) if exposure is None else exposure.surrounded
+    )
     averaged = tuple(j for j in found.identifiable if j not in exact) if exposure is None else ()
     return Finding(
         option=option,

@@ -31,9 +31,16 @@ def answer(audit: Audit) -> str:
     anyway = one.option.stands_for.effective().open_anyway
     return (
         f"No theorem covers {one.label} here: to {whom}{any_of} the gradient of {weakest} would be {how}, after "
-        f"{counted(one.leakage.rounds, 'round')}, by an estimate for gradients that stay the same"
+        f"{counted(one.leakage.rounds, 'round')}, by an estimate for {_supposed(one)}"
         f"{f'; {anyway}' if anyway else ''}."
     )
+
+
+def _supposed(one: Finding) -> str:
+    """What the number of whoever is known best supposes."""
+    if one.form is None:
+        return "gradients that stay the same"
+    return f"whoever knows that objectives are {one.form.words}"
 
 
 def proved(audit: Audit) -> list[str]:
@@ -86,7 +93,8 @@ def estimated(audit: Audit) -> list[str]:
         who = braced(one.coalition) if labels is None else listed(one.coalition, labels)
         best = listed([one.weakest], labels)
         who = f"{sentence(one.searched_words)[:-1]} is {who}" if one.searched else f"Coalition {who}"
-        least = "" if one.least == 0 else f"; {best} is known best: {judged(one.least, one.gradient_size)}"
+        how = f"{best} is known best{'' if one.form is None else ', by that form'}: {judged(one.least, one.gradient_size)}"
+        least = "" if one.exact else f"; {how}"
         why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
         topology = _would_hold(audit, one) if one.claim.would_cover else ""
         lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")

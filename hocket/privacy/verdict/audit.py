@@ -180,8 +180,8 @@ def audit(
         algorithm, step = _plan_of(run, network, algorithm, step)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
+    rounds = ROUNDS if rounds is None else rounds
     plan = {
-        "rounds": ROUNDS if rounds is None else rounds,
         "step": as_step(step if step is not None else Power(1.0, 20, 0.75)),
         "runs": runs,
         "prior": prior,
@@ -203,6 +203,7 @@ def audit(
                 searched=None if last is None else last.searched,
                 covered=last is None and has_theorem(option.algorithm, run),
                 threat=threat,
+                rounds=rounds,
                 **plan,
             )
         )
@@ -221,7 +222,7 @@ def audit(
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
         statement=sentences.statement(
-            colluders=f, coalition=members, rounds=plan["rounds"], runs=runs, measured=run is not None
+            colluders=f, coalition=members, rounds=rounds, runs=runs, measured=run is not None
         ),
     )
 

@@ -48,7 +48,8 @@ _HOME = {
 }
 _PARTS = {"learning", "privacy", "theory"}
 """Packages that are reached as attributes, `hk.theory.lemma1`."""
-__all__ = sorted([*_HOME, *_PARTS])
+# A checker wants names spelt out and present; these are loaded when first used.
+__all__ = sorted([*_HOME, *_PARTS])  # pyright: ignore[reportUnsupportedDunderAll]
 __version__ = "0.1.0"
 
 

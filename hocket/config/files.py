@@ -10,13 +10,14 @@ import stat
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hocket.errors import BadConfig, HocketError
+from hocket.links.text import is_list
 
 
 def found(base: Path, name: str, where: str) -> Path:
@@ -93,7 +94,7 @@ def _module(path: Path) -> ModuleType:
 
 
 @contextmanager
-def blaming(path: Path) -> Iterator[None]:
+def blaming(path: Path) -> Generator[None]:
     """Say that it was the user's file that failed, what it said and where."""
     try:
         yield
@@ -145,6 +146,6 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         # A JSON text is a TOML text, save for one control character that JSON may leave as it is.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, list | tuple):
+    if is_list(value):
         return f"[{', '.join(map(_value, value))}]"
     return repr(value)

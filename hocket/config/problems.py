@@ -13,6 +13,7 @@ from pydantic import Field, SerializeAsAny
 from hocket.config.files import blaming, check_unchanged, found, load_name
 from hocket.config.sections import Section, check, choose
 from hocket.errors import BadConfig
+from hocket.links.text import is_table
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
 from hocket.problems.standard import (
@@ -220,7 +221,7 @@ PROBLEMS: dict[str, type[ProblemSection]] = {
 def _read_archive(path: Path) -> dict[str, np.ndarray]:
     try:
         archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
+        if isinstance(archive, np.ndarray):
             raise ValueError("it holds a single array without a name")
         with archive:
             return dict(archive)
@@ -236,7 +237,7 @@ def read_problem(table: Mapping[str, Any]) -> ProblemSection:
         return check(FromPython, "problem", table)
     model = choose(PROBLEMS, "kind", "problem", table)
     given = table.get("feasible")
-    if isinstance(given, dict) and "feasible" in model.model_fields:
+    if is_table(given) and "feasible" in model.model_fields:
         feasible = check(choose(SETS, "kind", "problem.feasible", given), "problem.feasible", given)
         table = {**table, "feasible": feasible}
     return check(model, "problem", table)

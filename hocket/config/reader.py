@@ -8,16 +8,18 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hocket.config.files import dumps, found, loads, sha256
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
 from hocket.config.sections import (
     AlgorithmSection,
+    AnySection,
     NetworkSection,
     RunSection,
     StepSection,
@@ -28,17 +30,13 @@ from hocket.config.sections import (
 )
 from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadConfig, BadInput
+from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
 
-SECTIONS = {
-    "problem": read_problem,
-    "network": lambda table: check(NetworkSection, "network", table),
-    "algorithm": read_algorithm,
-    "step": read_step,
-    "run": lambda table: check(RunSection, "run", table),
-}
+Built = TypeVar("Built")
+SECTIONS = ("problem", "network", "algorithm", "step", "run")
 DEFAULTS: dict[str, dict[str, Any]] = {"step": dataclasses.asdict(DEFAULT_STEP)}
 """Sections that may be left out."""
 ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
@@ -64,16 +62,14 @@ class Config:
 
     def build(self) -> dict[str, Any]:
         """Everything that `hocket.solve` takes, ready to be handed over."""
-        asked = {
-            "problem": self.build_problem(),
-            "network": self.build_network(),
-            "algorithm": self._built("algorithm", self.algorithm.build),
-            "step": self._built("step", self.step.build),
-            **self.run.model_dump(exclude=ASKED_OF_SOLVE),
-        }
+        problem, network = self.build_problem(), self.build_network()
+        algorithm = self._built("algorithm", self.algorithm.build)
+        step = self._built("step", self.step.build)
         # What fits together only as a whole, such as the start and the set, is refused here as well.
-        self._built("run", lambda: Job.asked(**asked))
-        return asked | self.run.model_dump(include=ASKED_OF_SOLVE)
+        asked = self.run.model_dump(exclude=ASKED_OF_SOLVE)
+        self._built("run", lambda: Job.asked(problem, network, algorithm, step=step, **asked))
+        subject = {"problem": problem, "network": network, "algorithm": algorithm, "step": step}
+        return subject | self.run.model_dump()
 
     def build_problem(self) -> Problem:
         """What is to be solved."""
@@ -91,7 +87,7 @@ class Config:
         """The configuration as TOML, every default written out."""
         return dumps(self.tables())
 
-    def _built(self, section: str, build: Any) -> Any:
+    def _built(self, section: str, build: Callable[[], Built]) -> Built:
         """What a section describes; an error says which file and section it comes from."""
         try:
             return build()
@@ -120,18 +116,23 @@ def read_config(path: Path) -> Config:
 def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "configuration") -> Config:
     """Check a configuration that is already in tables."""
     complaints = [*_misplaced(tables)]
-    sections = {}
-    for name, read in SECTIONS.items():
+
+    def read(name: str, reader: Callable[[Mapping[str, Any]], AnySection]) -> AnySection | None:
         table = tables.get(name, DEFAULTS.get(name))
-        if not isinstance(table, dict):
-            continue
         try:
-            sections[name] = read(table)
+            return reader(table) if is_table(table) else None
         except BadConfig as error:
-            complaints += str(error).splitlines()
-    if complaints:
+            complaints.extend(str(error).splitlines())
+
+    problem = read("problem", read_problem)
+    network = read("network", partial(check, NetworkSection, "network"))
+    algorithm = read("algorithm", read_algorithm)
+    step = read("step", read_step)
+    run = read("run", partial(check, RunSection, "run"))
+    # A section that is not there has been complained of.
+    if complaints or not (problem and network and algorithm and step and run):
         raise BadConfig("\n".join(f"{source}: {complaint}" for complaint in complaints))
-    return Config(**sections, base=base, source=source)
+    return Config(problem, network, algorithm, step, run, base, source)
 
 
 def _misplaced(tables: Mapping[str, Any]) -> Iterator[str]:

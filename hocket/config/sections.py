@@ -34,9 +34,11 @@ class Section(BaseModel):
 
 
 AnySection = TypeVar("AnySection", bound=Section)
+Value = Mapping[str, Any] | list[Any] | str | float | None
+"""What a file may have in place of a section."""
 
 
-def check(model: type[AnySection], name: str, table: Mapping[str, Any]) -> AnySection:
+def check(model: type[AnySection], name: str, table: Value) -> AnySection:
     """The section as a model, or one error that names what is wrong with it."""
     if not isinstance(table, Mapping):
         raise BadConfig(f"[{name}] is {shown(table)}; write it as a section, with its keys below")
@@ -71,13 +73,13 @@ def nearest(word: Any, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value as an error shows it, with what it is."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         text = "one of very many digits"
-    names = {
+    names: dict[type[Any], str] = {
         bool: "true or false",
         int: "a whole number",
         float: "a number",
@@ -174,7 +176,7 @@ class NetworkSection(Section):
 
 def read_links(path: Path) -> list[tuple[int, int]]:
     """Links from a text file: two agent numbers a line, apart by blanks or a comma; `#` begins a comment."""
-    links = []
+    links: list[tuple[int, int]] = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:

@@ -25,9 +25,10 @@ from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
 
-SLOW = {"exp", "exp2", "expm1", "log", "logistic", "tanh", "sinh", "cosh", "sin", "cos", "tan", "pow", "erf"}
-SLOW |= {"erfc", "erf_inv", "lgamma", "digamma", "atan2", "asin", "acos", "atan", "cbrt"}
-WEIGHT = dict.fromkeys(SLOW, 10.0) | {"log1p": 32.0}
+EXPONENTIAL = {"exp", "exp2", "expm1", "log", "logistic", "tanh", "sinh", "cosh", "pow", "cbrt"}
+TRIGONOMETRIC = {"sin", "cos", "tan", "asin", "acos", "atan", "atan2"}
+SPECIAL = {"erf", "erfc", "erf_inv", "lgamma", "digamma"}
+WEIGHT = dict.fromkeys(EXPONENTIAL | TRIGONOMETRIC | SPECIAL, 10.0) | {"log1p": 32.0}
 """What a function of one number takes, in additions; seen on CPUs. The last is slow inside of `logaddexp`."""
 INTEGERS = 1 / 3
 """An operation on integers, of which noise takes a hundred a number: they stay in registers."""

@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,7 +66,7 @@ class Bar:
 
 
 @contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
+def asked_to_stop() -> Generator[Callable[[], bool]]:
     """Says whether Ctrl-C or SIGTERM came; the second one acts at once.
 
     An exception out of a signal could be raised anywhere: in a destructor or a callback, where Python drops it, or

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -259,7 +259,7 @@ class Estimate:
 
 
 @contextmanager
-def explained(job: Job) -> Iterator[Estimate]:
+def explained(job: Job) -> Generator[Estimate]:
     """Turn the compiler's words about memory into ones that say what to do."""
     estimate = Estimate(job)
     try:

@@ -113,7 +113,6 @@ def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int
 def _accounting() -> Any:
     try:
         import dp_accounting
-        import dp_accounting.rdp
     except ImportError as error:
         raise BadInput("DP-SGD keeps its account with dp-accounting; install hocket[learning]") from error
     return dp_accounting

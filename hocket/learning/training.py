@@ -87,7 +87,7 @@ class Timetable:
         """Exchanges in all epochs."""
         return self._exchanges(self.epochs)
 
-    def marks(self, every: int) -> Int[np.ndarray, " marks"]:
+    def marks(self, every: Any) -> Int[np.ndarray, " marks"]:
         """Exchanges after which every so many epochs are over: the first, the last and those in between."""
         if not isinstance(every, int | np.integer) or every < 1:
             raise BadInput(f"every = {every}; models are judged every 1, 2, … epochs")

@@ -43,18 +43,18 @@ MEANING = {
     "eta1_sq": "η₁² = Σ_j ‖x_1^j − x*‖²; pass eta1_sq=",
     "phi1": "φ₁ = ‖δ_1‖_F, the start's disagreement; pass phi1=",
 }
-_SUPPLY: dict[str, Callable[[Known], float | None]] = {
-    "n": lambda known: known._job.network.n,
-    "rho": lambda known: known._job.network.rho,
-    "lam": lambda known: known.mixing,
-    "L": lambda known: known.gradients[0],
-    "N": lambda known: known.gradients[1],
-    "delta": lambda known: known._job.algorithm.noise_bound,  # None for the user's own noise
-    "diameter": lambda known: known._job.problem.feasible.diameter(known._job.problem.dim),
-    "start_norm": lambda known: float(np.linalg.norm(known._job.start, axis=1).max()),
-    "start_spread": lambda known: float(np.linalg.norm(known.start_deviation, axis=1).max()),
-    "eta1_sq": lambda known: known.start_distance,
-    "phi1": lambda known: float(np.linalg.norm(known.start_deviation)),
+_SUPPLY: dict[str, Callable[[Known, Job], float | None]] = {
+    "n": lambda _, job: job.network.n,
+    "rho": lambda _, job: job.network.rho,
+    "lam": lambda known, _: known.mixing,
+    "L": lambda known, _: known.gradients[0],
+    "N": lambda known, _: known.gradients[1],
+    "delta": lambda _, job: job.algorithm.noise_bound,  # None for the user's own noise
+    "diameter": lambda _, job: job.problem.feasible.diameter(job.problem.dim),
+    "start_norm": lambda _, job: float(np.linalg.norm(job.start, axis=1).max()),
+    "start_spread": lambda known, _: float(np.linalg.norm(known.start_deviation, axis=1).max()),
+    "eta1_sq": lambda known, _: known.start_distance,
+    "phi1": lambda known, _: float(np.linalg.norm(known.start_deviation)),
 }
 
 
@@ -155,7 +155,7 @@ class Known:
             return self.given[name]
         if name == "noise":
             return self.find("delta")
-        return None if self.job is None else _SUPPLY[name](self)
+        return None if self.job is None else _SUPPLY[name](self, self.job)
 
     def saying(self, **numbers: Unpack[Quantities]) -> Known:
         """The same with other plain numbers."""

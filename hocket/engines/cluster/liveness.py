@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -68,7 +68,7 @@ class Watch(threading.Thread):
             self._sleep(BEAT)
 
     @contextmanager
-    def over(self) -> Iterator[None]:
+    def over(self) -> Generator[None]:
         """While a run is played nobody may leave; a collective that fails in it raises the alarm."""
         self._playing = True
         try:

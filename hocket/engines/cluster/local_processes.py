@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO
@@ -108,7 +108,7 @@ def run_together(command: Sequence[str], processes: int) -> Ended:
 
 
 @contextmanager
-def _group(command: Sequence[str], count: int) -> Iterator[list[_Process]]:
+def _group(command: Sequence[str], count: int) -> Generator[list[_Process]]:
     group: list[_Process] = []
     with held_ports(1) as [port]:
         try:

@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -92,7 +92,7 @@ def join() -> Watch | None:
 
 
 @contextmanager
-def _silent_output() -> Iterator[None]:
+def _silent_output() -> Generator[None]:
     """While processes connect: Gloo greets on standard output, which belongs to the answer."""
     sys.stdout.flush()
     kept = os.dup(1)

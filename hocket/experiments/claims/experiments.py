@@ -69,15 +69,15 @@ def polynomial_sum() -> Finding:
 )
 def polynomial_figure() -> Finding:
     """Medians of 40 seeds at two Δ, beside DGD."""
-    plain = played(paper_polynomials(), Dgd())
+    problem = paper_polynomials()
+    plain = played(problem, Dgd())
     parts, holds = [f"DGD {plain.gap:.1g}"], True
     for name, algorithm in (("RSS-NB", RssNb(1.0)), ("RSS-LB", RssLb(1.0))):
-        plan = {"delta": DELTAS, "step": STEP, "rounds": 10_000, "seeds": 40, "time_average": False}
-        runs = swept(paper_polynomials(), algorithm, **plan)
+        runs = swept(problem, algorithm, delta=DELTAS, step=STEP, rounds=10_000, seeds=40, time_average=False)
         little, much = np.median(runs.gap, axis=1)
         holds &= plain.gap < little < much < 1e-3
         parts.append(f"{name} {little:.1e} at Δ = 1 and {much:.1e} at Δ = 10")
-    best = paper_polynomials().best
+    best = problem.best
     assert best is not None
     assert best.x is not None
     return Finding(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from hocket.algorithms import Dgd, RssNb
@@ -119,8 +121,8 @@ def rate() -> Finding:
 @claim("quadratic", "Theorem 3", "The gap is quadratic in the noise bound Δ, as an upper bound.")
 def quadratic() -> Finding:
     """Exponents of Δ: of the bound for large Δ, of the last iterate, and of the time average."""
-    numbers = {"n": 5, "rho": 0.25, "L": 6, "N": 14, "diameter": 2, "start_norm": 1, "start_spread": 1}
-    few, many = (finite_time("corrected", rounds=3000, delta=delta, **numbers).value for delta in (1e4, 1e5))
+    bound = partial(finite_time, "corrected", rounds=3000, n=5, rho=0.25, L=6, N=14)
+    few, many = (bound(delta=delta, diameter=2, start_norm=1, start_spread=1).value for delta in (1e4, 1e5))
     run = by_noise(RssNb(1.0), rounds=3000, seeds=40)
     last, average = run.last_exponent, run.average_exponent
     return Finding(

@@ -139,8 +139,9 @@ QUICK = Size(
 )
 """Compiling takes longest, so no method is there that has to be compiled again: neither other H nor DP-SGD."""
 
+Part = Literal["curves", "noise", "steps", "shards", "price"]
 CURVES, NOISE, STEPS, SHARDS, PRICE = "curves", "noise", "steps", "shards", "price"
-PARTS = {
+PARTS: dict[Part, str] = {
     CURVES: "accuracy against epochs on both networks, at two noise levels",
     PRICE: "one row for each kind of privacy",
     NOISE: "the noise at which accuracy starts to fall",
@@ -164,7 +165,7 @@ def cases(splits: Iterable[str], size: Size, only: Iterable[str] = ()) -> list[C
     return list(found)
 
 
-def _part(part: str, splits: list[str], size: Size) -> Iterator[Case]:
+def _part(part: Part, splits: list[str], size: Size) -> Iterator[Case]:
     first, low = splits[0], size.levels[0]
     for seed in range(size.seeds):
         match part:

@@ -222,8 +222,7 @@ def bias(delta: float, alpha: float | None, *, rounds: int, seeds: int) -> Bias:
     }
     for name, contender in contenders.items():
         many = 1 if name == "DGD" else seeds  # nothing in DGD is random
-        plan = {"step": step, "rounds": rounds, "start": problem.optimum, "seeds": many}
-        runs = swept(problem.problem, contender, **plan)
+        runs = swept(problem.problem, contender, step=step, rounds=rounds, start=problem.optimum, seeds=many)
         last[name] = float(np.median(runs.gap))
         average[name] = float(np.median(average_gap(problem.problem, runs)))
     words = "α decaying" if alpha is None else f"α = {alpha:g}"

@@ -77,7 +77,9 @@ def reconstruction_panels(figure: SubFigure, found: Privacy) -> None:
             lower.tick_params(labelbottom=row == rows - 1)
             if row == 0:
                 upper.set_title(sight.title, loc="left", fontweight="bold", fontsize=10)
-        upper.text(0.98, 0.88, "a guess of zero", transform=upper.transAxes, fontsize=8, ha="right", va="top")
+            if column == len(sights) - 1:
+                within = upper.transAxes
+                upper.text(0.98, 0.88, "a guess of zero", transform=within, fontsize=8, ha="right", va="top")
     _legend(figure, found.size.algorithms)
 
 

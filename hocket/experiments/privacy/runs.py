@@ -133,8 +133,8 @@ def _attacked(name: str, network: str, size: Size) -> Attacked:
             found += [replace(one, delta=delta) for one in found[: len(sights)]]
             continue
         run = played(name, network, delta, rounds=max(size.rounds), times=size.problems)
-        about = {"rounds": size.rounds, "times": size.problems}
-        found += [reconstructed(run, name, delta, sight, **about) for sight in sights]
+        seen = partial(reconstructed, run, name, delta, rounds=size.rounds, times=size.problems)
+        found += [seen(sight) for sight in sights]
         if (name, network, delta) == ("RSS-NB", "C5", size.deltas[0]):
             shaped = shapes(run, rounds=size.shape_rounds, times=size.problems)
     return Attacked(found, shaped)

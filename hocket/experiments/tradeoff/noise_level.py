@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,8 @@ def by_noise(algorithm: Algorithm, *, rounds: int, seeds: int) -> ByNoise:
 def by_rounds(algorithm: Algorithm, *, rounds: tuple[int, ...], seeds: int) -> ByRounds:
     """f_j = x on [0, 1], started at the optimum: DGD stays there, so that all of the gap is the noise's."""
     problem = boundary_problem()
-    plan = {"seeds": seeds, "start": 0.0, "delta": BOUNDARY_DELTAS}
-    gaps = [average_gap(problem, swept(problem, algorithm, rounds=T, **plan)) for T in rounds]
+    runs = partial(swept, problem, algorithm, seeds=seeds, start=0.0, delta=BOUNDARY_DELTAS)
+    gaps = [average_gap(problem, runs(rounds=T)) for T in rounds]
     return ByRounds(spoken(type(algorithm).__name__), rounds, np.stack(gaps, axis=1))
 
 
@@ -124,8 +125,8 @@ def swept(
     **asked: Any,
 ) -> Sweep:
     """Many runs on the ring, by default with the step of Theorem 3 from the usual start."""
-    ring, plan = Network.cycle(5), {"step": step, "start": start, "seeds": range(seeds), "progress": False}
-    return sweep(problem, ring, algorithm, **plan, **asked)
+    ring, numbers = Network.cycle(5), range(seeds)
+    return sweep(problem, ring, algorithm, step=step, start=start, seeds=numbers, progress=False, **asked)
 
 
 def average_gap(problem: Problem, runs: Sweep) -> np.ndarray:

@@ -140,9 +140,10 @@ def fitted(series: Series, batch: Int[np.ndarray, " batch"], public: Public) -> 
     turned = np.einsum("kfc,fa->akc", seen, public.axes).reshape(len(public.axes), -1)
     precision = counts[None] / public.variance[:, None]
     centre = (prior @ public.axes).T
+    system = before = precision[:, :, None] * np.eye(len(labels))
     for _ in range(TURNS):
         design = _design(series, inputs, labels, counts)
-        system = design @ design.T + precision[:, :, None] * np.eye(len(labels))
+        system = design @ design.T + before
         solved = np.linalg.solve(system, (turned @ design.T + precision * centre)[:, :, None])[:, :, 0]
         inputs = (public.axes @ solved).T
     volume = np.linalg.slogdet(system)[1].sum() - np.log(precision).sum()

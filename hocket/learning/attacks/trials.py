@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,13 +154,11 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
     """How well models tell what they were trained on, and by whom."""
     network = Network.complete(AGENTS)
     model = mlp((int(np.prod(split.train.inputs.shape[1:])), 32, split.train.classes))
-    shared: dict[str, Any] = {"test": split.test, "step": 0.3, "progress": False, "every": 10**6}
-    usual: dict[str, Any] = {"epochs": effort.epochs, "local_steps": 10, "batch": max(effort.samples // 2, 1)}
+    batch = max(effort.samples // 2, 1)
+    alike = partial(train, model, network=network, test=split.test, step=0.3, progress=False, every=10**6)
+    trained = partial(alike, epochs=effort.epochs, local_steps=10, batch=batch)
     cast = [_Cast.of(split.train, effort.samples, seed) for seed in range(effort.seeds)]
-    references = [
-        train(model, one.public, network, Dgd(), seed=seed, **shared, **usual).mean
-        for seed, one in enumerate(cast)
-    ]
+    references = [trained(one.public, algorithm=Dgd(), seed=seed).mean for seed, one in enumerate(cast)]
 
     def played(start: Callable[[int, _Cast], Run], method: str) -> Iterator[Row]:
         found = [
@@ -176,18 +175,16 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
     for method, (made, level) in attacked(effort.levels).items():
 
         def learn(seed: int, one: _Cast, made: Any = made, level: float = level) -> Run:
-            rms = gradient_rms(model, one.shards, local_steps=1, batch=usual["batch"], seed=seed)
+            rms = gradient_rms(model, one.shards, local_steps=1, batch=batch, seed=seed)
             algorithm = made(level * rms, model.dim, AGENTS - 1)
-            return train(
-                model, one.shards, network, algorithm, keep="transcript", seed=seed, **shared, **usual
-            )
+            return trained(one.shards, algorithm=algorithm, keep="transcript", seed=seed)
 
         yield from played(learn, method)
     if effort.epsilon is not None:
-        private = usual | {"epochs": effort.epochs / FEWER, "private": DpSgd(effort.epsilon)}
+        privately = partial(trained, epochs=effort.epochs / FEWER, private=DpSgd(effort.epsilon))
 
         def learn_privately(seed: int, one: _Cast) -> Run:
-            return train(model, one.shards, network, Dgd(), keep="transcript", seed=seed, **shared, **private)
+            return privately(one.shards, algorithm=Dgd(), keep="transcript", seed=seed)
 
         yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import io
 import pickletools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -58,7 +59,8 @@ MEMO = {"BINPUT", "LONG_BINPUT"}
 """These only remember where an object is, in case that it is used again; nothing here is."""
 
 
-class WordLists(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class WordLists:
     """Lists of numbers, one after the other: list i is numbers[bounds[i] : bounds[i + 1]]."""
 
     numbers: Int[np.ndarray, " numbers"]

@@ -186,8 +186,10 @@ class Rounds:
 def _posterior(rounds: Rounds, low: float, high: float) -> tuple[float, float] | None:
     """Mean and standard deviation of the posterior between two candidates; None if no candidate fits."""
     first, last = rounds.support
-    low, high = max(low, first), min(high, last)
+    h, log = np.array([max(low, first), min(high, last)]), np.zeros(2)  # nothing between is ruled out yet
     for _ in range(2):
+        (where,) = np.nonzero(log > -NEGLIGIBLE)
+        low, high = float(h[max(where[0] - 1, 0)]), float(h[min(where[-1] + 1, len(h) - 1)])
         if not low < high:
             return None
         h = np.linspace(low, high, POINTS)
@@ -195,8 +197,6 @@ def _posterior(rounds: Rounds, low: float, high: float) -> tuple[float, float] |
         if not np.isfinite(log).any():
             return None
         log = log - log.max()
-        (where,) = np.nonzero(log > -NEGLIGIBLE)
-        low, high = float(h[max(where[0] - 1, 0)]), float(h[min(where[-1] + 1, POINTS - 1)])
     mass = np.exp(log) / np.exp(log).sum()
     mean = mass @ h
     return float(mean), float(np.sqrt(mass @ (h - mean) ** 2))

@@ -27,19 +27,19 @@ def with_plan(
     Both are public, so every attacker has them. An algorithm whose noise is switched off becomes what it then is.
     Most attacks take words for x and noise; one that does not says `any_words`.
     """
-    given = {"step": view.step if step is None else as_step(step), "algorithm": algorithm or view.algorithm}
-    for name, value in given.items():
-        if value is None:
-            raise NotRecorded(
-                f"this view does not know the {name}, since its run was loaded from disk; pass {name}="
-            )
-    if not (given["algorithm"].plain or any_words):
+    planned, algorithm = view.step if step is None else as_step(step), algorithm or view.algorithm
+    if planned is None or algorithm is None:
+        name = "step" if planned is None else "algorithm"
+        raise NotRecorded(
+            f"this view does not know the {name}, since its run was loaded from disk; pass {name}="
+        )
+    if not (algorithm.plain or any_words):
         known = ", ".join(kind.__name__ for kind in ALL if kind.plain)
         raise BadInput(
-            f"no attack but averaging_attack understands what agents say in {type(given['algorithm']).__name__}; "
+            f"no attack but averaging_attack understands what agents say in {type(algorithm).__name__}; "
             f"they know {known}"
         )
-    return dataclasses.replace(view, step=given["step"], algorithm=given["algorithm"].effective())
+    return dataclasses.replace(view, step=planned, algorithm=algorithm.effective())
 
 
 def check_target(view: View, target: int) -> int:

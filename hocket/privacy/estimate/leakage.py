@@ -300,7 +300,7 @@ def _thinned(rounds: int) -> set[int]:
     return {int(k) for k in np.unique(np.geomspace(1, rounds, min(SHOWN, rounds)).round())}
 
 
-def _check(*, rounds: int, runs: int, prior: float, start: float, dim: int) -> None:
+def _check(*, rounds: Any, runs: Any, prior: float, start: float, dim: Any) -> None:
     for name, value in (("rounds", rounds), ("runs", runs), ("dim", dim)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")

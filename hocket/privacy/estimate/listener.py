@@ -7,7 +7,7 @@ that members know themselves is struck out: their states and gradients, the nois
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -101,7 +101,7 @@ class Listener:
         self._used = [np.flatnonzero(row).tolist() for row in np.any(self.rule.rounds, axis=(0, 1))]
         self._alike = self._same_to_all()
         self._noise_sizes, self._kinds = self._compared()
-        self._worked_out: dict[tuple, tuple[np.ndarray, np.ndarray]] = {}
+        self._worked_out: dict[tuple[Any, ...], tuple[np.ndarray, np.ndarray]] = {}
 
     def _rescale_anchors(self, step: Step) -> None:
         """As if anchors were scaled by α_k, where the algorithm scales them by α_{k−1}."""

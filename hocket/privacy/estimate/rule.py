@@ -91,12 +91,12 @@ class Notes:
         return slice(before, self.count)
 
     def exchange(self, spoken: Say | Tell) -> _Heard:
-        parts, told = jax.tree.leaves(spoken[0]), isinstance(spoken, Tell)
+        parts, told, slots = jax.tree.leaves(spoken[0]), isinstance(spoken, Tell), 1
         if told:  # number by number, and then slot by slot
             parts = [np.moveaxis(np.asarray(part, np.float64), 0, -2) for part in parts]
             slots = parts[0].shape[-2]
         placed = self.put([numbers_of(part, self.worlds) for part in parts])
-        self.order.append(Said(placed, (placed.stop - placed.start) // (slots if told else 1), told))
+        self.order.append(Said(placed, (placed.stop - placed.start) // slots, told))
         return _Heard(self, sum(isinstance(one, Said) for one in self.order) - 1)
 
 

@@ -20,7 +20,7 @@ from hocket.networks.topologies import Links, components
 from hocket.runs.view import check_coalition
 
 
-def check_colluders(colluders: int, n: int) -> int:
+def check_colluders(colluders: object, n: int) -> int:
     """A number of colluders is from 1 to n − 1."""
     if isinstance(colluders, bool) or not isinstance(colluders, int | np.integer) or colluders < 1:
         raise BadInput(f"colluders = {colluders!r}; plan for a whole number of them, 1 or more")

@@ -218,8 +218,8 @@ def audit(
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
     size = GradientSize.of(gradient_size, run)
     options = standard_options(sigma) if algorithm is None else (Option(algorithm, sigma),)
-    plan = {
-        "rounds": ROUNDS if rounds is None else rounds,
+    rounds = ROUNDS if rounds is None else rounds
+    plan: dict[str, Any] = {
         "step": as_step(step if step is not None else Power(1.0, 20, 0.75)),
         "runs": runs,
         "prior": prior,
@@ -238,7 +238,7 @@ def audit(
             option.algorithm, objectives, dim=plan["dim"], local_steps=local_steps, batches=batches
         )
         if run is None and threat == THREATS[0] and not claim:
-            seen = rehearsal_of(network, option, objectives, feasible, **plan)
+            seen = rehearsal_of(network, option, objectives, feasible, rounds=rounds, **plan)
         findings.append(
             find(
                 network,
@@ -249,6 +249,7 @@ def audit(
                 claim=claim if last is None else WITHOUT_NOISE,
                 threat=threat,
                 rehearsal=seen,
+                rounds=rounds,
                 **plan,
             )
         )
@@ -270,7 +271,7 @@ def audit(
         statement=sentences.statement(
             colluders=f,
             coalition=members,
-            rounds=plan["rounds"],
+            rounds=rounds,
             runs=runs,
             measured=run is not None,
             sized=size.words,

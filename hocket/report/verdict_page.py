@@ -32,7 +32,11 @@ def verdict_page(
         guarantees=[guarantees(network, f) for f in range(1, most + 1)] if audit.covered else (),
         repair=audit.repair if audit.covered else None,
         coalition=alone.coalition,
-        worst=cut.coalition if cut is not None and audit.covered else alone.coalition if alone.searched else (),
+        worst=cut.coalition
+        if cut is not None and audit.covered
+        else alone.coalition
+        if alone.searched
+        else (),
         leakage=[one.leakage for one in audit.findings],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,

@@ -26,6 +26,8 @@ NAMES = [f"hospital-{letter}" for letter in "abcde"]
 TASK = f"{Path(__file__).parent / 'task.py'}:task"
 ROUNDS = 300
 DELTA, ANCHOR = 0.5, 0.5
+GRADIENT = 0.007
+"""How large a hospital's gradient typically is, per coordinate: the plan is judged by what noise leaves of that."""
 STEP = (60.0, 100, 0.75)
 """a, b and p of α_k = a/(k+b)^p, which falls from 1.9 to 0.7."""
 WITHIN = 0.005
@@ -78,7 +80,7 @@ def federate(folder: Path) -> list[float]:
         )
     )
     cards = [f"cards/{name}.toml" for name in NAMES]
-    network = ("--topology", "cycle", "--colluders", 1)
+    network = ("--topology", "cycle", "--colluders", 1, "--gradient-size", GRADIENT)
     noise = ("--algorithm", "rss-nb", "--delta", DELTA, "--anchor", ANCHOR)
     course = ("--rounds", ROUNDS, "--step", ",".join(map(str, STEP)), "--dtype", "float32")
     what = ("--task", TASK, "--dataset", "digits")

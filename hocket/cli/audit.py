@@ -244,7 +244,8 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
     worst = next((one for one in found.findings if one.label.startswith("RSS-NB")), found.findings[0])
     plan = plan | {"rounds": ROUNDS if plan["rounds"] is None else plan["rounds"]}
     try:
-        return plan_noise(found.network, wanted, coalition=worst.coalition, **plan)
+        size = found.gradient_size.size
+        return plan_noise(found.network, wanted, coalition=worst.coalition, gradient_size=size, **plan)
     except BadAlgorithm as error:
         return f"No plan for the noise of RSS-NB: {error}"
 

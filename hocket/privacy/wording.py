@@ -80,18 +80,19 @@ SUPPOSED = 1.0
 
 
 def share(number: float, size: float) -> str:
-    """A part of a size, in per cent, two digits of it.
+    """A part of a size in per cent, to two digits; what is short of all is never rounded to all.
 
-    >>> share(0.11, 1.0), share(0.00115, 1.0), share(3.0, 4.0), share(0.9999, 1.0)
-    ('11 %', '0.11 %', '75 %', '99.9 %')
+    >>> share(0.11, 1.0), share(0.00115, 1.0), share(3.0, 4.0), share(0.9999, 1.0), share(9.0, 1.0)
+    ('11 %', '0.11 %', '75 %', '99.9 %', '900 %')
     """
     percent = 100 * number / size
-    if not percent:
-        return "0 %"
+    if percent >= 100 or not percent:
+        return f"{percent:,.0f} %"
     if percent < 1e-4:
         return "less than 0.0001 %"
-    digits = f"{percent:.2g}"
-    return f"{'99.9' if digits == '1e+02' else digits if float(digits) >= 1e-3 else f'{percent:.4f}'} %"
+    if percent < 1e-3:
+        return f"{percent:.4f} %"
+    return f"{min(float(f'{percent:.2g}'), 99.9):g} %"
 
 
 def known(sd: float, size: float = SUPPOSED) -> str:

@@ -40,7 +40,9 @@ def _best_known(audit: Audit, one: Finding) -> str:
 
 
 def _basis(one: Finding) -> str:
-    return "a theorem" if one.basis == "theorem" else "an estimate"
+    if one.basis == "theorem":
+        return "a theorem"
+    return "an estimate" + (", with a caveat" if one.option.stands_for.effective().open_anyway else "")
 
 
 def _by_member(audit: Audit) -> Table:

@@ -167,18 +167,18 @@ def test_renamed_keepsakes_are_still_those_of_the_data() -> None:
 
 FLOORS: list[tuple[str, FederationPlan, str]] = [
     ("colluders = 3", SAFE, "audited against 2 where you ask for colluders = 3"),
-    ("min_sd = 100.0", SAFE, r"to ±.* where you ask for min_sd = 100; have more noise"),
+    ("min_sd = 100.0", SAFE, r"would be ±.* gradient of 1, where you ask for min_sd = 100; have more noise"),
     (
-        "gradient = 50.0\nmin_relative = 0.5",
+        "gradient = 50.0\nmin_sd = 0.5",
         SAFE,
-        r"which is 0\.0.* of a gradient of 50, where you ask for min_relative = 0\.5",
+        r"% of your gradient of 50, where you ask for min_sd = 0\.5",
     ),
     ('algorithms = ["rss-nb"]', SAFE, "runs function-sharing where you allow algorithms = rss-nb"),
     ("", UNSAFE, "says unsafe = true where you have allow_unsafe = false"),
     (
         "allow_unsafe = true\nmin_sd = 0.1",
         UNSAFE,
-        "a gradient exactly where you ask for min_sd = 0.1",
+        "a gradient would be known exactly where you ask for min_sd = 0.1",
     ),
 ]
 
@@ -204,7 +204,7 @@ def test_a_floor_that_is_met_is_named(capsys: pytest.CaptureFixture[str]) -> Non
     )
     assert sign("safe.toml", "--yes") == 0
     assert (
-        "Your floor: audited against 2 colluders or more, every gradient hidden to ±0.1 or more, one of "
+        "Your floor: audited against 2 colluders or more, no gradient known better than to 10 %, one of "
         "function-sharing, no unsafe plan; met (home/floor.toml)" in capsys.readouterr().out
     )
 
@@ -225,7 +225,7 @@ def test_where_there_is_no_file_nothing_is_asked_for() -> None:
         ("[floor]\nmin_ds = 1.0", "did you mean 'min_sd'"),
         ("[floor]\nmin_sd = -1.0", "a positive number"),
         ("[floor]\ncolluders = 0", "a whole number"),
-        ("[floor]\ngradient = 1.0", "gradient and min_relative go together"),
+        ("[floor]\ngradient = 1.0", "gradient is what min_sd is a share of"),
         ('[floor]\nalgorithms = ["rss-bn"]', "did you mean 'rss-nb'"),
         ("[floor", "not valid TOML"),
     ],

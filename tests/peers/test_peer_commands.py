@@ -125,7 +125,7 @@ def test_a_passphrase_is_asked_for_or_taken_from_the_environment(monkeypatch):
 def test_an_unsafe_plan_is_not_written_unless_asked():
     for name in NAMES:
         init(name)
-    with pytest.raises(UnsafePlan, match="where 1 is the least"):
+    with pytest.raises(UnsafePlan, match="where 100 % of a gradient of size 1 is the least"):
         plan("--min-sd", "1")
     assert not Path("plan.toml").exists()
     answer = plan("--min-sd", "1", "--unsafe")

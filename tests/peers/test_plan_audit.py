@@ -29,10 +29,11 @@ def test_a_safe_plan_passes_its_audit():
             "clinic-a, .*clinic-e can be surrounded by 2 colluders: clinic-b, clinic-e are all that",
         ),
         ({"topology": "cycle", "algorithm": SHARING}, "can be surrounded"),
-        ({"algorithm": {"name": "dgd"}}, "would know the gradient of clinic-.* exactly.*dgd hides nothing"),
+        ({"algorithm": {"name": "dgd"}}, "gradient of clinic-.* would be known exactly.*dgd hides nothing"),
         (
             {"min_sd": 0.5},
-            r"would know the gradient of clinic-. to ±.* where 0.5 is the least, after 50 rounds.*anchor",
+            r"gradient of clinic-. would be ±.*, known to .* after 50 rounds, where 50 % of a gradient of size 1 is "
+            r"the least.*anchor",
         ),
     ],
     ids=str,

@@ -145,7 +145,7 @@ def test_outcomes_are_told_in_words_and_in_json(sight):
     words, numbers = str(found), json.loads(json.dumps(found.to_json()))
     assert words.startswith("difference attack on agent 0: the gradient of agent 0 in each round")
     assert ("exactly" in words) == numbers["exact"]
-    assert ("stays hidden" in words) != numbers["identifiable"]
+    assert ("does not pin down" in words or "too little was heard" in words) != numbers["identifiable"]
     assert found.why in words
     if found.estimate is None:
         assert numbers["estimate"] is numbers["typical_sd"] is None

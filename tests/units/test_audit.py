@@ -48,7 +48,7 @@ def test_two_colluders_on_a_ring():
         "P2 fails and so does P1: the smallest degree is 2, the vertex connectivity 2, and both must exceed 2",
         "Exposed exactly to their neighbours, should these collude: the objectives of agents 0, 1, 2, 3 and 4",
         "To mend it for function sharing: add 3 links",
-        "RSS-NB: no theorem. Worst is {",
+        "RSS-NB: no theorem. Worst of all 10 is {",
     ):
         assert said in words
 
@@ -60,7 +60,7 @@ def test_a_named_coalition_is_judged_by_itself():
     harmless = hk.audit(hk.Network.cycle(7), coalition={0, 1}, **QUICK)
     assert harmless.p2  # though not every coalition of two is
     assert not harmless.guarantees.p2
-    assert not any("function sharing" in line for line in harmless.mending)
+    assert not any("for function sharing" in line for line in harmless.mending)
 
 
 def test_every_algorithm_and_every_listener_has_a_line():
@@ -123,7 +123,7 @@ def test_how_far_a_search_came_is_told():
     searched, total = found.findings[0].searched
     assert total == 9880
     assert searched < total
-    assert f"(searched {searched:,} of 9,880)" in found.estimated[0]
+    assert f"Worst of the {searched:,} searched of 9,880, " in found.estimated[0]
 
 
 def test_more_runs_average_fresh_noise_and_no_kept_one():
@@ -135,9 +135,9 @@ def test_more_runs_average_fresh_noise_and_no_kept_one():
 
 
 def test_an_anchor_is_advised_where_noise_averages_out():
-    assert any("give it an anchor" in line for line in hk.audit(RING, colluders=1, **QUICK).mending)
+    assert any(line.startswith("An anchor") for line in hk.audit(RING, colluders=1, **QUICK).mending)
     anchored = hk.audit(RING, colluders=1, algorithm=hk.RssNb(1.0, anchor=0.5), **QUICK)
-    assert anchored.mending == ()
+    assert not any(line.startswith("An anchor") for line in anchored.mending)
     assert "choose function sharing" in hk.audit(RING, colluders=1, algorithm="dgd", **QUICK).mending[0]
 
 

@@ -13,6 +13,7 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.report.exposure import findings_table
+from hocket.report.legend import legend_of, visible
 from tests.units.test_cli import ENVIRONMENT
 
 QUICK = ["--rounds", "8"]
@@ -65,6 +66,7 @@ def test_people_are_told_in_words(capsys, monkeypatch):
     assert main(["audit", "--topology", "grid:3x4", "--coalition", "1,4", *QUICK]) == 0
     shown = capsys.readouterr().out
     for said in (
+        "Under FS, agents 1 and 4 would know the objective of agent 0 exactly.",
         "Function sharing: against coalition {1, 4} P2 fails and so does P1: it cuts the honest agents apart.",
         "Exposed exactly to it: the objective of agent 0.",
         "RSS-NB: no theorem. Coalition {1, 4}:",
@@ -112,16 +114,87 @@ def test_the_plan_is_what_was_asked_for(audited):
 
 
 def test_noise_for_a_wanted_uncertainty(audited, capsys):
-    asked = ["--topology", "cycle:5", "--coalition", "1", "--wanted-sd", "2", *QUICK]
+    asked = ["--topology", "cycle:5", "--coalition", "1", "--dim", "1", "--wanted-sd", "2", *QUICK]
     planned = audited(*asked)["noise_plan"]
     assert min(planned["sd"][j] for j in (0, 2, 3, 4)) >= 2
     assert planned["delta"] == min(one["delta"] for one in planned["considered"])
     assert main(["audit", *asked]) == 0
     assert f"RSS-NB with delta={planned['delta']:.4g} and" in capsys.readouterr().out
-    hopeless = audited("--topology", "cycle:5", "--coalition", "1,4", "--wanted-sd", "2", *QUICK)
+    hopeless = audited(
+        "--topology", "cycle:5", "--coalition", "1,4", "--dim", "1", "--wanted-sd", "2", *QUICK
+    )
     assert hopeless["noise_plan"].startswith(
         "No plan for the noise of RSS-NB: no noise of RSS-NB hides agent 0"
     )
+
+
+def test_noise_for_states_of_many_numbers_reaches_what_was_wanted(audited):
+    asked = ["--topology", "cycle:5", "--coalition", "1", "--wanted-sd", "0.5", *QUICK]
+    planned = {dim: audited(*asked, "--dim", str(dim))["noise_plan"] for dim in (1, 11)}
+    for dim, plan in planned.items():
+        algorithm = hk.RssNb(plan["delta"], anchor=plan["anchor"])
+        how = {"rounds": 8, "step": hk.Power(1, 20, 0.75), "dim": dim}
+        found = hk.leakage(hk.Network.cycle(5), algorithm, coalition={1}, **how)
+        assert 0.5 <= found.sd[list(found.honest)].min() < 0.55
+    # Noise is dealt over all numbers of a state: without the dimension Δ was too small by its root.
+    assert planned[11]["delta"] == pytest.approx(11**0.5 * planned[1]["delta"], rel=0.02)
+
+
+def test_an_algorithm_is_audited_with_its_own_noise(audited):
+    own = ["--algorithm", "rss-nb", "--delta", "20", "--anchor", "0.5", "--dim", "11", "--gradient-size", "4"]
+    found = audited("--topology", "cycle:5", "--coalition", "1", *own, *QUICK)
+    how = {"rounds": 8, "step": hk.Power(1, 20, 0.75), "dim": 11}
+    right = hk.leakage(hk.Network.cycle(5), hk.RssNb(20.0, anchor=0.5), coalition={1}, **how)
+    assert found["findings"][0]["sd"] == right.sd.tolist()
+    assert found["gradient_size"] == 4.0
+    assert "of size 4 per coordinate, as declared" in " ".join(found["statement"])
+
+
+def test_the_page_of_a_run_holds_all_that_its_verdict_says(tmp_path, capsys, audited):
+    """And no P1 or P2, which are about another algorithm."""
+    solved(tmp_path, "rss-nb")
+    capsys.readouterr()
+    found = audited("--run", "done", "--coalition", "1,4", "--html", "audit.html")
+    seen = visible((tmp_path / "audit.html").read_text(encoding="utf-8")).replace("\N{NO-BREAK SPACE}", " ")
+    assert len(found["measured"]) == 3
+    for line in (found["answer"], *found["verdict"], *found["statement"]):
+        assert line.replace("e-", "e\N{NON-BREAKING HYPHEN}") in seen
+    assert "P1" not in seen
+    assert "P2" not in seen
+    assert "Under function sharing" not in seen
+
+
+def test_every_term_on_a_page_is_explained_on_it(tmp_path, audited):
+    audited("--topology", "cycle:5", "--colluders", "2", *QUICK, "--html", "audit.html")
+    page = (tmp_path / "audit.html").read_text(encoding="utf-8")
+    explained = set(re.findall(r"<dt>(.*?)</dt>", page))
+    body, legend = page.split('<dl class="words">')
+    assert explained == {term.word for term in legend_of(visible(body) + visible(legend.split("</dl>")[1]))}
+    for word in (
+        "gradient",
+        "coalition",
+        "±",
+        "estimate",
+        "theorem",
+        "hidden",
+        "averaging",
+        "P1",
+        "P2",
+        "tap",
+        "anchor",
+    ):
+        assert word in explained
+
+
+def test_at_most_six_rows_are_read_before_the_raw_table(tmp_path, audited):
+    asked = ["--topology", "cycle:12", "--coalition", "1", "--algorithm", "rss-nb", *QUICK]
+    audited(*asked, "--html", "audit.html")
+    page = (tmp_path / "audit.html").read_text(encoding="utf-8")
+    rows = re.search(r'<table class="stacked">.*?</table>', page, re.DOTALL)
+    assert rows is not None
+    assert rows[0].count("<tr>") == 7  # and the head
+    assert "and 6 more" in rows[0]
+    assert page.index('class="lead"') < rows.start() < page.index("<details>")
 
 
 def test_a_page_that_needs_nothing_else(tmp_path, audited):
@@ -200,7 +273,7 @@ RING = ["--topology", "cycle:5"]
     ("words", "says"),
     [
         ([*RING], "an audit is against somebody: name --colluders, a number, or --coalition"),
-        (["--colluders", "1"], "an audit needs one of --topology, --edges and --run, and has none"),
+        (["--colluders", "1"], "an audit needs one of --topology, --edges, --run and --plan, and has none"),
         ([*RING, "--edges", "x", "--colluders", "1"], "and has --topology and --edges"),
         (["--edges", "x", "--colluders", "1"], "x does not exist; name a file with two agent numbers a line"),
         (["--run", "x", "--colluders", "1"], "x is no folder of a run: it has no config.toml; name one that"),
@@ -222,9 +295,17 @@ RING = ["--topology", "cycle:5"]
         ([*RING, "--colluders", "1", "--algorithm", "rsa"], "unknown algorithm 'rsa'; choose one of dgd"),
         ([*RING, "--colluders", "1", "--weights", "x"], "unknown weights 'x'; choose 'paper'"),
         (
-            [*RING, "--colluders", "1", "--wanted-sd", "-1", *QUICK],
+            [*RING, "--colluders", "1", "--dim", "1", "--wanted-sd", "-1", *QUICK],
             "wanted = -1.0; give a standard deviation",
         ),
+        ([*RING, "--colluders", "1", "--wanted-sd", "1", *QUICK], "--wanted-sd needs --dim"),
+        ([*RING, "--colluders", "1", "--anchor", "0.5"], "--anchor is a share of --delta"),
+        ([*RING, "--colluders", "1", "--delta", "2"], "name it, --algorithm rss-nb"),
+        (
+            [*RING, "--colluders", "1", "--algorithm", "rss-nb", "--delta", "2", "--sigma", "1"],
+            "both say how much noise there is",
+        ),
+        ([*RING, "--colluders", "1", "--gradient-size", "0"], "gradient_size = 0.0"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -53,7 +53,7 @@ class Attack:
     def verdict(self) -> str:
         """The outcome in a few words."""
         if self.estimate is None:
-            return f"not {self.what}: too little was heard"
+            return f"{self.what}: too little was heard to estimate it"
         if self.exact:
             return f"{self.what}, exactly"
         outcome = "" if self.identifiable else ", which patience does not pin down"

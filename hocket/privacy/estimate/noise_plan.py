@@ -11,7 +11,7 @@ from hocket.algorithms import ANCHORED
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.wording import counted, named
+from hocket.privacy.wording import SUPPOSED, counted, judged, named
 from hocket.problems.problem import Problem
 from hocket.runs.view import Threat
 from hocket.steps import Number, Step, as_step
@@ -32,6 +32,10 @@ class NoisePlan:
     leakage: Leakage
     considered: tuple[tuple[float, float | None], ...]
     """Every anchor tried, with the Δ that it needs; None where no Δ does."""
+    dim: int
+    """Numbers of a state, over which the noise is dealt."""
+    gradient_size: float
+    """What the wanted uncertainty is held against."""
     price: float | None
     """Rounds for one of DGD's, for the same bound on the gap; infinite beyond a million, None without a problem."""
 
@@ -39,8 +43,9 @@ class NoisePlan:
         best = self.algorithm
         anchor = f"anchor={best.anchor:g}" if best.anchor else "no anchor"
         lines = [
-            f"RSS-NB with delta={best.delta:.4g} and {anchor} leaves every gradient uncertain by ±{self.wanted:g} "
-            f"or more after {counted(self.leakage.rounds, 'round')}"
+            f"RSS-NB with delta={best.delta:.4g} and {anchor} for states of {counted(self.dim, 'number')} leaves every "
+            f"gradient that stays the same uncertain by {judged(self.wanted, self.gradient_size)}, or more, after "
+            f"{counted(self.leakage.rounds, 'round')}"
         ]
         lines += [
             f"with an anchor of {share:g} it takes delta={delta:.4g}"
@@ -54,13 +59,14 @@ class NoisePlan:
             lines.append(
                 f"price: {times} rounds for one of DGD's by the spectral bound, which is far from tight"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, best.caveat])
 
     def to_json(self) -> dict[str, Any]:
         """The plan in numbers."""
         return {
             "wanted": self.wanted,
             "delta": self.algorithm.delta,
+            "dim": self.dim,
             "anchor": self.algorithm.anchor,
             "considered": [{"anchor": share, "delta": delta} for share, delta in self.considered],
             "sd": self.leakage.sd.tolist(),
@@ -79,12 +85,14 @@ def plan_noise(
     step: Step | Number,
     dim: int = 1,
     prior: float = 100.0,
+    gradient_size: float = SUPPOSED,
     problem: Problem | None = None,
     **plan: Any,
 ) -> NoisePlan:
-    """The Δ and the anchor for RSS-NB with which nobody's gradient is known better than ±`wanted`.
-    For RSS-NB, which no theorem covers; with a problem it also says what that costs in rounds. An anchor biases runs
-    with a constant step a little, so it is left out where fresh noise does as well.
+    """The Δ and the anchor for RSS-NB with which no gradient that stays the same is known better than ±`wanted`.
+    For RSS-NB, which no theorem covers and which hides slopes only; with a problem it also says what that costs in
+    rounds. Noise is dealt over all `dim` numbers of a state. An anchor biases runs with a constant step a little, so it
+    is left out where fresh noise does as well.
     """
     step = as_step(step)
     if not 0 < wanted < prior:
@@ -129,6 +137,8 @@ def plan_noise(
         algorithm=best,
         leakage=foresee(delta, anchor),
         considered=tuple(considered),
+        dim=dim,
+        gradient_size=gradient_size,
         price=None if problem is None else price_in_rounds(problem, network, best, rounds=rounds, step=step),
     )
 

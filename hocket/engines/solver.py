@@ -214,7 +214,11 @@ def _about_the_optimum(job: Job) -> list[str]:
     best = job.problem.best
     if best is None or best.certain:
         return []
-    why = "whether the sum is convex is not known" if best.error is None else f"it may be lower by {best.error:.2g}"
+    why = (
+        "whether the sum is convex is not known"
+        if best.error is None
+        else f"it may be lower by {best.error:.2g}"
+    )
     return [f"the optimum that gaps are taken to is not certain: {why}"]
 
 

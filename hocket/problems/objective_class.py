@@ -81,7 +81,9 @@ class ObjectiveClass:
 
     def joined(self, other: ObjectiveClass) -> ObjectiveClass:
         """The smallest class here that holds the objectives of both."""
-        return next((one for one in (self, other, QUADRATIC) if one.includes(self) and one.includes(other)), ANY)
+        return next(
+            (one for one in (self, other, QUADRATIC) if one.includes(self) and one.includes(other)), ANY
+        )
 
     def in_dimension(self, dim: int) -> ObjectiveClass:
         """The same where states have so many numbers: of one number a quadratic has no cross terms."""

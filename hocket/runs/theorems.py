@@ -66,7 +66,9 @@ def claim_of_members(
         Assumption(
             "members take one step between two exchanges",
             local_steps == 1,
-            "they do" if local_steps == 1 else f"{local_steps} local steps are taken, which no theorem covers",
+            "they do"
+            if local_steps == 1
+            else f"{local_steps} local steps are taken, which no theorem covers",
         ),
         Assumption(
             "all members stay",
@@ -82,7 +84,9 @@ def claim_of_members(
         _compact(feasible),
         Assumption(CONVEX, None, together),
         Assumption(
-            REGULAR, True if regular else None, f"{objectives.words} on a compact set" if regular else together
+            REGULAR,
+            True if regular else None,
+            f"{objectives.words} on a compact set" if regular else together,
         ),
         _support(network),
         *_noise(algorithm),

@@ -114,4 +114,7 @@ def test_a_gap_is_a_bound_at_points_that_are_not_optimal_too():
             return problem.total(y), sum(problem.gradient(j, y) for j in range(5))
 
         weights = np.full(6, 1.0)  # right or wrong, the bound holds
-        assert problem.total(x) - duality_gap(function, x, problem.feasible, weights) <= problem.best.value + 1e-9
+        assert (
+            problem.total(x) - duality_gap(function, x, problem.feasible, weights)
+            <= problem.best.value + 1e-9
+        )

@@ -47,7 +47,10 @@ def test_nonsense_is_refused_with_what_may_be_written(text):
         (lambda: hk.least_squares(A, B, feasible=hk.Ball(1.0)), "quadratic"),
         (lambda: hk.least_squares(A[..., :1], B, feasible=hk.Ball(1.0)), "polynomial:2"),  # no cross terms
         (lambda: hk.logistic(A, B, feasible=hk.Ball(1.0)), "generalised-linear"),
-        (lambda: hk.Problem(lambda x, c: jnp.sum((x - c) ** 2), A[:, 0], feasible=hk.Ball(1.0), dim=2), "any"),
+        (
+            lambda: hk.Problem(lambda x, c: jnp.sum((x - c) ** 2), A[:, 0], feasible=hk.Ball(1.0), dim=2),
+            "any",
+        ),
     ],
 )
 def test_it_is_derived_where_the_form_is_known(problem, found):

@@ -31,7 +31,10 @@ def test_what_noise_hides_is_covered():
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (lambda: claim("any"), "nobody has said that objectives are separable polynomials of degree 2 or less"),
+        (
+            lambda: claim("any"),
+            "nobody has said that objectives are separable polynomials of degree 2 or less",
+        ),
         (lambda: claim("polynomial:3"), "its noise hides separable polynomials of degree 2 or less"),
         (lambda: claim("quadratic", dim=2), "objectives are quadratics"),
         (lambda: claim("generalised-linear"), "objectives are generalised linear models"),

@@ -238,7 +238,11 @@ def page(found: Polynomials) -> Page:
 def exposed_to_one(algorithms: Iterable[Algorithm], *, step: Step, rounds: int) -> tuple[Card, Exposure]:
     """What one insider could learn on the ring of five, where one agent is like another: runs cannot show it."""
     ring, rounds = Network.cycle(5), min(rounds, FORETOLD)
-    asked: dict[str, Any] = {"step": step, "rounds": rounds, "objectives": paper_polynomials().objective_class}
+    asked: dict[str, Any] = {
+        "step": step,
+        "rounds": rounds,
+        "objectives": paper_polynomials().objective_class,
+    }
     found = [audit(ring, coalition={0}, algorithm=one, **asked) for one in algorithms]
     return compared(found, "hocket audit --topology cycle:5 --colluders 1 --html audit.html")
 

@@ -85,9 +85,13 @@ def _judged(objectives: ObjectiveClass, covers: ObjectiveClass | None, span: str
         return PrivacyClaim(None, f"{why}; declare objectives, such as {example}", would_cover=span)
     if covers is None:
         if objectives.kind != "polynomial":
-            return PrivacyClaim(None, f"{objectives.words} are outside the span of its noise", would_cover=span)
+            return PrivacyClaim(
+                None, f"{objectives.words} are outside the span of its noise", would_cover=span
+            )
         return PrivacyClaim(
-            THEOREM, f"objectives are {objectives.words}", f"its noise is of degree {objectives.degree} or more"
+            THEOREM,
+            f"objectives are {objectives.words}",
+            f"its noise is of degree {objectives.degree} or more",
         )
     if covers.includes(objectives):
         return PrivacyClaim(THEOREM, f"objectives are {objectives.words}, as declared, which its noise hides")
@@ -106,7 +110,9 @@ def _typical(algorithm: str | Algorithm) -> Algorithm | None:
 def objectives_of(run: Run, declared: ObjectiveClass | None) -> tuple[ObjectiveClass, bool]:
     """The class of a run's objectives, and whether agents descend along anything but their exact gradients."""
     if declared is not None:
-        raise BadInput("a run says itself of which class its objectives are; leave objectives= away, or the run")
+        raise BadInput(
+            "a run says itself of which class its objectives are; leave objectives= away, or the run"
+        )
     if run.problem is None:
         return ANY, False
     own = [type(group.objective).local is not Objective.local for group in run.problem.groups]

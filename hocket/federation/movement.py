@@ -26,7 +26,7 @@ class Movement:
     rounds: int
     step: Step
     since: int | None = None
-    """The round from which on the movement is measured: later than a tenth before the end where a crash came between."""
+    """The round from which on it is measured: later than a tenth before the end where a crash came between."""
     _from: Float[np.ndarray, " dim"] | None = None
 
     def look(self, k: int, x: Float[np.ndarray, " dim"]) -> dict[str, float]:

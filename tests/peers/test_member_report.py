@@ -60,8 +60,8 @@ def test_it_says_how_the_run_stands_and_what_the_plan_exposes(folder):
     [
         (
             {"objectives": "any"},
-            "provided that every step is along the exact gradient and the sum of the objectives is convex and gradients "
-            "are bounded and Lipschitz where they are taken.",
+            "provided that every step is along the exact gradient and the sum of the objectives is convex and "
+            "gradients are bounded and Lipschitz where they are taken.",
             "nobody has said that objectives are separable polynomials of degree 1 or less",
         ),
         (

@@ -33,7 +33,7 @@ def test_it_is_what_is_signed():
 def test_a_plan_without_it_says_any():
     text = plan_text(drawn())
     assert parse_plan(text.replace('objectives = "any"\n', "")).hash == drawn().hash
-    with pytest.raises(BadConfig, match="convex.*is no class of objectives; write polynomial:2"):
+    with pytest.raises(BadConfig, match=r"convex.*is no class of objectives; write polynomial:2"):
         parse_plan(text.replace('objectives = "any"', 'objectives = "convex"'))
 
 

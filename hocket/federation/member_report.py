@@ -15,19 +15,23 @@ import numpy as np
 
 from hocket.config.files import dumps
 from hocket.errors import HocketError
+from hocket.federation.movement import is_settled, movement_in_words, outlook
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import audit_of_plan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder, read_json
-from hocket.privacy import Audit, audit
+from hocket.privacy import Audit
 from hocket.privacy.wording import counted
 from hocket.report.exposure import exposed
-from hocket.report.folder import PAGE
+from hocket.report.folder import PAGE, theorem_card
 from hocket.report.page import Card, Figure, Page
 from hocket.report.panels import Line, Panel, sheet
-from hocket.report.tables import Table, plain, settings_table, spoken
+from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
+from hocket.runs.theorems import Claim, claim_of_members
 
 TRAFFIC = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"}
-"""What is measured of links; everything else that a line of metrics holds is of the task."""
+TRAFFIC |= {"movement", "movement_rounds", "movement_ahead"}
+"""What is measured of links, and once of the state; everything else that a line of metrics holds is of the task."""
 PANELS = 3
 """Measurements drawn side by side, at most."""
 
@@ -44,6 +48,7 @@ def write_member_report(
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
+    claim = _claim(plan, len(status["dropped"]))
     card, exposure = exposed(_audited(plan, colluders, coalition, about.get("runs", 1), watch))
     page = Page(
         title=f"{status['member']} in a run of {status['task']}",
@@ -55,13 +60,13 @@ def write_member_report(
             spoken(type(plan.algorithm).__name__),
         ],
         summary=[_in_words(status, measured), *_losses(status)],
-        cards=[_progress(status, measured), _theorem(plan), card],
+        cards=[_progress(status, measured), theorem_card(claim), card],
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
             "Losses are of this member's own data. Lag is how long after its own word a neighbour's came.",
             "In the audit, members go by their numbers in the plan.",
         ],
-        details=[settings_table(about)] if "versions" in about else [],
+        details=[assumption_table(claim), *([settings_table(about)] if "versions" in about else [])],
         figures=_figures(measured),
         exposure=exposure,
         configuration=_plan_text(plan),
@@ -79,17 +84,7 @@ def _audited(
 ) -> Audit | str:
     """The plan's audit, over all runs on the same data that this member has taken part in."""
     try:
-        return audit(
-            plan.network,
-            colluders=colluders,
-            coalition=coalition,
-            algorithm=plan.algorithm,
-            rounds=plan.run.rounds,
-            step=plan.step,
-            dim=plan.task.dimension,
-            runs=runs,
-            watch=watch,
-        )
+        return audit_of_plan(plan, colluders=colluders, coalition=coalition, runs=runs, watch=watch)
     except HocketError as error:
         return str(error)
 
@@ -119,31 +114,29 @@ def _losses(status: dict[str, Any]) -> list[str]:
 
 
 def _progress(status: dict[str, Any], measured: list[dict[str, Any]]) -> Card:
-    question = "Did it converge?"
+    question = "Has it settled?"
     reasons = [
         f"{name} went from {plain(measured[0][name])} to {plain(measured[-1][name])}."
         for name in _drawn(measured)
     ]
     if not status["finished"]:
         return Card(question, f"not finished: round {status['round']:,}", "open", reasons)
-    return Card(question, f"ran its {status['rounds']:,} rounds", "holds", reasons)
+    # That all rounds were played says nothing of the optimum: whether the state still moves says a little.
+    known = status["measured"] or (measured[-1] if measured else {})
+    tone = "holds" if is_settled(known) else "open"
+    return Card(question, movement_in_words(known), tone, [*outlook(known), *reasons])
 
 
-def _theorem(plan: FederationPlan) -> Card:
+def _claim(plan: FederationPlan, gone: int) -> Claim:
     """Nobody knows all objectives, so that only what the plan says can be checked."""
-    question, conditions = "Which theorem applies?", plan.step.conditions()
-    if plan.run.local_steps > 1:
-        return Card(question, "none", "open", (f"No theorem covers {plan.run.local_steps} local steps.",))
-    if not (conditions.sum_diverges and conditions.squares_summable and conditions.non_increasing):
-        return Card(question, "none", "open", (f"{plan.step} does not satisfy Σα_k = ∞ and Σα_k² < ∞.",))
-    return Card(
-        question,
-        "Theorem 1, if all is convex",
-        "open",
-        (
-            "The steps are as it asks. Whether the sum of the objectives is convex, and gradients are bounded, only "
-            "all members together could say: none of them knows all objectives.",
-        ),
+    return claim_of_members(
+        plan.algorithm,
+        plan.network,
+        plan.step,
+        plan.feasible,
+        objectives=plan.objectives,
+        local_steps=plan.run.local_steps,
+        gone=gone,
     )
 
 

@@ -27,6 +27,7 @@ from hocket.federation.engine.shares import RoundNoise
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
+from hocket.federation.movement import Movement
 from hocket.federation.noise_keys import agreeing_of, lasting_noise_of, needs_keys, streams_of
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
@@ -196,8 +197,10 @@ def _watcher(
     watch: Callable[[Played, Presence], None] | None,
 ) -> Callable[[Played], None]:
     measure: Callable[[Any], dict[str, float]] = getattr(member.task, "measure", lambda x: {})
+    movement = Movement(peer.rounds, member.plan.step)
 
     def watched(played: Played) -> None:
+        moved = movement.look(played.k, played.x)
         if metrics.due or played.k == peer.rounds:
             talk = peer.conversation
             numbers = {
@@ -207,7 +210,7 @@ def _watcher(
                 "bytes_heard": talk.bytes_heard,
                 "repeats": talk.repeats,
             }
-            metrics.record(numbers | dict(measure(played.x)), talk.arrivals)
+            metrics.record(numbers | moved | dict(measure(played.x)), talk.arrivals)
             presence.measured = metrics.latest
         if watch is not None:
             watch(played, presence)

@@ -25,9 +25,9 @@ def check_objectives(task: Task, plan: FederationPlan) -> None:
         )
     if promised != ANY and _changes(task, plan):
         raise BadInput(
-            f"the plan promises {promised.words}, and this task gives other gradients at the same point in rounds 1 and "
-            "2: over batches, or with noise of its own, there is no one objective; take all records in every step, or "
-            "have a plan drawn up with --objectives any"
+            f"the plan promises {promised.words}, and this task gives other gradients at the same point in rounds 1 "
+            "and 2: over batches, or with noise of its own, there is no one objective; take all records in every step, "
+            "or have a plan drawn up with --objectives any"
         )
 
 

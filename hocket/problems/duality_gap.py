@@ -7,6 +7,7 @@ average over the set is a lower bound on the optimum.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -57,7 +58,7 @@ def _tangents(
     if len(marks) > MOST_TANGENTS:
         return [(1.0, x, *function(x))]
     found = []
-    for left, end in zip(marks[:-1], marks[1:], strict=True):
+    for left, end in pairwise(marks):
         side = np.where(shares >= end, beside, -beside)
         at = feasible.project(np.where(kinks, side, x))
         found.append((float(end - left), at, *function(at)))

@@ -235,7 +235,7 @@ def _slsqp(mean: _Mean, start: Vector) -> Vector:
 
 
 def _polish(mean: _Mean, x: Vector) -> Vector:
-    """Accelerated projected, or proximal, gradients with restarts, down to PRECISION or to where rounding stops them."""
+    """Accelerated projected, or proximal, gradients with restarts, down to PRECISION or as far as rounding goes."""
     curvature = 1.1 * _curvature(mean, x)
     ahead, momentum, least, waited = x, 1.0, np.inf, 0
     for _ in range(POLISHING_STEPS):

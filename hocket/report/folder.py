@@ -48,8 +48,11 @@ def theorem_card(claim: Claim) -> Card:
     if claim.theorem is None:
         return Card(question, "none", "open", (sentence(claim.statement),))
     words = sentence(claim.statement.removeprefix(f"{claim.theorem}: "))
-    unknown = any(part.holds is None for part in claim.assumptions)
-    return Card(question, claim.theorem, "open" if unknown else "holds", (words,))
+    unknown = [part for part in claim.assumptions if part.holds is None]
+    if not unknown:
+        return Card(question, claim.theorem, "holds", (words,))
+    conditions = counted(len(unknown), "condition")
+    return Card(question, f"{claim.theorem}, on {conditions} that nobody has checked", "open", (words,))
 
 
 def write_report(

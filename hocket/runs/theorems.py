@@ -9,9 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hocket.algorithm import Algorithm
+from hocket.networks.network import Network
+from hocket.problems.objective_class import ANY, ObjectiveClass
+from hocket.problems.sets import FeasibleSet
 from hocket.runs.job import Job
 from hocket.steps import Step
 
+CONVEX = "the sum of the objectives is convex"
 REGULAR = "gradients are bounded and Lipschitz where they are taken"
 BOUNDED = "noise stays within a bound"
 
@@ -40,8 +44,58 @@ class Claim:
 
 def claim(job: Job) -> Claim:
     """The theorem that covers this run, with every assumption and how it was derived."""
-    algorithm, step = job.algorithm, job.step
-    assumptions = _assumptions(job)
+    return _derived(_assumptions(job), job.step, job.algorithm)
+
+
+def claim_of_members(
+    algorithm: Algorithm,
+    network: Network,
+    step: Step,
+    feasible: FeasibleSet,
+    *,
+    objectives: ObjectiveClass = ANY,
+    local_steps: int = 1,
+    gone: int = 0,
+) -> Claim:
+    """The theorem that covers a run of members each of whom knows its own objective alone, of whom `gone` have left.
+    What only all objectives together would tell is an assumption that nobody has checked.
+    """
+    regular = objectives.kind in ("polynomial", "quadratic") and feasible.bounded
+    together = "no member knows the objectives of all"
+    assumptions = (
+        Assumption(
+            "members take one step between two exchanges",
+            local_steps == 1,
+            "they do"
+            if local_steps == 1
+            else f"{local_steps} local steps are taken, which no theorem covers",
+        ),
+        Assumption(
+            "all members stay",
+            not gone,
+            "they did" if not gone else f"{gone} left, and what is minimised then is another sum",
+        ),
+        Assumption(
+            "every step is along the exact gradient",
+            None if objectives == ANY else True,
+            "the plan says nothing of it" if objectives == ANY else f"members signed {objectives.words}",
+        ),
+        _of_the_paper(algorithm),
+        _compact(feasible),
+        Assumption(CONVEX, None, together),
+        Assumption(
+            REGULAR,
+            True if regular else None,
+            f"{objectives.words} on a compact set" if regular else together,
+        ),
+        _support(network),
+        *_noise(algorithm),
+    )
+    return _derived(assumptions, step, algorithm)
+
+
+def _derived(assumptions: tuple[Assumption, ...], step: Step, algorithm: Algorithm) -> Claim:
+    """The theorem whose assumptions hold, or are not known to fail."""
     broken = [a for a in assumptions if a.holds is False]
     if broken:
         return Claim(None, f"no theorem: {broken[0].why}", assumptions)
@@ -102,38 +156,45 @@ def _shown(constant: float | None) -> str:
 
 
 def _assumptions(job: Job) -> tuple[Assumption, ...]:
-    problem, network, algorithm = job.problem, job.network, job.algorithm
-    covered = algorithm.analysed
-    name = type(algorithm).__name__
+    problem = job.problem
     return (
+        _of_the_paper(job.algorithm),
+        _compact(problem.feasible),
         Assumption(
-            "the algorithm is one of the paper's",
-            covered,
-            f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
-            + ("" if algorithm.decentralised else ", being a single agent"),
-        ),
-        Assumption(
-            "X is compact and convex",
-            problem.feasible.bounded,
-            f"X is {problem.feasible}" + ("" if problem.feasible.bounded else ", which is unbounded"),
-        ),
-        Assumption(
-            "the sum of the objectives is convex",
+            CONVEX,
             problem.sum_convex,
             {True: "it is", False: "the objectives' sum is not convex", None: "not known"}[
                 problem.sum_convex
             ],
         ),
         _regular(job),
-        Assumption(
-            "every B_k has the graph's support",
-            network.constant_support,
-            "weights are positive on every link"
-            if network.constant_support
-            else "some links are silent in some rounds",
-        ),
-        *_noise(algorithm),
+        _support(job.network),
+        *_noise(job.algorithm),
     )
+
+
+def _of_the_paper(algorithm: Algorithm) -> Assumption:
+    covered, name = algorithm.analysed, type(algorithm).__name__
+    return Assumption(
+        "the algorithm is one of the paper's",
+        covered,
+        f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
+        + ("" if algorithm.decentralised else ", being a single agent"),
+    )
+
+
+def _compact(feasible: FeasibleSet) -> Assumption:
+    return Assumption(
+        "X is compact and convex",
+        feasible.bounded,
+        f"X is {feasible}" + ("" if feasible.bounded else ", which is unbounded"),
+    )
+
+
+def _support(network: Network) -> Assumption:
+    constant = network.constant_support
+    why = "weights are positive on every link" if constant else "some links are silent in some rounds"
+    return Assumption("every B_k has the graph's support", constant, why)
 
 
 def _noise(algorithm: Algorithm) -> tuple[Assumption, ...]:

@@ -13,15 +13,28 @@ RSS_NB = {"name": "rss-nb", "delta": 1.0}
 SHARING = {"name": "function-sharing", "degree": 1, "bound": 1.0}
 
 
-def drawn(cards=CARDS, topology="harary:k=3", algorithm=RSS_NB, rounds=50, **audit) -> FederationPlan:
+BOX = {"kind": "box", "low": -1.0, "high": 1.0}
+
+
+def drawn(
+    cards=CARDS,
+    topology="harary:k=3",
+    algorithm=RSS_NB,
+    rounds=50,
+    *,
+    objectives="any",
+    local_steps=1,
+    feasible=BOX,
+    **audit,
+) -> FederationPlan:
     return draw_up(
         cards,
         topology,
         algorithm=algorithm,
         step={"a": 1.0, "b": 20.0, "p": 0.75},
-        task={"name": "digits", "dataset": "trial-7", "dimension": 4},
-        run={"rounds": rounds, "id": 16 * "0"},
-        feasible={"kind": "box", "low": -1.0, "high": 1.0},
+        task={"name": "digits", "dataset": "trial-7", "dimension": 4, "objectives": objectives},
+        run={"rounds": rounds, "local_steps": local_steps, "id": 16 * "0"},
+        feasible=feasible,
         # What a plan allows by default is tested by itself: most of these are about other things than noise.
         audit={"colluders": 2, "min_sd": 0.0} | audit,
     )

@@ -28,7 +28,7 @@ STATUS = {
 def folder(tmp_path) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
     folder.make()
-    write_plan(drawn(algorithm=SHARING), folder.plan)
+    write_plan(drawn(algorithm=SHARING, objectives="polynomial:1"), folder.plan)
     write_json(folder.path / "status.json", STATUS)
     lines = [
         {"time": 1.0, "round": k, "disagreement": 1 / k, "loss": 2 / k, "lag": {"clinic-b": 0.01}}
@@ -47,11 +47,58 @@ def test_it_says_how_the_run_stands_and_what_the_plan_exposes(folder):
     page = report_of(folder)
     assert "clinic-c has finished all 50 rounds; its neighbours are within 0.02 of its own state." in page
     assert "loss went from 2 to 0.04." in page
-    assert "Theorem 1, if all is convex" in page
+    assert "Theorem 1, on 1 condition that nobody has checked" in page
+    assert "provided that the sum of the objectives is convex." in page
     assert "nothing but sums, to 2 colluders (Theorem 2)" in page  # as many as the plan was audited against
     assert "lag of clinic-b, seconds" in page
     assert "What this member measured against rounds" in page
     assert "BEGIN CERTIFICATE" not in page
+
+
+@pytest.mark.parametrize(
+    ("plan", "theorem", "privacy"),
+    [
+        (
+            {"objectives": "any"},
+            "provided that every step is along the exact gradient and the sum of the objectives is convex and "
+            "gradients are bounded and Lipschitz where they are taken.",
+            "nobody has said that objectives are separable polynomials of degree 1 or less",
+        ),
+        (
+            {"objectives": "polynomial:1", "feasible": {"kind": "everywhere"}},
+            "No theorem: X is Everywhere(), which is unbounded.",
+            "nothing but sums, to 2 colluders (Theorem 2)",
+        ),
+        (
+            {"objectives": "polynomial:1", "local_steps": 40},
+            "40 local steps are taken, which no theorem covers",
+            "Theorem 2 is about one step between two exchanges, not 40",
+        ),
+    ],
+    ids=["nothing declared", "unbounded", "local steps"],
+)
+def test_a_theorem_is_claimed_only_for_what_was_signed(folder, plan, theorem, privacy):
+    write_plan(drawn(algorithm=SHARING, **plan), folder.plan)
+    page = report_of(folder)
+    assert theorem in page
+    assert privacy in page
+
+
+def test_that_rounds_were_played_is_no_convergence(folder):
+    """A federation whose coefficients were 5.2 standard errors off had a green tick."""
+    assert "not known: its movement was not measured" in report_of(folder)
+    moving = {"movement": 0.03, "movement_rounds": 5, "movement_ahead": 0.21}
+    write_json(folder.path / "status.json", STATUS | {"measured": moving})
+    page = report_of(folder)
+    assert "still moving, by 3 % in the last 5 rounds" in page
+    assert "as many rounds again would move it by about 21 % of its size" in page
+    still = {"movement": 0.0003, "movement_rounds": 5, "movement_ahead": 0.0021}
+    write_json(folder.path / "status.json", STATUS | {"measured": still})
+    page = report_of(folder)
+    assert "settled to 0.03 % in the last 5 rounds" in page
+    assert "no proof that it is an optimum" in page
+    for claimed in ("converged", "ran its"):
+        assert claimed not in page
 
 
 def test_another_coalition_may_be_asked_about(folder):

@@ -15,7 +15,7 @@ from tests.peers.plans import RSS_NB, SHARING, drawn
 
 
 def test_a_safe_plan_passes_its_audit():
-    found = audit_plan(drawn(algorithm=SHARING))
+    found = audit_plan(drawn(algorithm=SHARING, objectives="polynomial:1"))
     assert found.problems == ()
     assert any("P1 and P2 hold" in line for line in found.words)
     assert found.to_json()["safe"] is True

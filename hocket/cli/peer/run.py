@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,6 +90,14 @@ async def _until_stopped(member: Member) -> Finished:
         bar.close()
 
 
+def _movement(measured: Mapping[str, float]) -> list[str]:
+    from hocket.federation.movement import is_settled, movement_in_words, outlook
+
+    if is_settled(measured) is None:  # a run that was over before this command began
+        return []
+    return [f"Its state is {movement_in_words(measured)}.", *outlook(measured)]
+
+
 def _answer(member: Member, finished: Finished) -> Answer:
     published = next(iter(sorted(member.folder.path.glob("published.*"))), member.folder.published)
     status = member.folder.status()
@@ -103,6 +112,7 @@ def _answer(member: Member, finished: Finished) -> Answer:
     }
     words = [
         f"{member.name} has finished {member.plan.run.rounds:,} rounds.",
+        *_movement(status["measured"]),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
     if finished.waiting_for:

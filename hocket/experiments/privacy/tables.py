@@ -181,8 +181,8 @@ def notes(found: Privacy) -> list[str]:
         f"moved by {np.median(change.size):.2g}; an attacker behind the anchor knows that to "
         f"{np.median(change.error):.2g} (foretold {change.foretold:.2g}), and the gradient itself to "
         f"{np.median(change.offset_error):.2g}.",
-        "P1 and P2 are about function sharing, polynomials no higher in degree than its noise, and widths that its "
-        "bound buys. No theorem covers RSS.",
+        "P1 and P2 are about function sharing, separable polynomials no higher in degree than its noise, and widths "
+        "that its bound buys. No theorem covers RSS.",
     ]
 
 

@@ -34,7 +34,7 @@ class JaxTask:
     def __post_init__(self) -> None:
         if self.batch is not None and self.objectives != "any":
             raise BadInput(
-                f"a task over batches of {self.batch} says that its objective is {self.objectives}: in every step it is "
+                f"a task over batches of {self.batch} says that its objective is {self.objectives}: every step has "
                 'another; leave batch= away, or say objectives="any"'
             )
 

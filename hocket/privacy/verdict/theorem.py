@@ -1,10 +1,9 @@
 """Which theorem on privacy covers a run or a plan, and why none does: the only place where that is decided.
 
-The simulator's verdict, a plan's, the pages, the JSON and a member's report all ask here. What is claimed is
-Theorem 2 of the paper, with its conditions: noise functions whose span holds every objective, one exact gradient
-step of f_j + p_j between two exchanges. That objectives lie in the span cannot be seen from a network or an algorithm:
-somebody must have said so. A projection changes nothing, since each word stays a function of f_j + p_j and of words
-heard.
+The simulator's verdict, a plan's, the pages, the JSON and a member's report all ask here. Claimed is Theorem 2 of the
+paper, with its conditions: noise functions whose span holds every objective, and one exact gradient step of f_j + p_j
+between two exchanges. That objectives lie in the span cannot be seen from a network or an algorithm: somebody must have
+said so. A projection changes nothing, since each word stays a function of f_j + p_j and of words heard.
 """
 
 from __future__ import annotations

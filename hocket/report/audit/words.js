@@ -82,7 +82,7 @@ function unjudged(title) {
 }
 
 function functionSharing(found, call, near) {
-  const scope = "By Theorem 2: for polynomials no higher in degree than the noise, up to the width its bound buys.";
+  const scope = "By Theorem 2: for separable polynomials no higher in degree than the noise, up to the width its bound buys.";
   if (found.p2) {
     return {
       tone: "holds",

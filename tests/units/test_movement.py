@@ -1,0 +1,54 @@
+"""What a member says of its own state's movement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hocket.federation.movement import Movement, is_settled, movement_in_words
+from hocket.steps import Constant, Power
+
+
+def told(states, step):
+    movement = Movement(len(states), step)
+    found = [movement.look(k, x) for k, x in enumerate(states, start=1)]
+    assert not any(found[:-1])
+    return found[-1]
+
+
+def test_it_is_measured_over_the_last_tenth_relative_to_size():
+    path = [np.array([3.0, 4.0 + k]) for k in range(100)]
+    found = told(path, Constant(0.1))
+    size = np.linalg.norm(path[-1])
+    assert found["movement"] == pytest.approx(10 / size)
+    assert found["movement_rounds"] == 10
+    assert found["movement_ahead"] == pytest.approx(100 / size)  # a hundred rounds more, at the same pace
+    assert movement_in_words(found).startswith("still moving, by 9.7 % in the last 10 rounds")
+
+
+def test_small_steps_do_not_pass_for_rest():
+    """A state that moved by 0.5 % while steps shrank moves by much more if the run goes on."""
+    path = [np.array([100.0 + np.log(20 + k)]) for k in range(1000)]
+    found = told(path, Power(1.0, 20, 1.0))
+    assert found["movement"] < 0.002
+    assert found["movement_ahead"] == pytest.approx(np.log(2) / 107, rel=0.05)
+    assert is_settled(found)
+    assert not is_settled(told([10 * x - 960 for x in path], Power(1.0, 20, 1.0)))
+
+
+def test_rest_is_rest():
+    assert told([np.ones(3)] * 50, Constant(1.0))["movement_ahead"] == 0
+    assert told([np.zeros(3)] * 50, Constant(1.0))["movement"] == 0
+
+
+def test_after_a_crash_it_is_measured_from_where_the_member_went_on():
+    movement = Movement(100, Constant(1.0))
+    assert movement.look(98, np.array([1.0])) == {}
+    movement.look(99, np.array([1.5]))
+    assert movement.look(100, np.array([2.0]))["movement_rounds"] == 2
+
+
+def test_a_single_round_says_nothing():
+    assert Movement(1, Constant(1.0)).look(1, np.ones(2)) == {}
+    assert is_settled({}) is None
+    assert "not measured" in movement_in_words({})

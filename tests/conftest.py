@@ -24,6 +24,14 @@ os.environ.setdefault(
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
+# Workers, and the processes that tests start, each compile this package anew where Python is told to keep no bytecode:
+# let it be kept here, out of the way of the sources.
+if sys.dont_write_bytecode:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ.setdefault(
+        "PYTHONPYCACHEPREFIX", str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    )
+
 SLOW_LIMIT = 900  # seconds for one slow law; every other test has the limit in pyproject.toml
 
 # No deadline: the first example of a shape pays for its compilation.

@@ -68,16 +68,36 @@ class Prices(NamedTuple):
     """A measurement of the mean, of disagreement and noise, before any agent is looked at; and what it interrupts."""
 
 
+class Outline(NamedTuple):
+    """A program but for its numbers. Everything here is decided by it, so once for all runs that share it."""
+
+    blueprint: Blueprint
+    structure: Any
+    shapes: tuple[Any, ...]
+
+    @staticmethod
+    def of(compiled: Compiled) -> Outline:
+        leaves, structure = jax.tree.flatten(compiled.numbers)
+        return Outline(compiled.blueprint, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+
+    @property
+    def numbers(self) -> Any:
+        """Shapes in the place of numbers."""
+        return jax.tree.unflatten(self.structure, [jax.ShapeDtypeStruct(*shape) for shape in self.shapes])
+
+    @property
+    def program(self) -> Program:
+        return self.blueprint.program(self.numbers)
+
+
 def prices(compiled: Compiled) -> Prices:
-    """What rounds and measurements of a program cost; counted once for all that differ in numbers only."""
-    leaves, structure = jax.tree.flatten(compiled.numbers)
-    return _prices(compiled.blueprint, structure, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+    """What rounds and measurements of a program cost."""
+    return _prices(Outline.of(compiled))
 
 
 @lru_cache(maxsize=128)
-def _prices(blueprint: Blueprint, structure: Any, shapes: tuple[Any, ...]) -> Prices:
-    numbers = jax.tree.unflatten(structure, [jax.ShapeDtypeStruct(*shape) for shape in shapes])
-    program = blueprint.program(numbers)
+def _prices(outline: Outline) -> Prices:
+    blueprint, numbers, program = outline.blueprint, outline.numbers, outline.program
     n, dim = program.tables.n, program.problem.dim
     steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
 
@@ -151,13 +171,22 @@ def marks(compiled: Compiled, rounds: int, *, exact: bool) -> Marks:
 
     With `exact` over every agent, everywhere. So it is without, wherever that costs no more than a tenth of the run.
     """
-    program = compiled.program
+    return _marks(Outline.of(compiled), rounds, exact)
+
+
+@lru_cache(maxsize=128)
+def _marks(outline: Outline, rounds: int, exact: bool) -> Marks:
+    program = outline.program
     n, dim = program.tables.n, program.problem.dim
     large = n * dim > LARGE
     often = recorded_rounds(rounds, most=FEW if exact and large else MOST)
     if exact or len(often) * (n + 1) * (program.pooled_numbers + dim) <= SLIGHT:
-        return Marks.everybody(often, n)
-    return affordable(prices(compiled), rounds, n)
+        found = Marks.everybody(often, n)
+    else:
+        found = affordable(_prices(outline), rounds, n)
+    for column in found:
+        column.setflags(write=False)  # other runs are given the same
+    return found
 
 
 def affordable(prices: Prices, rounds: int, n: int) -> Marks:

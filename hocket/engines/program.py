@@ -152,8 +152,9 @@ class Program(eqx.Module):
 
     @property
     def pooled_data(self) -> list[Any]:
-        """The arrays in which all objectives are pooled."""
-        return jax.tree.leaves(eqx.filter(self.pooled, eqx.is_array))
+        """The arrays in which all objectives are pooled, or their shapes where the program has no more than these."""
+        leaves = jax.tree.leaves(self.pooled)
+        return [leaf for leaf in leaves if eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)]
 
     def total(self, x: Any) -> Any:
         """Σ_j f_j(x)."""

@@ -76,8 +76,8 @@ class Simulation:
         columns = {"round": np.array([k for k, _ in self.history])}
         for name in measures_kind(self.player.program)._fields:
             if name != "finite":
-                column = np.array([np.asarray(getattr(measured, name)) for _, measured in self.history])
-                columns[name] = column.astype(np.int64 if name == "looked_at" else np.float64)
+                kind = np.int64 if name == "looked_at" else np.float64
+                columns[name] = np.array([getattr(measured, name) for _, measured in self.history], kind)
         return columns
 
 

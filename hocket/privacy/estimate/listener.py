@@ -7,6 +7,7 @@ that members know themselves is struck out: their states and gradients, the nois
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from hocket.networks.network import Network
 from hocket.privacy.estimate.heard_network import Wired, wired
 from hocket.privacy.estimate.levels import Levels
 from hocket.privacy.estimate.posterior import RESOLUTION, Posterior
-from hocket.privacy.estimate.rule import Rule, Said
+from hocket.privacy.estimate.rule import Said, rule_of
 from hocket.privacy.estimate.unknown_noise import Key, UnknownNoise
 from hocket.runs.view import Threat
 from hocket.steps import Step
@@ -79,7 +80,9 @@ class Listener:
         self._place = np.full(network.n, -1)
         self._place[self.honest] = np.arange(self.h)
         self.tables = tabulate(network, slots_needed=True)
-        self.rule = Rule(levels.algorithm, Setting(network, 1, step, rounds), levels.draws, self.tables.slots)
+        self.rule = rule_of(
+            levels.algorithm, Setting(network, 1, step, rounds), levels.draws, self.tables.slots
+        )
         if scaling == "current":
             self._rescale_anchors(step)
         self.alpha = np.concatenate([[0.0], step.table(1, rounds)])
@@ -105,6 +108,8 @@ class Listener:
 
     def _rescale_anchors(self, step: Step) -> None:
         """As if anchors were scaled by α_k, where the algorithm scales them by α_{k−1}."""
+        self.rule = copy(self.rule)
+        self.rule.rounds = self.rule.rounds.copy()
         anchors = self.rule.shares.get("anchor", slice(0, 0))
         first = self.rule.given.start + 1
         for k, coefficients in enumerate(self.rule.rounds[1:], start=2):

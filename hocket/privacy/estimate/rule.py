@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -22,6 +22,7 @@ from hocket.algorithm import Algorithm, Say, Setting, Tell, converse
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.sets import Everywhere
+from hocket.steps import Step
 
 A_LOT = 1e9
 """How far out a round must still be affine: clipping shows there, wherever it begins."""
@@ -117,6 +118,29 @@ class _Heard(NamedTuple):
         return jax.tree.unflatten(tree, _shaped(notes.unknown[heard], [np.shape(leaf) for leaf in leaves]))
 
 
+class Share(NamedTuple):
+    """The shape of one kind of noise."""
+
+    name: str
+    lead: tuple[int, ...]
+    """Slots by which it is dealt, if it is."""
+    width: int
+
+
+def rule_of(algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slots: int) -> Rule:
+    """What one agent does under a plan: read once for coalitions that are asked about in a row."""
+    shares = tuple(
+        Share(name, (slots,) if isinstance(draw, Balanced) else (), draw.width)
+        for name, draw in draws.items()
+    )
+    given = algorithm, plan.network.n, plan.step, plan.rounds, shares
+    try:
+        hash(given)
+    except TypeError:  # an algorithm that holds arrays
+        return Rule(*given)
+    return _remembered(*given)
+
+
 class Rule:
     """What one agent does in rounds 1 … K, whoever its neighbours are.
 
@@ -124,20 +148,21 @@ class Rule:
     what it says and what of its own it mixes, in the order of the round, and then the numbers of its next state.
     """
 
-    def __init__(self, algorithm: Algorithm, plan: Setting, draws: Mapping[str, Draw], slots: int):
-        self.algorithm, self.n = algorithm, plan.network.n
+    def __init__(self, algorithm: Algorithm, n: int, step: Step, rounds: int, shares: tuple[Share, ...]):
+        self.algorithm, self.n = algorithm, n
         self._one_round = algorithm.round  # bound once: an equinox module binds anew at every look
-        self._alpha, self._step = np.concatenate([[0.0], plan.step.table(1, plan.rounds)]), plan.step
-        self._leads = {name: (slots,) if isinstance(draw, Balanced) else () for name, draw in draws.items()}
+        self._alpha, self._step = np.concatenate([[0.0], step.table(1, rounds)]), step
+        self._leads = {share.name: share.lead for share in shares}
         with jax.enable_x64(True), np.errstate(all="ignore"):
-            self._lay_out({name: draw.width * math.prod(self._leads[name]) for name, draw in draws.items()})
+            self._lay_out({share.name: share.width * math.prod(share.lead) for share in shares})
             first = self._done(self._begin, _worlds(self.heard.start - self.states + 1), "its first state")
             self.setup = self._coefficients(first, self._begin, "its first state")
             try:
-                self.rounds = self._every_round(plan.rounds)
+                self.rounds = self._every_round(rounds)
             except (NoTheorem, ValueError):  # a round may ask of k what only one number answers
-                self.rounds = self._every_round(plan.rounds, together=False)
+                self.rounds = self._every_round(rounds, together=False)
             """The coefficients of rounds 1 … K, one after the other."""
+        self.rounds.setflags(write=False)  # other coalitions are given the same
 
     def _lay_out(self, numbers: Mapping[str, int]) -> None:
         """Where everything stands among inputs and outputs: from one round in which everything is zero."""
@@ -257,6 +282,10 @@ class Rule:
             "gradients and the noise, coordinate by coordinate; attack a view of a run of it instead, with "
             "hocket.privacy.attacks"
         )
+
+
+_remembered = lru_cache(maxsize=4)(Rule)
+"""Of few plans: the coefficients of a long one take tens of megabytes."""
 
 
 @cache

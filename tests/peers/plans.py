@@ -14,6 +14,8 @@ SHARING = {"name": "function-sharing", "degree": 1, "bound": 1.0}
 
 
 BOX = {"kind": "box", "low": -1.0, "high": 1.0}
+WIDE = {"kind": "box", "low": -1e3, "high": 1e3}
+"""So wide that states never reach its sides."""
 
 
 def drawn(

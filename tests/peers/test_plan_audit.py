@@ -11,7 +11,7 @@ from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.plan import Dial
 from hocket.federation.plan_audit import audit_plan, audit_seconds
 from hocket.networks.network import Network
-from tests.peers.plans import RSS_NB, SHARING, drawn
+from tests.peers.plans import BOX, RSS_NB, SHARING, WIDE, drawn
 
 
 def test_a_safe_plan_passes_its_audit():
@@ -63,8 +63,18 @@ def test_a_cut_is_refused_under_function_sharing():
         audit_plan(plan)
 
 
+def test_an_anchor_counts_as_known_where_states_may_reach_the_sides_of_the_set():
+    anchored = RSS_NB | {"anchor": 0.5}
+    wide, narrow = (audit_plan(drawn(algorithm=anchored, feasible=one)) for one in (WIDE, BOX))
+    fresh = audit_plan(drawn(algorithm=RSS_NB | {"delta": 0.5}, feasible=BOX))
+    assert narrow.least == pytest.approx(fresh.least) and narrow.least < wide.least
+    assert "states may reach the sides of the feasible set" in " ".join(narrow.words)
+
+
 def test_anchors_keep_what_fresh_noise_loses_over_runs():
-    fresh, anchored = (drawn(algorithm=RSS_NB | {"anchor": anchor}, rounds=20) for anchor in (0.0, 0.5))
+    fresh, anchored = (
+        drawn(algorithm=RSS_NB | {"anchor": anchor}, rounds=20, feasible=WIDE) for anchor in (0.0, 0.5)
+    )
     for plan, kept in ((fresh, False), (anchored, True)):
         once, often = (audit_plan(plan, runs=runs).worst for runs in (1, 9))
         ratio = often.sd[list(often.honest)].min() / once.sd[list(once.honest)].min()

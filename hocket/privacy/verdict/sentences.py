@@ -93,8 +93,8 @@ def estimated(audit: Audit) -> list[str]:
         who = braced(one.coalition) if labels is None else listed(one.coalition, labels)
         best = listed([one.weakest], labels)
         who = f"{sentence(one.searched_words)[:-1]} is {who}" if one.searched else f"Coalition {who}"
-        how = f"{best} is known best{'' if one.form is None else ', by that form'}: {judged(one.least, one.gradient_size)}"
-        least = "" if one.exact else f"; {how}"
+        by = "" if one.form is None else ", by that form"
+        least = "" if one.exact else f"; {best} is known best{by}: {judged(one.least, one.gradient_size)}"
         why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
         topology = _would_hold(audit, one) if one.claim.would_cover else ""
         lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")

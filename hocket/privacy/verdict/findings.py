@@ -130,9 +130,7 @@ class Finding:
             return []
         forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
         if self.rehearsal.active and self.option.stands_for.keeps_noise:
-            forms.append(
-                "kept noise counts as known, since in a rehearsal states reached the sides of the set"
-            )
+            forms.append("kept noise counts as known, since states may reach the sides of the feasible set")
         return forms
 
     def _listed(self, agents: tuple[int, ...]) -> str:

@@ -13,8 +13,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float, PyTree
-from scipy.optimize import minimize
 
 from hocket.problems import LeastSquares, Objective, Polynomial
 from hocket.problems.sets import Ball, Box, Everywhere, Simplex
@@ -150,7 +150,7 @@ def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str
 
 def _l_bfgs(mean: _Mean, start: Vector, bounds: Any = None) -> Vector:
     exact = {"maxiter": 5_000, "maxfun": 10_000, "ftol": 0.0, "gtol": 1e-13, "maxcor": 20}
-    return minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
+    return scipy.optimize.minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
 
 
 def _slsqp(mean: _Mean, start: Vector) -> Vector:
@@ -167,7 +167,7 @@ def _slsqp(mean: _Mean, start: Vector) -> Vector:
         constraint = {"type": "eq", "fun": lambda x: x.sum() - high[0], "jac": np.ones_like}
         bounds = list(zip(low, high, strict=True))
     options = {"maxiter": 1_000, "ftol": 1e-15}
-    found = minimize(
+    found = scipy.optimize.minimize(
         mean, start, jac=True, method="SLSQP", bounds=bounds, constraints=[constraint], options=options
     )
     return found.x if np.isfinite(found.x).all() else start

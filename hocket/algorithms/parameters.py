@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-import scipy.special  # pyright: ignore[reportMissingTypeStubs]
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import networkx
-
 from hocket.errors import BadPlan
 from hocket.federation.attendance import Attendance
 from hocket.federation.plan import FederationPlan
@@ -96,6 +94,8 @@ def check_survivors(plan: FederationPlan, gone: frozenset[str]) -> None:
     graph = plan.network.graph.subgraph([j for j, name in enumerate(plan.names) if name not in gone])
     if len(graph) < 2:
         raise BadPlan(f"without {_listed(gone)} nobody has anybody to talk to; begin a new plan")
+    import networkx  # slow, and needed only where members leave
+
     parts = [sorted(part) for part in networkx.connected_components(graph)]
     if len(parts) > 1:
         cut_off = _listed(plan.names[j] for j in min(parts, key=len))

@@ -15,8 +15,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float, PyTree
-from scipy.optimize import minimize
 
 from hocket.problems import LeastSquares, Objective, Polynomial
 from hocket.problems.duality_gap import duality_gap
@@ -196,7 +196,7 @@ def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str
 
 
 def _l_bfgs(mean: _Mean, start: Vector, bounds: Any = None) -> Vector:
-    return minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+    return scipy.optimize.minimize(mean, start, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
 
 
 def _on_orthant(mean: _Mean, x: Vector) -> Vector:
@@ -209,7 +209,7 @@ def _on_orthant(mean: _Mean, x: Vector) -> Vector:
         return mean(y)[0], mean.gradient(y) + mean.weights * signs
 
     bounds = list(zip(low, high, strict=True))
-    found = minimize(value, x, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
+    found = scipy.optimize.minimize(value, x, jac=True, method="L-BFGS-B", bounds=bounds, options=EXACT).x
     found = mean.feasible.project(found)
     return found if mean(found)[0] <= mean(x)[0] else x
 
@@ -228,7 +228,7 @@ def _slsqp(mean: _Mean, start: Vector) -> Vector:
         constraint = {"type": "eq", "fun": lambda x: x.sum() - high[0], "jac": np.ones_like}
         bounds = list(zip(low, high, strict=True))
     options = {"maxiter": 1_000, "ftol": 1e-15}
-    found = minimize(
+    found = scipy.optimize.minimize(
         mean, start, jac=True, method="SLSQP", bounds=bounds, constraints=[constraint], options=options
     )
     return found.x if np.isfinite(found.x).all() else start

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import PyTree, Shaped
-from scipy.linalg import qr, solve_triangular
 
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective, Reduction, Samples, largest_eigenvalue
@@ -97,10 +97,12 @@ def _rotated(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndar
     try:
         for _ in range(2):
             factor = np.linalg.cholesky(basis.T @ basis, upper=True)
-            basis = solve_triangular(factor, basis.T, trans=1, check_finite=False).T
+            basis = scipy.linalg.solve_triangular(factor, basis.T, trans=1, check_finite=False).T
             triangle = factor @ triangle
     except np.linalg.LinAlgError:
-        joined = np.asarray(qr(np.column_stack([rows, targets]), mode="r", check_finite=False)[0])
+        joined = np.asarray(
+            scipy.linalg.qr(np.column_stack([rows, targets]), mode="r", check_finite=False)[0]
+        )
         return joined[: rows.shape[1] + 1, :-1], joined[: rows.shape[1] + 1, -1]
     image = basis.T @ targets
     rest = np.linalg.norm(targets - basis @ image)  # what no x can fit

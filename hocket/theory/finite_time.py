@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, Unpack
 
 import numpy as np
-from scipy.signal import lfilter
-from scipy.special import erf
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
@@ -83,7 +82,7 @@ def sums_by_round(step: Step, lam: float, rounds: int) -> Iterator[tuple[int, Su
         alpha = step.table(first, min(first + BLOCK - 1, rounds))
         powers = left * lam ** np.arange(len(alpha) + 1)
         # ψ_{k+1} = λψ_k + α_k, from the ψ that the block before left behind.
-        after = np.asarray(lfilter([1.0], [1.0, -lam], alpha, zi=[lam * drift])[0])
+        after = np.asarray(scipy.signal.lfilter([1.0], [1.0, -lam], alpha, zi=[lam * drift])[0])
         psi = np.concatenate([[drift], after[:-1]])
         columns = (alpha, alpha**2, alpha * powers[:-1], alpha * psi)
         block = Sums(*(total + np.cumsum(column) for total, column in zip(totals, columns, strict=True)))
@@ -208,7 +207,7 @@ def discounted_steps(T: Any, decay: float) -> Any:
     last = np.maximum(T - 1, HEAD)
 
     def integral(b: Any) -> Any:
-        return np.exp(decay) * np.sqrt(np.pi / decay) * erf(np.sqrt(decay * (b + 1)))
+        return np.exp(decay) * np.sqrt(np.pi / decay) * scipy.special.erf(np.sqrt(decay * (b + 1)))
 
     def term(b: Any) -> Any:
         return np.exp(-decay * b) / np.sqrt(b + 1)

@@ -6,8 +6,8 @@ import math
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float
-from scipy.signal import lfilter
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
@@ -76,7 +76,7 @@ def disagreement_terms(
     mixing = Mixing.of(n, numbers["rho"])
     k = np.arange(1, len(alpha) + 1)
     # Σ_{l=2}^{k} β^{k+1−l} α_{l−1} obeys y_k = β (y_{k−1} + α_{k−1}), y_1 = 0.
-    past = np.asarray(lfilter([0.0, mixing.beta], [1.0, -mixing.beta], alpha))
+    past = np.asarray(scipy.signal.lfilter([0.0, mixing.beta], [1.0, -mixing.beta], alpha))
     return {
         "start": n * mixing.theta * np.exp(-mixing.decay * k) * numbers["start_norm"],
         "past_steps": n * mixing.theta * push * past,

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float, Int, Shaped
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from hocket.errors import BadInput, NoTheorem
@@ -100,7 +100,7 @@ def gain_matrix(network: Network, links: Int[np.ndarray, " inner"]) -> csr_array
 def _least_largest(incidence: csr_array, gain: np.ndarray, links: int) -> Float[np.ndarray, " links"]:
     """The flow r with incidence · r = gain whose largest |r| is least: minimise m under −m ≤ r ≤ m."""
     one, m = eye_array(links), np.ones((links, 1))
-    answer = linprog(
+    answer = scipy.optimize.linprog(
         c=np.append(np.zeros(links), 1.0),
         A_ub=vstack([hstack([one, -m]), hstack([-one, -m])]),
         b_ub=np.zeros(2 * links),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float, Int
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, kron
 
 from hocket.errors import BadInput
@@ -121,7 +121,7 @@ def ranges(
         if not len(cost):  # no links, no flows: what is seen is the objective
             found.append((base, base))
             continue
-        down, up = (linprog(sign * cost, **constraints, method="highs") for sign in (1, -1))
+        down, up = (scipy.optimize.linprog(sign * cost, **constraints, method="highs") for sign in (1, -1))
         if down.status or up.status:
             raise BadInput(
                 f"no objectives fit what was seen and what is supposed ({knowing}): one of the suppositions is wrong, "

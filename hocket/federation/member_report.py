@@ -15,7 +15,7 @@ import numpy as np
 
 from hocket.config.files import dumps
 from hocket.errors import HocketError
-from hocket.federation.movement import is_settled, movement_in_words, outlook
+from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_of_plan
 from hocket.federation.plan_file import read_plan
@@ -29,9 +29,8 @@ from hocket.report.panels import Line, Panel, sheet
 from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 from hocket.runs.theorems import Claim, claim_of_members
 
-TRAFFIC = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"}
-TRAFFIC |= {"movement", "movement_rounds", "movement_ahead"}
-"""What is measured of links, and once of the state; everything else that a line of metrics holds is of the task."""
+OURS = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"} | {*MEASURED}
+"""What is measured of links, and of the state; everything else that a line of metrics holds is of the task."""
 PANELS = 3
 """Measurements drawn side by side, at most."""
 
@@ -162,7 +161,7 @@ def _drawn(measured: list[dict[str, Any]]) -> list[str]:
     """What is worth a panel: numbers of the task that are in every line, disagreement last."""
     if not measured:
         return []
-    names = [name for name, value in measured[0].items() if name not in TRAFFIC and _is_number(value)]
+    names = [name for name, value in measured[0].items() if name not in OURS and _is_number(value)]
     names = [name for name in names if all(name in line for line in measured)]
     return sorted(names, key=lambda name: name == "disagreement")[:PANELS]
 

@@ -14,6 +14,8 @@ from jaxtyping import Float
 
 from hocket.steps import Step
 
+MEASURED = ("movement", "movement_rounds", "movement_ahead")
+"""The state's movement relative to its size, over how many rounds, and over as many rounds again as were played."""
 TENTH = 10
 SETTLED = 0.01
 """Of its size: a state that as many rounds again would carry less far is called settled."""
@@ -37,11 +39,8 @@ class Movement:
             return {}
         size = max(float(np.linalg.norm(x)), float(np.linalg.norm(self._from)))
         moved = float(np.linalg.norm(x - self._from)) / size if size else 0.0
-        return {
-            "movement": moved,
-            "movement_rounds": k - self.since,
-            "movement_ahead": moved * self._steps_ahead(k, self.since),
-        }
+        numbers = moved, k - self.since, moved * self._steps_ahead(k, self.since)
+        return dict(zip(MEASURED, numbers, strict=True))
 
     def _steps_ahead(self, k: int, since: int) -> float:
         """How much longer the steps of as many rounds again are together than those that were measured."""

@@ -65,10 +65,13 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
+    elif plan.algorithm.functions is not None and not (promised := guarantees(_without(plan, stay), f)).p2:
+        safe = False  # a cut exposes sums, whatever the objectives are
+        words += [_cut_apart(plan, stay, promised)]
     elif plan_claim(plan):
-        promised = guarantees(_without(plan, stay), f)
-        safe = promised.p2
-        words += [_proved(plan, stay, promised)]
+        words += [
+            f"Function sharing: against them and any {counted(f, 'survivor')} P1 and P2 still hold (Theorem 2)."
+        ]
     else:
         worst, searched, total = _worst(plan, left, stay, runs)
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
@@ -91,10 +94,8 @@ def _without(plan: FederationPlan, stay: list[int]) -> Network:
     return Network.from_edges(pairs, len(stay))
 
 
-def _proved(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
+def _cut_apart(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
     against = f"them and any {counted(promised.colluders, 'survivor')}"
-    if promised.p2:
-        return f"Function sharing: against {against} P1 and P2 still hold (Theorem 2)."
     exposed = [stay[j] for j in promised.exposed]
     if exposed:
         return (

@@ -186,7 +186,8 @@ def test_survivors_may_have_nobody_left_to_hide_behind():
     ],
 )
 def test_theorem_2_is_asked_of_what_remains(topology, colluders, safe, words):
-    plan = drawn(topology=topology, algorithm=SHARING, colluders=colluders, unsafe=True)
+    how = {"objectives": "polynomial:1", "colluders": colluders, "unsafe": True}
+    plan = drawn(topology=topology, algorithm=SHARING, **how)
     verdict = judge_survivors(plan, {"clinic-e": 10})
     assert verdict.safe is safe
     assert words in verdict.words[1]

@@ -55,6 +55,9 @@ def test_survivors_are_told_the_same():
     words = " ".join(judge_survivors(drawn(algorithm=SHARING, **few), left).words)
     assert "No theorem: nobody has said that objectives are" in words
     assert "Theorem 2)" not in words
+    ring = judge_survivors(drawn(algorithm=SHARING, topology="cycle", colluders=1, unsafe=True), left)
+    assert not ring.safe  # a cut exposes sums, theorem or not
+    assert "P1 and P2 fail" in " ".join(ring.words)
 
 
 def task(objectives="any"):

@@ -18,6 +18,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.learning.accuracy import evaluate
+from hocket.learning.attacks.canary import canary_bound
 from hocket.learning.attacks.gradient_inversion import invert_gradients
 from hocket.learning.attacks.knowledge import all_gradients, features, first_gradient, public_knowledge
 from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
@@ -40,13 +41,15 @@ FEWER = 10
 GUESS = "nothing heard"
 FIRST, ALL = "first exchange", "all exchanges"
 WORDS, AVERAGED, FINAL = "last word", "words averaged", "final model"
-RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY = (
+RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY, CANARY = (
     "relative error of a sample",
     "whose sample it is, AUC",
     "whether it was trained on, AUC",
     "the same, advantage",
     "accuracy",
+    "ε at least, by a canary",
 )
+RELEASES = "noisy gradients"
 
 
 def paired(sd: float, dim: int, degree: int) -> Algorithm:
@@ -189,7 +192,10 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
         def learn_privately(seed: int, one: _Cast) -> Run:
             return train(model, one.shards, network, Dgd(), keep="transcript", seed=seed, **shared, **private)
 
-        yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
+        name = f"DP-SGD, ε = {effort.epsilon:g}"
+        yield from played(learn_privately, name)
+        bounds = [canary_bound(DpSgd(effort.epsilon), seed=seed).epsilon for seed in range(effort.seeds)]
+        yield Row(CANARY, RELEASES, name, _over_seeds(bounds))
 
 
 @dataclass(frozen=True, eq=False)

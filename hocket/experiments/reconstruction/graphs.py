@@ -57,7 +57,8 @@ def _largest_part(path: Path) -> Graph:
             f"{path} is not the published {EDGES}: the SHA-256 of its pairs is {found[:16]}… instead of "
             f"{EDGES_SHA256[:16]}…; fetch it again from {PUBLISHED}"
         )
-    whole = nx.relabel_nodes(nx.parse_edgelist(lines), int)
+    named = nx.parse_edgelist(lines)
+    whole = nx.relabel_nodes(named, {name: int(name) for name in named})
     return nx.convert_node_labels_to_integers(
         whole.subgraph(max(nx.connected_components(whole), key=len)).copy()
     )

@@ -36,6 +36,9 @@ EGO_ROUNDS = (10, 4)
 GOSSIPING, DESCENDING = "gossip", "descent"
 FLORENTINE, EGO_414 = "Florentine families", "Facebook ego 414"
 
+Case = tuple[str, str, Graph, tuple[int, ...], int]
+"""A graph's title, the attackers' title, the graph, the attackers and rounds."""
+
 
 @dataclass(frozen=True)
 class Size:
@@ -184,10 +187,10 @@ def _ego(n: int, every: int, counts: Sequence[tuple[int, int]]) -> Comparison:
     return Comparison(EGO_414, GOSSIPING, each, "10 or 4", n, EGO[::every], ours, exact)
 
 
-def _cases(size: Size, circle: Graph | None) -> list[tuple[str, str, Graph, tuple[int, ...], int]]:
+def _cases(size: Size, circle: Graph | None) -> list[Case]:
     """Graphs, attackers and rounds under which algorithms are compared; the largest first."""
     graph, names = florentine()
-    cases = []
+    cases: list[Case] = []
     if circle is not None:
         cases = [
             (EGO_414, f"member {a} ({circle.degree[a]} links)", circle, (a,), EGO_ROUNDS[0])

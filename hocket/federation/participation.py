@@ -104,7 +104,7 @@ async def _played(
         peer = _peer(member, member.role(presence.gone), conversation, journal)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
-        repeatable = is_repeatable(member.task, peer.start, member.plan.task.seed)
+        repeatable = is_repeatable(member.task, peer.start)
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         _publish(member, finished)
@@ -175,15 +175,16 @@ def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
 
 def _peer(member: Member, role: Role, conversation: Conversation, journal: Journal) -> Peer:
     names, task = list(member.plan.names), member.task
-    local: Local = LocalSteps(task, member.plan.run.local_steps, member.plan.task.seed, role.index)
     streams = streams_of(member, role, journal)
+    noise = RoundNoise(streams)
+    local: Local = LocalSteps(task, member.plan.run.local_steps, noise.batch)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
     if member.plan.run.verifiable:
         local = Kept(local, member.disclosure)
         if journal.round == 0:
             member.disclosure.begin(streams, start, names)
-    peer = Peer(role, names, conversation, journal, RoundNoise(streams), local, start)
+    peer = Peer(role, names, conversation, journal, noise, local, start)
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer

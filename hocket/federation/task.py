@@ -78,14 +78,16 @@ class GradientTask:
 class LocalSteps:
     """H gradient steps of α_k/H between two exchanges, each projected: what an agent does by itself.
 
-    With H = 1 this is line 9 of the paper's algorithms. Randomness comes from (seed, member, round, step) alone: a
-    round that is computed again after a crash comes out the same.
+    With H = 1 this is line 9 of the paper's algorithms. Whatever a task draws, such as the samples of a batch, follows
+    from a seed of this member's own: it comes from the operating system, is kept in its journal, is another in every
+    round and step, and is never said. So a round that is computed again after a crash comes out the same, and nobody
+    else knows which samples were drawn, as accounts of differential privacy by sampling assume.
     """
 
     task: Task
     count: int
-    seed: int
-    member: int
+    seeds: Callable[[int, int], int]
+    """(round, local step) -> the seed; `known_seeds` where nothing needs to be hidden."""
 
     def __call__(
         self, v: Any, k: Any, *, step: Any, feasible: FeasibleSet, plus: Callable[[Any], Any] | None
@@ -100,7 +102,7 @@ class LocalSteps:
 
     def gradient(self, x: Vector, k: int, h: int) -> Vector:
         """The task's gradient, checked: an error names the round."""
-        rng = np.random.default_rng([self.seed, self.member, k, h])
+        rng = np.random.default_rng(self.seeds(k, h))
         found = np.asarray(self.task.gradient(x, k, h, rng))
         if found.shape != x.shape:
             raise BadInput(
@@ -114,7 +116,12 @@ class LocalSteps:
         return found.astype(x.dtype, copy=False)
 
 
-def is_repeatable(task: Task, start: Vector, seed: int) -> bool:
+def known_seeds(k: int, h: int) -> int:
+    """Seeds that everybody knows: for trials and tests, never for a run."""
+    return k * 2**32 + h
+
+
+def is_repeatable(task: Task, start: Vector) -> bool:
     """Whether a step that is computed twice comes out the same, bit for bit: then a crash leaves no trace."""
-    steps = LocalSteps(task, 1, seed, 0)
+    steps = LocalSteps(task, 1, known_seeds)
     return steps.gradient(start, 1, 0).tobytes() == steps.gradient(start, 1, 0).tobytes()

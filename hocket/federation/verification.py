@@ -241,11 +241,11 @@ def _agreed(plan: FederationPlan, given: Mapping[str, Disclosure]) -> list[str]:
 
 
 def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | None) -> Player:
-    role = role_of(plan, name)
     local: Local = Disclosed(given)
+    streams = given.streams(plan.names, plan.neighbours(name))
     if task is not None:
-        local = LocalSteps(task, plan.run.local_steps, plan.task.seed, role.index)
-    return Player(role, given.streams(plan.names, plan.neighbours(name)), local, given.start)
+        local = LocalSteps(task, plan.run.local_steps, streams.batch)
+    return Player(role_of(plan, name), streams, local, given.start)
 
 
 def _replayed(plan: FederationPlan, players: Sequence[Player], given: Mapping[str, Transcript]) -> list[str]:

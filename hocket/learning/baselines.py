@@ -50,8 +50,13 @@ class DpSgd:
     shard, all subsets of the batch's size being equally likely, and releases one noisy sum of clipped gradients; all
     that an agent ever says follows from those, from what it hears and from a public start. The account of all steps is
     kept by Google's dp-accounting, in Rényi differential privacy of sampling without replacement (Wang, Balle and
-    Kasiviswanathan 2019), for the agent with the smallest shard; the others get more. The noise is rounded to floating
-    point like all numbers here, which a determined attacker may exploit; for measuring, not for deployment.
+    Kasiviswanathan 2019), for the agent with the smallest shard; the others get more.
+
+    That account assumes that subsets are secret: sampling amplifies privacy only against those who do not know who was
+    drawn. In the simulator subsets, and noise with them, follow from the run's seed. So the promise is against those
+    who do not know the seed: draw it in secret, `secrets.randbits(63)`, and keep it. For anybody who learns subsets but
+    not noise, the promise is `epsilon_if_known`. The noise is rounded to floating point like all numbers here, which a
+    determined attacker may exploit; for measuring, not for deployment.
     """
 
     epsilon: float
@@ -87,14 +92,19 @@ class DpSgd:
         # Replacing a sample moves the sum by twice the clipping norm at most.
         return multiplier * 2 * self.clip
 
+    def epsilon_if_known(self, *, samples: int, batch: int, steps: int) -> float:
+        """ε of the same noise without amplification: whoever knows all subsets, and a sample that is in all of them."""
+        if self.epsilon == math.inf:
+            return math.inf
+        multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)
+        releases = _accounting().SelfComposedDpEvent(_accounting().GaussianDpEvent(multiplier), steps)
+        return float(_accountant().compose(releases).get_epsilon(self.failure))
+
 
 @functools.cache
 def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int, steps: int) -> float:
     """The least noise, in units of the sum's sensitivity, that keeps `steps` releases within the budget."""
     accounting = _accounting()
-
-    def accountant() -> Any:
-        return accounting.rdp.RdpAccountant(ORDERS, accounting.NeighboringRelation.REPLACE_ONE)
 
     def releases(multiplier: float) -> Any:
         noisy = accounting.GaussianDpEvent(multiplier)
@@ -102,12 +112,17 @@ def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int
             accounting.SampledWithoutReplacementDpEvent(samples, batch, noisy), steps
         )
 
-    if accountant().compose(releases(LEAST)).get_epsilon(failure) <= epsilon:
+    if _accountant().compose(releases(LEAST)).get_epsilon(failure) <= epsilon:
         return LEAST
     between = accounting.LowerEndpointAndGuess(LEAST, 1)
     return float(
-        accounting.calibrate_dp_mechanism(accountant, releases, epsilon, failure, between, tol=PRECISION)
+        accounting.calibrate_dp_mechanism(_accountant, releases, epsilon, failure, between, tol=PRECISION)
     )
+
+
+def _accountant() -> Any:
+    accounting = _accounting()
+    return accounting.rdp.RdpAccountant(ORDERS, accounting.NeighboringRelation.REPLACE_ONE)
 
 
 def _accounting() -> Any:

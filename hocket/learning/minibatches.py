@@ -6,8 +6,9 @@ exchange. So x ← v − α_k · (mean of the H gradients on the way), and α_k 
 of size d is to H steps what it would be to one. That is what "stated per local step and multiplied by H" means [maths,
 section 1]. With H = 1 and batches of all samples it is the paper's algorithm as printed.
 
-Drawing batches needs no memory: the samples of a step follow from the public seed, the agent and the step's number, in
-any order and after any interruption.
+Drawing batches needs no memory: the samples of a step follow from the run's seed, the agent and the step's number, in
+any order and after any interruption. Whoever knows the seed knows them all: an account of differential privacy that
+counts on subsets being secret, `DpSgd`, counts on the seed being secret.
 
 No theorem of the paper covers the variant, neither for convergence nor for privacy.
 """
@@ -117,7 +118,8 @@ def epochs(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
 def subsets(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
     """Batches of the steps from `first` on: each a subset drawn afresh, all subsets equally likely.
 
-    What accounts of differential privacy assume. An epoch misses some samples and meets others twice.
+    What accounts of differential privacy assume, if nobody else knows the key. An epoch misses some samples and meets
+    others twice.
     """
     stream = threefry.derive(key, SUBSET)
     agent = jnp.asarray(shard.agent, np.uint32)[None]

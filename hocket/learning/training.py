@@ -127,7 +127,8 @@ def train(
     """Train a model together: every agent on its own shard, speaking with its neighbours every `local_steps` steps.
 
     `step` is the size of one local step, by exchange; noise levels are per local step too. `feasible` keeps the
-    parameters in a set, a `Ball` say; `private` trains with differential privacy. Every so many epochs (`every`) all
+    parameters in a set, a `Ball` say; `private` trains with differential privacy, against those who do not know `seed`:
+    subsets and noise follow from it, so draw it in secret and keep it. Every so many epochs (`every`) all
     agents' models and their mean are judged on `test`: see `epoch`, `accuracy`, `mean_accuracy` and `loss` in
     `run.history`. `checkpoint` names a folder in which the run keeps its state; the same call later goes on from there.
     With the engine "cluster" agents are spread over all devices of all processes. Runs of the same model object share
@@ -187,9 +188,19 @@ def _check(model: Model, shards: Shards, test: Dataset, algorithm: Algorithm, mo
 def _clipping(private: DpSgd | None, shards: Shards, timetable: Timetable) -> Clipping | None:
     if private is None:
         return None
-    steps = timetable.rounds * timetable.local_steps
-    sigma = private.sigma(samples=min(shards.counts), batch=timetable.batch, steps=steps)
+    sigma = private.sigma(**_sampled(shards, timetable))
     return Clipping(np.asarray(private.clip), np.asarray(sigma))
+
+
+def _if_known(private: DpSgd, shards: Shards, timetable: Timetable) -> float:
+    """ε for whoever knows which samples were drawn."""
+    return private.epsilon_if_known(**_sampled(shards, timetable))
+
+
+def _sampled(shards: Shards, timetable: Timetable) -> dict[str, int]:
+    """What an account of sampling needs to know of the agent who samples most."""
+    steps = timetable.rounds * timetable.local_steps
+    return {"samples": min(shards.counts), "batch": timetable.batch, "steps": steps}
 
 
 def _described(
@@ -206,9 +217,10 @@ def _described(
         )
     if private is not None and objective.clipping is not None:
         remarks.append(
-            f"({private.epsilon:g}, {private.failure:g})-differential privacy for one sample replaced: gradients "
-            f"clipped to {private.clip:g}, normal noise of σ = {float(objective.clipping.sigma):.4g} on the sum of "
-            f"{timetable.batch}, {timetable.rounds * steps} steps"
+            f"({private.epsilon:g}, {private.failure:g})-differential privacy for one sample replaced, subsets and "
+            f"noise secret, so for a secret seed: gradients clipped to {private.clip:g}, normal noise of σ = "
+            f"{float(objective.clipping.sigma):.4g} on the sum of {timetable.batch}, {timetable.rounds * steps} steps; "
+            f"without amplification, if subsets are known, ε = {_if_known(private, shards, timetable):.3g}"
         )
     if outcome.ending is Ending.DIVERGED:
         detail = f"in epoch {timetable.epoch_of(outcome.round)}, {outcome.detail}"
@@ -222,7 +234,10 @@ def _described(
         "local_steps": steps,
         "batch": timetable.batch,
         "momentum": objective.momentum,
-        "private": None if private is None else vars(private),
+        "private": None
+        if private is None
+        else vars(private)
+        | {"assumes": "subsets secret", "epsilon_if_known": _if_known(private, shards, timetable)},
     }
     return replace(
         run,

@@ -5,6 +5,7 @@
     once    = the same with ONCE_LABEL, the key of what is drawn once and kept: anchors and noise functions
     chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
     numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
+    batch   = HMAC-SHA256(own chain_k, BATCH_LABEL ‖ step u32), the seed of what a member's task draws in a local step
 
 When chain_k is overwritten by chain_{k+1}, nobody can draw round k's noise again: a machine that is seized later does
 not reveal it. `once` has to be kept for as long as the data are, so what is drawn from it has no such protection.
@@ -32,6 +33,7 @@ ONCE_LABEL = b"hocket/noise/1 once"
 READY_LABEL = b"hocket/noise/1 ready"
 NEXT_LABEL = b"hocket/noise/1 next"
 ROUND_LABEL = b"hocket/noise/1 round"
+BATCH_LABEL = b"hocket/noise/1 batch"
 
 KEY_BYTES = 32
 WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
@@ -71,6 +73,11 @@ def next_chain(chain: bytes) -> bytes:
 def key_of(chain: bytes) -> bytes:
     """This round's key."""
     return hmac.digest(chain, ROUND_LABEL, "sha256")
+
+
+def batch_seed(chain: bytes, step: int) -> int:
+    """What a member draws the samples of one local step by, from this round's chain of its own."""
+    return int.from_bytes(hmac.digest(chain, BATCH_LABEL + struct.pack("<I", step), "sha256"), "little")
 
 
 class Source:

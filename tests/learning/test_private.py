@@ -69,6 +69,18 @@ def test_the_account_agrees_with_the_closed_form_where_there_is_one() -> None:
     assert sampled < multiplier / 4  # a sample that is rarely drawn needs less noise
 
 
+def test_what_is_promised_to_those_who_know_the_subsets_is_told_apart() -> None:
+    """T releases of the same noise without amplification; where all samples are drawn there is none to lose."""
+    private, shape = DpSgd(8.0), {"samples": 300, "batch": 10, "steps": 200}
+    multiplier = noise_multiplier(8.0, 1e-5, **shape)
+    rho = shape["steps"] / (2 * multiplier**2)
+    known = private.epsilon_if_known(**shape)
+    assert 8 * 4 < known <= rho + 2 * math.sqrt(rho * math.log(1e5))
+    whole = private.epsilon_if_known(samples=100, batch=100, steps=20)
+    assert whole == pytest.approx(8, rel=0.01)
+    assert DpSgd(math.inf).epsilon_if_known(samples=100, batch=10, steps=20) == math.inf
+
+
 def test_noise_on_the_sum_is_twice_the_clipping_norm_times_the_multiplier() -> None:
     private = DpSgd(5.0, clip=0.5)
     multiplier = noise_multiplier(5.0, 1e-5, samples=200, batch=200, steps=10)
@@ -84,6 +96,9 @@ def test_training_with_differential_privacy_costs_accuracy() -> None:
     def accuracy(epsilon: float) -> float:
         run = train(model, shards, hk.Network.cycle(4), hk.Dgd(), private=DpSgd(epsilon), **given)
         assert any(f"({epsilon:g}, 1e-05)-differential privacy" in remark for remark in run.remarks)
+        assert any("if subsets are known, ε = " in remark for remark in run.remarks)
+        assert run.settings["learning"]["private"]["assumes"] == "subsets secret"
+        assert run.settings["learning"]["private"]["epsilon_if_known"] >= epsilon
         return float(run.history["accuracy"][-1].mean())
 
     free, strict = accuracy(math.inf), accuracy(0.5)

@@ -14,7 +14,7 @@ from hocket.federation.engine.peer import Finished, Peer
 from hocket.federation.engine.replay import replayed
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise
-from hocket.federation.task import GradientTask, LocalSteps
+from hocket.federation.task import GradientTask, LocalSteps, known_seeds
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
@@ -96,7 +96,7 @@ class Company:
             conversation,
             journal,
             RoundNoise(streams),
-            LocalSteps(task, 1, 0, j),
+            LocalSteps(task, 1, known_seeds),
             self.first,
         )
 

@@ -186,13 +186,14 @@ def _later(chain: bytes, rounds: int) -> bytes:
 
 def planned_talk(stage: Stage, one: Honest, role: Role, k: int, x: np.ndarray) -> Any:
     """The round as the plan has it, from a state."""
-    descend = LocalSteps(one.member.task, 1, one.member.plan.task.seed, role.index)
+    drawn = streams(stage, one, k)
+    descend = LocalSteps(one.member.task, 1, drawn.batch)
     agent = Agent(
         index=role.index,
         alpha=role.step,
         objective=_nothing,
         feasible=role.plain_set,
-        shares=shares(role, streams(stage, one, k), k),
+        shares=shares(role, drawn, k),
         local=descend,
     )
     return role.round(agent, x, k)

@@ -8,7 +8,7 @@ import pytest
 
 from hocket.federation.adapters.jax_loss import JaxTask
 from hocket.federation.adapters.partial_fit import PartialFitTask
-from hocket.federation.task import GradientTask, LocalSteps, Task, is_repeatable
+from hocket.federation.task import GradientTask, LocalSteps, Task, is_repeatable, known_seeds
 from hocket.problems.sets import Box, Everywhere
 
 RNG = np.random.default_rng(0)
@@ -61,20 +61,20 @@ def test_partial_fit_learns_classes():
     model = SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.01, shuffle=False)
     labels = (FEATURES[:, 0] > 0).astype(int)
     task = PartialFitTask(model, FEATURES, labels, classes=np.array([0, 1]))
-    assert is_repeatable(task, np.zeros(4), 0)
+    assert is_repeatable(task, np.zeros(4))
     assert task.gradient(np.zeros(4), 1, 0, np.random.default_rng(0))[0] < 0  # towards a positive weight
 
 
 def test_local_steps_share_the_step_of_the_exchange():
     task = GradientTask(1, lambda x, k, h, rng: np.array([float(h + 1)]))
-    steps = LocalSteps(task, 4, 0, 0)
+    steps = LocalSteps(task, 4, known_seeds)
     moved = steps(np.zeros(1), 1, step=0.4, feasible=Everywhere(), plus=None)
     assert moved[0] == pytest.approx(-0.1 * (1 + 2 + 3 + 4))
 
 
 def test_every_local_step_is_projected_and_feels_the_noise_function():
     task = GradientTask(1, lambda x, k, h, rng: np.array([-10.0]))
-    steps = LocalSteps(task, 2, 0, 0)
+    steps = LocalSteps(task, 2, known_seeds)
     assert steps(np.zeros(1), 1, step=1.0, feasible=Box(-1.0, 1.0), plus=None)[0] == 1.0
     held = steps(np.zeros(1), 1, step=1.0, feasible=Box(-1.0, 1.0), plus=lambda x: np.array([10.0]))
     assert held[0] == 0.0
@@ -82,8 +82,8 @@ def test_every_local_step_is_projected_and_feels_the_noise_function():
 
 def test_a_task_that_is_not_repeatable_is_found_out():
     chance = np.random.default_rng()
-    assert not is_repeatable(GradientTask(1, lambda x, k, h, rng: chance.normal(size=1)), np.zeros(1), 0)
-    assert is_repeatable(GradientTask(1, lambda x, k, h, rng: rng.normal(size=1)), np.zeros(1), 0)
+    assert not is_repeatable(GradientTask(1, lambda x, k, h, rng: chance.normal(size=1)), np.zeros(1))
+    assert is_repeatable(GradientTask(1, lambda x, k, h, rng: rng.normal(size=1)), np.zeros(1))
 
 
 def test_what_is_exported_is_in_the_tasks_own_format(tmp_path):

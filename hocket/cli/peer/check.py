@@ -39,7 +39,7 @@ def check(
 
     member = member_of(plan, task, home, listen=listen)
     member.check()
-    repeatable = is_repeatable(member.task, member.start(), member.plan.task.seed)
+    repeatable = is_repeatable(member.task, member.start())
     neighbours = member.plan.neighbours(member.name)
     aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
     reached = asyncio.run(reach_neighbours(member, wait))

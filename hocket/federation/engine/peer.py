@@ -248,7 +248,8 @@ class Peer:
         talk = role.round(agent, like(self._begun()[0], leaves), k)
         if not speaks(talk):
             return {}
-        words = self._framed(k, 0, arrays_for(role, next(talk)))
+        with self.noise.again(streams):
+            words = self._framed(k, 0, arrays_for(role, next(talk)))
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)

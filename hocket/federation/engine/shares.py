@@ -6,14 +6,15 @@ agent has too few links to lay out a table of them; a test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hocket.federation.engine.role import Kind, Role
-from hocket.links.noise_keys import Source, key_of, next_chain
+from hocket.links.noise_keys import Source, batch_seed, key_of, next_chain
 from hocket.noise.draws import Pair, When
 from hocket.noise.threefry import normal_pairs
 
@@ -46,6 +47,11 @@ class ChainStreams:
         """What this agent alone draws for round k, slot by slot."""
         self._check(k)
         return Source(key_of(self.own_chain), label, self.dtype)
+
+    def batch(self, k: int, step: int) -> int:
+        """The seed by which this agent alone draws its samples in a local step of round k."""
+        self._check(k)
+        return batch_seed(self.own_chain, step)
 
     def advance(self) -> None:
         """Go on to the next round."""
@@ -87,6 +93,20 @@ class RoundNoise:
 
     streams: ChainStreams
     _ahead: _Ahead | None = None
+    _again: ChainStreams | None = None
+
+    def batch(self, k: int, step: int) -> int:
+        """The seed by which this member alone draws its samples in a local step of round k."""
+        return (self._again or self.streams).batch(k, step)
+
+    @contextmanager
+    def again(self, streams: ChainStreams) -> Generator[None]:
+        """While an earlier round is made again, its streams decide which samples are drawn."""
+        self._again = streams
+        try:
+            yield
+        finally:
+            self._again = None
 
     def of(self, role: Role, k: int) -> Mapping[str, Any]:
         """The shares of the present round."""

@@ -5,6 +5,7 @@ from hocket.learning.attacks import attack_rows, attack_table
 table = attack_table(attack_rows())
 """
 
+from hocket.learning.attacks.canary import Canary, canary_bound, epsilon_bound
 from hocket.learning.attacks.gradient_inversion import Inverted, invert_gradients
 from hocket.learning.attacks.knowledge import (
     Public,
@@ -20,6 +21,7 @@ from hocket.learning.attacks.trials import Effort, Row
 
 __all__ = [
     "QUICK",
+    "Canary",
     "Effort",
     "Inverted",
     "Public",
@@ -32,6 +34,8 @@ __all__ = [
     "attack_rows",
     "attack_table",
     "auc_rate",
+    "canary_bound",
+    "epsilon_bound",
     "features",
     "first_gradient",
     "invert_gradients",

@@ -8,6 +8,7 @@ from hocket.errors import BadInput
 from hocket.learning.attacks.trials import (
     ACCURACY,
     ADVANTAGE,
+    CANARY,
     FINAL,
     GUESS,
     MEMBER,
@@ -72,6 +73,11 @@ def attack_notes(rows: Sequence[Row]) -> list[str]:
         "on other samples. The advantage is the rate of hits minus that of false alarms, at a threshold that the "
         "attacker calibrates on samples of its own.",
     ]
+    if any(row.attack == CANARY for row in rows):
+        notes.append(
+            "By a canary: a 95 % lower confidence bound on ε, from 10,000 runs of one step with the worst sample there "
+            "can be and as many with its opposite. Above the stated ε it would refute it; below, it proves nothing."
+        )
     final = [row for row in rows if (row.attack, row.on) == (MEMBER, FINAL)]
     if final:
         shown = "; ".join(f"{row.method} {_cell(row)}" for row in final)

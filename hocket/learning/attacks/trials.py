@@ -19,6 +19,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.learning.accuracy import evaluate
+from hocket.learning.attacks.canary import canary_bound
 from hocket.learning.attacks.gradient_inversion import invert_gradients
 from hocket.learning.attacks.knowledge import all_gradients, features, first_gradient, public_knowledge
 from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
@@ -41,13 +42,15 @@ FEWER = 10
 GUESS = "nothing heard"
 FIRST, ALL = "first exchange", "all exchanges"
 WORDS, AVERAGED, FINAL = "last word", "words averaged", "final model"
-RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY = (
+RECONSTRUCT, WHOSE, MEMBER, ADVANTAGE, ACCURACY, CANARY = (
     "relative error of a sample",
     "whose sample it is, AUC",
     "whether it was trained on, AUC",
     "the same, advantage",
     "accuracy",
+    "ε at least, by a canary",
 )
+RELEASES = "noisy gradients"
 
 
 def paired(sd: float, dim: int, degree: int) -> Algorithm:
@@ -186,7 +189,12 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
         def learn_privately(seed: int, one: _Cast) -> Run:
             return privately(one.shards, algorithm=Dgd(), keep="transcript", seed=seed)
 
-        yield from played(learn_privately, f"DP-SGD, ε = {effort.epsilon:g}")
+        name = f"DP-SGD, ε = {effort.epsilon:g}"
+        yield from played(learn_privately, name)
+        # One step on whole shards: nothing is amplified, so that the account is nearly tight.
+        whole: dict[str, Any] = {"samples": 4, "batch": 4, "steps": 1}
+        bounds = [canary_bound(DpSgd(effort.epsilon), seed=seed, **whole) for seed in range(effort.seeds)]
+        yield Row(CANARY, RELEASES, name, _over_seeds([one.epsilon for one in bounds]))
 
 
 @dataclass(frozen=True, eq=False)

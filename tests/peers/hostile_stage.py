@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 
+from hocket.errors import JournalError
 from hocket.federation import participation
 from hocket.federation import presence as presence_module
 from hocket.federation.engine.peer import Finished, Played
@@ -59,6 +60,13 @@ class Wired(Member):
 
 ON_STAGE: ContextVar[Callable[[Presence], None]] = ContextVar("on_stage")
 """Who wants to know of the member that is about to run."""
+
+
+def _waits(presence: Presence | None) -> bool:
+    try:
+        return presence is not None and bool(presence.waiting)
+    except JournalError:  # it has closed its journal, and is on its way out
+        return False
 
 
 @dataclass
@@ -189,8 +197,7 @@ class Stage:
     def _all_wait(self, tasks: list[asyncio.Task[None]]) -> bool:
         """Whether all who are still there wait for somebody: for its disk, a member may need any time."""
         return all(
-            task.done() or (one.presence is not None and one.presence.waiting)
-            for one, task in zip(self.honest.values(), tasks, strict=True)
+            task.done() or _waits(one.presence) for one, task in zip(self.honest.values(), tasks, strict=True)
         )
 
     def _patience(self) -> float:

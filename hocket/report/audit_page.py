@@ -79,8 +79,8 @@ def audit_page(page: AuditPage) -> str:
     """
     parts = filled(page)
     # The legend is about what stands on the page, so the page is laid out before it.
-    legend = legend_of(visible(render("audit/page.html", **parts)))
-    return render("audit/page.html", **parts | {"legend": legend})
+    parts["legend"] = legend_of(visible(render("audit/page.html", **parts)))
+    return render("audit/page.html", **parts)
 
 
 def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> dict[str, Any]:

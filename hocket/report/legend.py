@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import NamedTuple
 
 
@@ -115,4 +116,4 @@ def legend_of(text: str) -> tuple[Term, ...]:
 def visible(html: str) -> str:
     """What people can read of a page: no style, no script, no tags."""
     html = re.sub(r"<(style|script|noscript)\b.*?</\1>", " ", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]*>", " ", html)))

@@ -27,7 +27,9 @@ def test_the_page_of_the_command_opens_and_answers(
 
     assert colluders(page) == [1, 3]
     expect(page.locator("#headline")).to_contain_text("agent 2 is exposed exactly")
-    expect(card(page, "rss-nb")).to_contain_text("Estimated, rss-nb against coalition {1, 3}, 8 rounds:")
+    expect(card(page, "rss-nb")).to_contain_text(
+        "Estimated, rss-nb against coalition {1, 3}, 8 rounds, gradients"
+    )
     expect(page.locator("#command")).to_have_text(
         "hocket audit --topology cycle:6 --rounds 8 --coalition 1,3 --html audit.html"
     )

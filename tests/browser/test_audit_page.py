@@ -205,7 +205,9 @@ def test_what_was_estimated_is_shown_and_the_rest_can_be_asked_for(opened):
         leakage(RING, "rss-lb", rounds=50, coalition=(1,)),
     ]
     page = opened(page_of(leakage=estimates), link="#1,4")
-    expect(card(page, "rss-nb")).to_contain_text("Estimated, rss-nb against coalition {1, 4}, 20 rounds:")
+    expect(card(page, "rss-nb")).to_contain_text(
+        "Estimated, rss-nb against coalition {1, 4}, 20 rounds, gradients"
+    )
     expect(card(page, "rss-nb")).to_contain_text("known exactly: the gradients of agent 0")
     assert "Estimated" not in card(page, "rss-lb").inner_text()
     expect(page.locator("#estimate-command")).to_have_text("hocket audit --topology cycle:5 --coalition 1,4")
@@ -213,7 +215,9 @@ def test_what_was_estimated_is_shown_and_the_rest_can_be_asked_for(opened):
     assert rows.count() == 3 + 4  # a row for every honest agent of either
     expect(rows.first).to_contain_text("known exactly")
     agent(page, 4).click()
-    expect(card(page, "rss-lb")).to_contain_text("Estimated, rss-lb against coalition {1}, 50 rounds:")
+    expect(card(page, "rss-lb")).to_contain_text(
+        "Estimated, rss-lb against coalition {1}, 50 rounds, gradients"
+    )
     expect(page.locator("#estimate-command")).to_have_text("hocket audit --topology cycle:5 --coalition 1")
 
 
@@ -236,6 +240,7 @@ def test_tables_sort_by_any_column(opened):
     def column(number: int) -> list[str]:
         return page.locator(f"table.sortable tbody tr > :nth-child({number})").all_text_contents()
 
+    page.get_by_text("Numbers, 3 rows").click()  # raw tables are folded
     page.get_by_role("button", name="who").click()
     assert column(1) == ["agent 1", "agent 9", "agent 10"]
     page.get_by_role("button", name="sd").click()

@@ -67,7 +67,7 @@ def test_without_a_terminal_nobody_is_asked_and_nothing_signed(
     shown = capsys.readouterr()
     assert "standard input is no terminal" in shown.err
     assert option in shown.err
-    assert "would know the gradient of" in shown.err  # what it is about is shown all the same
+    assert "With the states that all members publish" in shown.err  # what it is about is shown all the same
     assert Path(plan).read_text() == before
     assert not Path("home/runs").exists()
     if programs:
@@ -84,9 +84,11 @@ def test_a_yes_on_a_terminal_signs(
         assert sign("safe.toml") == 0
     shown = capsys.readouterr()
     assert is_signed("safe.toml")
-    assert shown.err.index("would know the gradient of") < shown.err.index("Sign as clinic-a? [y/N] ")
+    assert shown.err.index("With the states that all members publish") < shown.err.index(
+        "Sign as clinic-a? [y/N] "
+    )
     assert "Signed as clinic-a: safe.toml" in shown.out
-    assert "would know the gradient of" not in shown.out  # it was read already
+    assert "With the states that all members publish" not in shown.out  # it was read already
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "\x04", "expose\n"])

@@ -16,7 +16,7 @@ from hocket.federation.plan_file import read_plan
 from hocket.links.identity import Identity
 
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
-NOISE = ["--algorithm", "rss-nb", "--delta", "1", "--anchor", "0.5"]
+NOISE = ["--algorithm", "rss-nb", "--delta", "10", "--anchor", "0.5"]
 NETWORK = ["--topology", "harary:k=3", "--colluders", "2", *NOISE]
 PLAN = [*NETWORK, "--task", "digits", "--dimension", "4"]
 

@@ -59,7 +59,7 @@ SOLVE = [
 ]
 
 AUDIT = [
-    Mistake("audit", "has none", "one of --topology, --edges and --run"),
+    Mistake("audit", "has none", "one of --topology, --edges, --run and --plan"),
     Mistake(f"{PAIR} --edges links.txt", "--topology and --edges", "one of"),
     Mistake(RING, "against somebody", "--colluders"),
     Mistake(f"{RING} --coalition x", "--coalition 'x'", "write their numbers"),

@@ -83,7 +83,7 @@ def test_a_plan_is_told_in_words_and_in_json():
     found = plan_noise(RING, 2.0, **PLAN)
     best = found.algorithm
     words = str(found).splitlines()
-    assert words[0].startswith(f"RSS-NB with delta={best.delta:.4g} and anchor={best.anchor:g} leaves every")
+    assert words[0].startswith(f"RSS-NB with delta={best.delta:.4g} and anchor={best.anchor:g} for states of")
     assert words[0].endswith("uncertain by ±2 or more after 60 rounds")
     assert len(words) == len(ANCHORS)
     numbers = found.to_json()

@@ -78,7 +78,7 @@ def test_what_is_exposed_follows_the_algorithm(algorithm, tone, verdict):
     assert card.tone == tone
     assert verdict in card.verdict
     assert section is not None
-    assert section.words[0] == card.reasons[0]
+    assert section.words[1] == card.reasons[0]  # after the answer
     assert section.graph is not None
     assert "squares collude: agent 0" in section.graph.alt
 

@@ -121,8 +121,8 @@ function functionSharing(found, call, near) {
 function withoutTheorem(found, call, name, why) {
   const others = found.honest.filter((agent) => !found.surrounded.includes(agent));
   const open = `No theorem covers ${name}: nothing is promised to ${call.some(others, found.honest)}. Noise between honest agents ` +
-    "blurs one round; many rounds may average it out, and whoever hears all their words needs no patience for anything " +
-    "but slopes.";
+    "blurs one round; many rounds may average it out" + (name === "RSS-NB"
+      ? ", and whoever hears all their words needs no patience for anything but slopes." : ".");
   return {
     tone: found.p1 ? "open" : "exposed",
     verdict: found.p1 ? "no theorem" : `${found.surrounded.length} exposed exactly`,

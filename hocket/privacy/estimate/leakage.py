@@ -180,10 +180,10 @@ def leakage(
     if members:
         check_hiding(members, network.n)
     scaling, release = (
-        _one_of("anchor_scaling", anchor_scaling, Scaling),
-        _one_of("release", release, Release),
+        one_of("anchor_scaling", anchor_scaling, Scaling),
+        one_of("release", release, Release),
     )
-    levels = _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
     listener = Listener(
         network, levels, step, rounds + 1, coalition=members, threat=threat, leavers=leavers, scaling=scaling
     )
@@ -208,7 +208,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         heard = watch(course, posterior, first=first, earlier=number * (rounds + 1))
         for k, posterior in heard:  # the next run goes on from the last posterior
             if k - 1 in shown:
-                history.append((k - 1, _in_digits(posterior.sd[gradients])))
+                history.append((k - 1, in_digits(posterior.sd[gradients])))
     factor = np.zeros((n, posterior.factor.shape[1]))
     factor[listener.honest] = posterior.factor[gradients]
     factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
@@ -222,14 +222,14 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         rounds=rounds,
         runs=runs,
         prior=prior,
-        sd=_in_digits(np.linalg.norm(factor, axis=1)),
+        sd=in_digits(np.linalg.norm(factor, axis=1)),
         covariance=factor @ factor.T,
         subspace=subspace,
         history=_history(history, listener, n),
     )
 
 
-def _in_digits(sd: np.ndarray) -> np.ndarray:
+def in_digits(sd: np.ndarray) -> np.ndarray:
     """Twelve digits: what is below is rounding, which must not say who of those known equally well is known best."""
     return np.array([float(f"{one:.12g}") for one in sd])
 
@@ -244,7 +244,7 @@ def told_apart(
     return scipy.linalg.orth(np.hstack([exact, averaged_out(course, public_start=public_start)]), rcond=1e-6)
 
 
-def _levels(
+def levels_of(
     network: Network,
     algorithm: str | Algorithm,
     sigma: float,
@@ -291,7 +291,7 @@ def _check_leavers(leavers: Mapping[int, int], n: int, rounds: int) -> dict[int,
     return dict(leavers)
 
 
-def _one_of(name: str, value: Any, choices: Any) -> Any:
+def one_of(name: str, value: Any, choices: Any) -> Any:
     if value not in get_args(choices):
         raise BadInput(f"{name} = {value!r}; choose one of {', '.join(get_args(choices))}")
     return value

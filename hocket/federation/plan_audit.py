@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
 from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage
@@ -35,11 +37,15 @@ class PlanAudit:
     """What the worst coalition can estimate after all runs, and from what members publish at the end of each."""
     problems: tuple[str, ...]
     """Why the plan is refused; empty if it is not."""
+    sequel: Sequel
+    """The plan, after what its data have told already."""
+    history: tuple[str, ...] = ()
+    """What that was, in words."""
 
     @property
     def least(self) -> float:
         """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
-        return least_sd(self.worst)
+        return 0.0 if self.sequel.unknown else least_sd(self.worst)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -48,7 +54,7 @@ class PlanAudit:
         learning = (
             [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
         )
-        return (*self.verdict.verdict, self._with_what_is_published, *learning)
+        return (*self.verdict.verdict, self._with_what_is_published, *self.history, *learning)
 
     @property
     def _with_what_is_published(self) -> str:
@@ -68,6 +74,8 @@ class PlanAudit:
             "problems": list(self.problems),
             "members": list(self.plan.names),
             "runs": self.worst.runs,
+            "earlier": [one.served.plan for one in self.sequel.earlier],
+            "least": self.least,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
         }
@@ -96,22 +104,29 @@ def audit_plan(
     min_sd: float | None = None,
     unsafe: bool | None = None,
     runs: int = 1,
+    earlier: Sequence[EarlierRun] = (),
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> PlanAudit:
     """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found.
     Whoever draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
 
-    What is not given is taken from the plan's own section [audit]. `runs` counts the runs on the same data, this one
-    included: anchors and noise functions are the same in all of them, fresh noise is not.
+    What is not given is taken from the plan's own section [audit]. `earlier` are the runs that the same data have
+    served, each with its own plan; `runs` asks what so many runs of this very plan would tell. Anchors and noise
+    functions are the same wherever they were kept, fresh noise is not.
     """
-    _check_affordable(plan, runs)
+    sequel = Sequel(plan, tuple(earlier))
+    _check_affordable(plan, runs, earlier)
     f = plan.audit.colluders if colluders is None else colluders
     least = plan.audit.min_sd if min_sd is None else min_sd
     course: dict[str, Any] = {"rounds": plan.run.rounds, "step": plan.step, "dim": plan.task.dimension}
     verdict = audit(plan.network, colluders=f, algorithm=plan.algorithm, watch=watch, **course)
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
-    worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
-    found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))
+    if earlier:
+        worst = sequel.worst(f)
+    else:
+        worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
+    problems = (*_problems(plan, verdict, worst, least), *sequel.problems())
+    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)))
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:
         raise UnsafePlan(
@@ -122,15 +137,25 @@ def audit_plan(
     return found
 
 
-def audit_seconds(plan: FederationPlan, *, runs: int = 1) -> float:
+def audit_seconds(plan: FederationPlan, *, runs: int = 1, earlier: Sequence[EarlierRun] = ()) -> float:
     """About how long `audit_plan` takes: a posterior is followed through all rounds, of all runs on the same data."""
-    return (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+    own = (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+    # As many coalitions are compared in the first rounds of an earlier run, and it is followed by itself as well.
+    coalitions = _searched_rounds(plan) // min(plan.run.rounds, SCOUTED)
+    planned = [one.plan.run for one in earlier if one.plan is not None]
+    before = sum(
+        (coalitions * min(run.rounds, SCOUTED) + FOLLOWED * run.rounds)
+        * (ONE_ROUND + ONE_PAIR * run.network.n**2)
+        for run in planned
+    )
+    return own + before
 
 
-def _check_affordable(plan: FederationPlan, runs: int) -> None:
-    seconds = audit_seconds(plan, runs=runs)
+def _check_affordable(plan: FederationPlan, runs: int, earlier: Sequence[EarlierRun]) -> None:
+    seconds = audit_seconds(plan, runs=runs, earlier=earlier)
     if seconds <= MOST_SECONDS:
         return
+    runs += len(earlier)
     n = len(plan.names)
     rounds = int(MOST_SECONDS / ((FOLLOWED + runs) * _round_seconds(plan))) - _searched_rounds(plan)
     over = "" if runs == 1 else f", after {runs - 1:,} runs on the same data,"

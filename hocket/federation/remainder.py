@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import NoTheorem
 from hocket.federation.consent import NONE, Floor
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd
 from hocket.federation.votes import check_survivors
@@ -49,7 +51,12 @@ class Verdict:
 
 
 def judge_survivors(
-    plan: FederationPlan, last: Mapping[str, int], *, runs: int = 1, floor: Floor = NONE
+    plan: FederationPlan,
+    last: Mapping[str, int],
+    *,
+    runs: int = 1,
+    earlier: Sequence[EarlierRun] = (),
+    floor: Floor = NONE,
 ) -> Verdict:
     """The audit of what remains, given the last round of each who left, against the plan's limit and a member's floor.
     Every operator asks it before voting, and every survivor when somebody was dropped.
@@ -71,10 +78,12 @@ def judge_survivors(
         safe = promised.p2
         words += [_proved(plan, stay, promised)]
     else:
-        worst, searched, total = _worst(plan, left, stay, runs)
+        sequel = Sequel(plan, tuple(earlier), tuple(last.items()))
+        worst, searched, total = _worst(sequel, left, stay, runs)
+        words += sequel.problems()
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
         below = floor.refuses(min(sd.values()))
-        safe = min(sd.values()) > least and below is None
+        safe = min(sd.values()) > least and below is None and not sequel.unknown
         words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
         words += [] if below is None else [f"That is below your floor{below}."]
     if plan.algorithm.keeps_noise:
@@ -116,10 +125,9 @@ def _proved(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
     return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."
 
 
-def _worst(
-    plan: FederationPlan, left: Mapping[int, int], stay: list[int], runs: int
-) -> tuple[Leakage, int, int]:
+def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) -> tuple[Leakage, int, int]:
     """What the worst coalition of those who left and f more would know; as many are searched as time allows."""
+    plan = sequel.plan
     rounds, f = plan.run.rounds, plan.audit.colluders
     scouted = min(rounds, SCOUTED)
     found = itertools.islice(suspects(_without(plan, stay), f, 0), affordable_coalitions(plan))
@@ -140,6 +148,8 @@ def _worst(
         )
 
     worst = min(chosen, key=lambda one: least_sd(known(one, scouted)))
+    if sequel.earlier:
+        return sequel.known(worst), len(chosen), math.comb(len(stay), f)
     return known(worst, rounds), len(chosen), math.comb(len(stay), f)
 
 

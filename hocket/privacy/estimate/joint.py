@@ -1,8 +1,8 @@
 """What several runs on the same data leak together, each with the plan that it really had.
 
 Gradients are the same in all of them. Starts and fresh noise are new in each, and what was drawn once is the same
-wherever it was kept: on the same link, dealt in the same way. Networks, algorithms, noise and rounds may all differ, and
-so may the agents who take part. As for one run this is an estimate: linear algebra for gradients that stay the same.
+wherever it was kept: on the same link, dealt in the same way. Networks, algorithms, noise and rounds may all differ,
+and so may the agents who take part. As for one run this is an estimate, for gradients that stay the same.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ def _followed(
         course, back = part.course, np.argsort(part.order)
         first, posterior = (from_start(course, None, start, rows[part.order]) for rows in (before, lasting))
         shown = []
-        for _, posterior in watch(course, posterior, first=first, earlier=earlier):
+        heard = watch(course, posterior, first=first, earlier=earlier)
+        for _, posterior in heard:  # the next run goes on from the last posterior
             shown.append(posterior.sd[course.listener.states :][back][:h])
         lasting = posterior.factor[course.listener.states :][back]
         earlier += course.rounds + 1

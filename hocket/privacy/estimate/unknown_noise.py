@@ -132,7 +132,7 @@ class UnknownNoise:
         """
         used = self._used() if self.once else np.zeros((0, 0))
         if not used.size:
-            return KeptShares(self.once, np.zeros((len(self.once), 0)), {key: None for key in keys}, ())
+            return KeptShares(self.once, np.zeros((len(self.once), 0)), dict.fromkeys(keys), ())
         tables = {key: np.tensordot(used.T, self._all_kept(key), 1) for key in keys}
         return KeptShares(self.once, used, tables, tuple(self._labels()))
 

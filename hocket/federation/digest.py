@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hocket.errors import BadInput
+from hocket.links.text import is_list, is_table
 
 LABEL = b"hocket/digest/1\n"
 
@@ -34,11 +34,11 @@ def _feed(total: Any, value: Any) -> None:
     elif isinstance(value, bytes | str):
         text = value.encode() if isinstance(value, str) else value
         total.update(f"{type(value).__name__} {len(text)}\n".encode() + text)
-    elif isinstance(value, Mapping):
+    elif is_table(value):
         total.update(f"table {len(value)}\n".encode())
         for key in sorted(value, key=str):
             _feed(total, [str(key), value[key]])
-    elif isinstance(value, list | tuple):
+    elif is_list(value):
         total.update(f"list {len(value)}\n".encode())
         for one in value:
             _feed(total, one)

@@ -7,7 +7,7 @@ binds it any more: it counts as a colluder, beside as many as the plan expects. 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -121,8 +121,8 @@ class Sequel:
         lost = ", ".join(one.served.plan[:16] for one in self.unknown)
         return [
             f"{counted(len(self.unknown), 'earlier run')} on the data {self.plan.task.dataset} left no plan ({lost}): "
-            "nobody can say what it told, so every gradient must be assumed known. Put its plan.toml back into its "
-            "folder among this member's runs; a line of the ledger is only to be removed if that run never began"
+            "nobody can say what was told, so every gradient must be assumed known. Put each plan.toml back into its "
+            "folder among this member's runs; remove a line of the ledger only if its run never began"
         ]
 
     def _known(self, runs: Sequence[PlannedRun], coalition: set[int], agent: int) -> str:
@@ -146,7 +146,7 @@ class Sequel:
         )
 
 
-def _within(names: Sequence[str], left: dict[str, int], rounds: int) -> dict[int, int]:
+def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[int, int]:
     """The last rounds of those who left, by agent."""
     return {names.index(name): min(k, rounds) for name, k in left.items() if name in names}
 

@@ -111,10 +111,11 @@ class Ledger:
         try:
             found = json.loads(line)
             record = found.pop("record", None)
-            parts: list[Any] = [*Served(**found)]
+            served = Served(**found, record="" if record is None else json.dumps(record))
+            parts: list[Any] = [*served]
             if not all(isinstance(part, str) for part in parts) or not (record is None or is_table(record)):
                 raise ValueError
-            return Served(*parts[:-1], "" if record is None else json.dumps(record))
+            return served
         except (AttributeError, TypeError, ValueError, RecursionError):
             raise JournalError(
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "

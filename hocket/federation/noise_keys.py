@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hocket.federation.data_digest import check_same_data
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
@@ -22,12 +24,16 @@ def needs_keys(role: Role) -> bool:
     return any(isinstance(draw, Paired) for draw in role.draws.values())
 
 
-def terms(role: Role, neighbour: int) -> str:
+def terms(role: Role, neighbour: int, names: Sequence[str]) -> str:
     """How noise that is kept is dealt on a link, in words that change with anything that matters."""
+    # A link's noise is drawn by its lower-numbered end first. Plans number members by name; in one that does not, the
+    # same keys would deal noise of the other sign, and two runs would cancel it.
+    in_order = (role.index < neighbour) == (names[role.index] < names[neighbour])
+    turned = "" if in_order else ", turned around"
     slot = role.slots[role.neighbours.index(neighbour)]
     return "; ".join(
         f"{name}: {draw.width} numbers of {role.dtype} {'spread by' if draw.normal else 'within'} "
-        f"{draw.scale[:, slot].tolist()}, {'the first' if role.index < neighbour else 'the second'} drawn here"
+        f"{draw.scale[:, slot].tolist()}{turned}"
         for name, draw in role.draws.items()
         if isinstance(draw, Paired) and draw.once
     )
@@ -81,14 +87,14 @@ def _check_kept(lasting: LastingNoise, plan: FederationPlan, name: str, digest: 
     if any(draw.once for draw in role.draws.values()):
         lasting.check_links(plan.neighbours(name))
         for other in role.neighbours:
-            lasting.check_terms(plan.names[other], terms(role, other))
+            lasting.check_terms(plan.names[other], terms(role, other, plan.names))
 
 
 def agreeing_of(member: Member, role: Role, journal: Journal, lasting: LastingNoise | None) -> Agreeing:
     """This member's handshakes with those who are still there."""
     plan = member.plan
     partners = {
-        plan.names[other]: Partner(other, plan.cards[other].certificate_pem, terms(role, other))
+        plan.names[other]: Partner(other, plan.cards[other].certificate_pem, terms(role, other, plan.names))
         for other in role.present
     }
     return Agreeing(member.identity, plan.run_hash, role.index, partners, journal, lasting, member.secrets)

@@ -86,6 +86,13 @@ def least_sd(found: Leakage) -> float:
     return min(float(found.sd[j]) for j in found.honest)
 
 
+def rounds_and_runs(found: Leakage, *, earlier: int) -> str:
+    """After how much listening, in words; `earlier` runs were of plans of their own."""
+    if earlier:
+        return f"{counted(found.rounds, 'round')} and {counted(earlier, 'earlier run')} on these data"
+    return counted(found.rounds, "round") + ("" if found.runs == 1 else f" in each of {found.runs} runs")
+
+
 def affordable_coalitions(plan: FederationPlan) -> int:
     """How many coalitions can be compared in the rounds that scouts look at."""
     scouted = min(plan.run.rounds, SCOUTED)
@@ -125,7 +132,7 @@ def audit_plan(
         worst = sequel.worst(f)
     else:
         worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
-    problems = (*_problems(plan, verdict, worst, least), *sequel.problems())
+    problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
     found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)))
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:
@@ -186,7 +193,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:,.0f} hours" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
 
 
-def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+def _problems(
+    plan: FederationPlan, verdict: Audit, worst: Leakage, least: float, earlier: int
+) -> Iterator[str]:
     f, promised = counted(verdict.colluders, "colluder"), verdict.guarantees
     exposed, cut = promised.exposed, promised.smallest_cut
     if exposed:
@@ -203,17 +212,19 @@ def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float
             f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
             f"choose a topology of connectivity {verdict.colluders + 1}, such as harary:k={verdict.colluders + 1}"
         )
-    yield from _too_well_known(plan, verdict, worst, least)
+    yield from _too_well_known(plan, verdict, worst, least, earlier)
 
 
-def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+def _too_well_known(
+    plan: FederationPlan, verdict: Audit, worst: Leakage, least: float, earlier: int
+) -> Iterator[str]:
     """Whom the worst coalition knows better than the plan allows; who can be surrounded is named already."""
     known = [j for j in worst.honest if worst.sd[j] <= least and (least > 0 or worst.sd[j] == 0)]
     known = [j for j in known if j not in verdict.guarantees.exposed]
     if not known:
         return
     weakest = min(known, key=lambda j: worst.sd[j])
-    after = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    after = rounds_and_runs(worst, earlier=earlier)
     exact = worst.sd[weakest] == 0
     how = exactly_or_to(worst.sd[weakest]) + ("" if exact else f" where {least:g} is the least")
     yield (

@@ -17,7 +17,7 @@ from hocket.federation.consent import NONE, Floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd
+from hocket.federation.plan_audit import affordable_coalitions, exactly_or_to, least_sd, rounds_and_runs
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
@@ -84,7 +84,9 @@ def judge_survivors(
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
         below = floor.refuses(min(sd.values()))
         safe = min(sd.values()) > least and below is None and not sequel.unknown
-        words += [_estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched")]
+        words += [
+            _estimated(plan, worst, least, f"{searched:,} of {total:,} coalitions searched", len(earlier))
+        ]
         words += [] if below is None else [f"That is below your floor{below}."]
     if plan.algorithm.keeps_noise:
         words.append(
@@ -153,11 +155,11 @@ def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) 
     return known(worst, rounds), len(chosen), math.comb(len(stay), f)
 
 
-def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str) -> str:
+def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str, earlier: int) -> str:
     weakest = min(worst.honest, key=lambda j: worst.sd[j])
     sd = float(worst.sd[weakest])
     enough = "" if sd > least else f", where the plan wants more than ±{least:g}"
-    over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    over = rounds_and_runs(worst, earlier=earlier)
     return (
         f"No theorem covers {plan.algorithm_section.name}. Worst are {plan.listed(worst.coalition)} ({searched}): "
         f"after {over} they know the gradient of {plan.names[weakest]} {exactly_or_to(sd)}{enough}."

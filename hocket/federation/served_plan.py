@@ -66,6 +66,7 @@ class ServedPlan:
 
 def _network(names: tuple[str, ...], section: NetworkSection) -> Network:
     place: Mapping[str, int] = {name: agent for agent, name in enumerate(names)}
-    pairs = [tuple(sorted((place[one], place[other]))) for one, other in section.links]
+    ends = [sorted((place[one], place[other])) for one, other in section.links]
+    pairs = [(lower, higher) for lower, higher in ends]
     weights: Any = np.array(section.weights)
     return Network.from_edges(pairs, len(names), weights=weights, name=section.topology)

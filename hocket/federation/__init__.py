@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hocket.federation.adapters.jax_loss import JaxTask
     from hocket.federation.adapters.partial_fit import PartialFitTask
     from hocket.federation.adapters.torch_module import TorchTask
+    from hocket.federation.digest import digest_of
     from hocket.federation.home import Home
     from hocket.federation.member import Member
     from hocket.federation.participation import take_part
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FederationPlan", "GradientTask", "Home", "JaxTask", "LocalSteps", "Member", "PartialFitTask", "Task", "TorchTask",
-    "read_plan", "take_part",
+    "digest_of", "read_plan", "take_part",
 ]  # fmt: skip
 _HOME = {
     "JaxTask": "adapters.jax_loss",
     "PartialFitTask": "adapters.partial_fit",
     "TorchTask": "adapters.torch_module",
+    "digest_of": "digest",
     "Home": "home",
     "Member": "member",
     "take_part": "participation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -10,7 +10,9 @@ from pydantic import Field
 from hocket.config.files import loads, read_text
 from hocket.config.sections import ALGORITHMS, Section, check, nearest
 from hocket.errors import BadConfig, UnsafePlan
+from hocket.federation.earlier_runs import earlier_runs
 from hocket.federation.home import Home
+from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import PlanAudit, audit_plan
 from hocket.federation.run_folder import RunFolder, write_json
@@ -23,13 +25,14 @@ def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> N
     write_json(folder.audit, {"hash": plan.hash.hex(), **found.to_json()})
 
 
-def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int) -> None:
-    """Refuse to begin what this member has not signed: this plan, as at most the run of this number on its data.
-    A floor of its own is asked as well, as it is now.
+def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, before: Sequence[Served]) -> None:
+    """Refuse to begin what this member has not signed: this plan, after these runs on its data and no others.
+    What runs tell together is worked out once more, and a floor of its own is asked, as it is now.
 
     Between the signature and the run others may have begun on these data, and then the audit that was signed is of
     another plan than the one that would be run.
     """
+    runs = len(before) + 1
     signed = folder.consent
     if signed is None:
         raise UnsafePlan(
@@ -45,8 +48,33 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, runs: int
             f"run {runs}: {counted(runs - 1, 'run')} on these data {'was' if runs == 2 else 'were'} begun before. "
             "Fresh noise averages out over runs; sign it again with the runs as they are now: hocket peer sign PLAN"
         )
-    if home.floor.exists():
-        check_floor(read_floor(home), plan, audit_plan(plan, runs=runs), file=home.floor)
+    others = [
+        one.plan for one in before if folder.signed_after is not None and one.plan not in folder.signed_after
+    ]
+    if others:
+        raise UnsafePlan(
+            f"this member signed the plan after other runs on the data {plan.task.dataset} than its ledger has now: "
+            f"{', '.join(one[:16] for one in others)} was not among them; sign it again: hocket peer sign PLAN"
+        )
+    if before or home.floor.exists():
+        found = audit_plan(plan, earlier=earlier_runs(home, plan, before))
+        _check_still_true(found, folder)
+        check_floor(read_floor(home), plan, found, file=home.floor)
+
+
+def _check_still_true(found: PlanAudit, folder: RunFolder) -> None:
+    """Refuse where a gradient would be known better than this member was told when it signed."""
+    signed = folder.signed_least
+    if signed is not None and found.least < signed * (1 - SAME):
+        size = found.plan.audit.gradient_size
+        raise UnsafePlan(
+            f"this member signed that the gradient known best would be {judged(signed, size)}; with the runs that its "
+            f"ledger has now it would be {judged(found.least, size)}; sign it again: hocket peer sign PLAN"
+        )
+
+
+SAME = 1e-6
+"""Two audits of the same runs may differ by so much, on another machine."""
 
 
 LONGEST = 100_000

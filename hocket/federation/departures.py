@@ -9,12 +9,13 @@ is written there is acted upon, now and after a restart.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from hocket.errors import BadPlan, UnsafeRemainder
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import Floor
+from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.remainder import Verdict, judge_survivors
@@ -34,14 +35,14 @@ class Departures:
     folder: RunFolder
     floor: Floor
     """What this member asks for, whatever the plan says."""
-    runs: int
-    """How many runs these data have served, this one included."""
     pass_on: Callable[[Frame, str], Awaitable[None]]
     """Tells all neighbours but one."""
     drop: Callable[[str], None]
     """Goes on without a member."""
     round: Callable[[], int]
     """The round in which this member is now."""
+    earlier: Sequence[EarlierRun] = ()
+    """The runs that these data have served before, each with its plan."""
     refused: str = ""
     """Why those whom all have voted to drop are not dropped."""
     _settling: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -116,7 +117,7 @@ class Departures:
                 return
             last = before | dict.fromkeys(leaving, self.round())
             verdict = await asyncio.to_thread(
-                judge_survivors, self.plan, last, runs=self.runs, floor=self.floor
+                judge_survivors, self.plan, last, earlier=self.earlier, floor=self.floor
             )
             self._check_accepted(verdict, frozenset(last))
             self.ballots.leave(leaving, self.round())

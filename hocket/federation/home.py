@@ -35,6 +35,11 @@ class Home:
         """The file of what this member asks of every plan."""
         return self.folder / "floor.toml"
 
+    @property
+    def digest_key(self) -> Path:
+        """The file of the secret with which this member's digests of its data are salted."""
+        return self.folder / "digest.key"
+
     def run(self, plan: bytes) -> Path:
         """The folder of a plan's run, given the run's hash."""
         return self.folder / "runs" / plan.hex()[:16]

@@ -1,8 +1,8 @@
-"""Which runs a dataset has served, a line of JSON each: what an audit must count, whatever was run.
+"""Which runs a dataset has served, a line of JSON each with its plan: what an audit must know, whatever was run.
 
-Noise that is fresh in every run averages out over runs as it does over rounds, so a run more is a run more to average.
-A plan is begun once: whoever lost its journal needs a new plan, which is audited as a run more. Nothing in the file is
-secret. Lines are only ever added, under a lock, so that runs that begin together are all counted.
+What runs on the same data tell adds up, and the run that hid least may decide; so each is kept as its plan, and not as
+a number. A plan is begun once: whoever lost its journal needs a new plan, which is audited as a run more. Nothing in
+the file is secret. Lines are only ever added, under a lock, so that runs that begin together are all counted.
 """
 
 from __future__ import annotations
@@ -17,6 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hocket.errors import JournalError
+from hocket.links.text import is_table
+
+BEGUN = (
+    "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh noise on the same "
+    "data, which nobody has agreed to. Draw up a new plan: it counts as a run more"
+)
+"""Why a plan does not begin twice."""
 
 
 class Served(NamedTuple):
@@ -27,6 +34,10 @@ class Served(NamedTuple):
     plan: str
     """The run's hash in the plan, see `FederationPlan.run_hash`."""
     algorithm: str
+    data: str = ""
+    """A digest of the data, salted by a secret of this home; empty if the task gave none."""
+    record: str = ""
+    """The plan but for its members' cards, as JSON; empty in lines of earlier versions, which kept none."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +59,21 @@ class Ledger:
             ) from None
         except OSError as error:
             raise JournalError(f"{self.path} cannot be read: {error.strerror}; change that first") from error
-        return tuple(dict.fromkeys(self._read(line, number) for number, line in enumerate(lines, 1) if line))
+        found = [self._read(line, number) for number, line in enumerate(lines, 1) if line]
+        return tuple({one.run: one for one in found}.values())
 
-    def begin(self, run: Served, allow: Callable[[int], None] = lambda runs: None) -> int:
+    def begin(self, run: Served, allow: Callable[[tuple[Served, ...]], None] = lambda before: None) -> int:
         """How many runs these data have served, this one included; it counts once, however often it resumes.
 
-        `allow` is asked before a new run is counted, with its number, and raises if it must not begin.
+        `allow` is asked before a new run is counted, with those before it, and raises if it must not begin.
         """
         with self._locked():
             before = self.runs
-            if run in before:
+            if any(run.run == one.run for one in before):
                 return len(before)
             if any(run.plan == one.plan for one in before):
-                raise JournalError(
-                    "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh "
-                    "noise on the same data, which nobody has agreed to. Draw up a new plan: it counts as a run more"
-                )
-            allow(len(before) + 1)
+                raise JournalError(BEGUN)
+            allow(before)
             self._append(run)
             return len(before) + 1
 
@@ -84,7 +93,8 @@ class Ledger:
         with self._explained(), open(self.path, "a+b") as file:
             if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
                 file.write(b"\n")  # a line that a crash cut short stays one of its own, and is found damaged
-            file.write(json.dumps(run._asdict()).encode() + b"\n")
+            line = run._asdict() | {"record": json.loads(run.record) if run.record else None}
+            file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
@@ -99,11 +109,14 @@ class Ledger:
 
     def _read(self, line: str, number: int) -> Served:
         try:
-            parts: list[Any] = [*Served(**json.loads(line))]
-            if not all(isinstance(part, str) for part in parts):
+            found = json.loads(line)
+            record = found.pop("record", None)
+            served = Served(**found, record="" if record is None else json.dumps(record))
+            parts: list[Any] = [*served]
+            if not all(isinstance(part, str) for part in parts) or not (record is None or is_table(record)):
                 raise ValueError
-            return Served(*parts)
-        except (TypeError, ValueError, RecursionError):
+            return served
+        except (AttributeError, TypeError, ValueError, RecursionError):
             raise JournalError(
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "
                 "run is missing"

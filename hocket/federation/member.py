@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from hocket.errors import BadInput, BadPlan, RunStopped
+from hocket.federation.data_digest import salted_digest
 from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.disclosure import Disclosure
 from hocket.federation.engine.peer import Finished
@@ -78,6 +80,11 @@ class Member:
     @property
     def dtype(self) -> np.dtype:
         return np.dtype(self.plan.task.dtype)
+
+    @cached_property
+    def data(self) -> str:
+        """The salted digest that its task gives of its data; empty if it gives none."""
+        return salted_digest(self.home, self.task)
 
     @property
     def disclosure(self) -> Disclosure:

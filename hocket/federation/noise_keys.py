@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from hocket.federation.data_digest import check_same_data
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.home import Home
+from hocket.federation.ledger import Ledger
 from hocket.federation.member import Member
+from hocket.federation.plan import FederationPlan
+from hocket.federation.roles import role_of
+from hocket.links.database import held
 from hocket.links.journal import Journal
 from hocket.links.lasting_noise import LastingNoise
 from hocket.links.noise_agreement import Agreeing, Partner
@@ -16,12 +24,16 @@ def needs_keys(role: Role) -> bool:
     return any(isinstance(draw, Paired) for draw in role.draws.values())
 
 
-def terms(role: Role, neighbour: int) -> str:
+def terms(role: Role, neighbour: int, names: Sequence[str]) -> str:
     """How noise that is kept is dealt on a link, in words that change with anything that matters."""
+    # A link's noise is drawn by its lower-numbered end first. Plans number members by name; in one that does not, the
+    # same keys would deal noise of the other sign, and two runs would cancel it.
+    in_order = (role.index < neighbour) == (names[role.index] < names[neighbour])
+    turned = "" if in_order else ", turned around"
     slot = role.slots[role.neighbours.index(neighbour)]
     return "; ".join(
         f"{name}: {draw.width} numbers of {role.dtype} {'spread by' if draw.normal else 'within'} "
-        f"{draw.scale[:, slot].tolist()}"
+        f"{draw.scale[:, slot].tolist()}{turned}"
         for name, draw in role.draws.items()
         if isinstance(draw, Paired) and draw.once
     )
@@ -34,18 +46,55 @@ def lasting_noise_of(member: Member) -> LastingNoise | None:
     dataset = member.plan.task.dataset
     lasting = LastingNoise.open(member.home.lasting_noise(dataset), dataset)
     try:
-        lasting.check_links(member.plan.neighbours(member.name))
+        _check_kept(lasting, member.plan, member.name, member.data)
+        lasting.bind(member.data)
     except BaseException:
         lasting.close()
         raise
     return lasting
 
 
+def check_kept_noise(plan: FederationPlan, name: str, home: Home, digest: str) -> bool:
+    """Refuse what a run of this plan would: kept noise under other links, dealt in another way, or for other data.
+
+    False where it cannot be looked at, because a run that uses it goes on meanwhile.
+    """
+    dataset = plan.task.dataset
+    path = home.lasting_noise(dataset)
+    if not path.exists():
+        return True
+    if held(path.with_name(path.name + ".lock")):
+        return False
+    lasting = LastingNoise.open(path, dataset)
+    try:
+        _check_kept(lasting, plan, name, digest)
+    finally:
+        lasting.close()
+    return True
+
+
+def check_data(member: Member) -> None:
+    """Refuse, before anything is said, data that are not those of earlier runs, or of this one before it stopped."""
+    dataset = member.plan.task.dataset
+    served = Ledger(member.home.ledger(dataset)).runs
+    check_same_data(dataset, member.data, [one.data for one in served])
+    check_kept_noise(member.plan, member.name, member.home, member.data)
+
+
+def _check_kept(lasting: LastingNoise, plan: FederationPlan, name: str, digest: str) -> None:
+    check_same_data(plan.task.dataset, digest, [lasting.digest])
+    role = role_of(plan, name)
+    if any(draw.once for draw in role.draws.values()):
+        lasting.check_links(plan.neighbours(name))
+        for other in role.neighbours:
+            lasting.check_terms(plan.names[other], terms(role, other, plan.names))
+
+
 def agreeing_of(member: Member, role: Role, journal: Journal, lasting: LastingNoise | None) -> Agreeing:
     """This member's handshakes with those who are still there."""
     plan = member.plan
     partners = {
-        plan.names[other]: Partner(other, plan.cards[other].certificate_pem, terms(role, other))
+        plan.names[other]: Partner(other, plan.cards[other].certificate_pem, terms(role, other, plan.names))
         for other in role.present
     }
     return Agreeing(member.identity, plan.run_hash, role.index, partners, journal, lasting, member.secrets)

@@ -20,7 +20,9 @@ from hocket.agent import Local
 from hocket.errors import JournalError
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
+from hocket.federation.data_digest import unchecked
 from hocket.federation.disclosure import Kept
+from hocket.federation.earlier_runs import earlier_runs
 from hocket.federation.engine.peer import Finished, Peer, Played
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import RoundNoise
@@ -28,11 +30,12 @@ from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
 from hocket.federation.movement import Movement
-from hocket.federation.noise_keys import agreeing_of, lasting_noise_of, needs_keys, streams_of
+from hocket.federation.noise_keys import agreeing_of, check_data, lasting_noise_of, needs_keys, streams_of
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.served_plan import record_of
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
 from hocket.links.conversation import Conversation, Moment
@@ -56,18 +59,21 @@ async def take_part(
     member.check()
     folder = member.folder
     with _explained(folder):
+        await asyncio.to_thread(check_data, member)
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
             member.check_signed(without=journal.ballots.left)
             runs = await asyncio.to_thread(_counted, member, journal)
+            earlier = earlier_runs(member.home, member.plan)
             write_json(folder.about, _about(member, journal, runs))
             attendance = Attendance(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
-            presence = Presence(
-                attendance, journal, Log(folder.log), folder, memories, read_floor(member.home), runs
-            )
+            log, floor = Log(folder.log), read_floor(member.home)
+            for line in unchecked(member.data):
+                log.say("unchecked data", words=[line])
+            presence = Presence(attendance, journal, log, folder, memories, floor, earlier)
             return await _played(member, presence, channels, watch)
 
 
@@ -156,9 +162,10 @@ def _explained(folder: RunFolder) -> Generator[None]:
 def _counted(member: Member, journal: Journal) -> int:
     """The number of this run on its data: one that is new must be the one that was signed."""
     plan, home, folder = member.plan, member.home, member.folder
-    served = Served(journal.run.hex(), plan.run_hash.hex(), plan.algorithm_section.name)
+    name = plan.algorithm_section.name
+    served = Served(journal.run.hex(), plan.run_hash.hex(), name, member.data, record_of(plan))
     return Ledger(home.ledger(plan.task.dataset)).begin(
-        served, lambda runs: check_consent(plan, home, folder, runs)
+        served, lambda before: check_consent(plan, home, folder, before)
     )
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
+from hocket.federation.served_plan import RELEASE
 from hocket.privacy import Audit, audit
-from hocket.privacy.estimate.leakage import Leakage
+from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
 from hocket.privacy.topology.guarantees import COVERED
 from hocket.privacy.verdict.theorem import PrivacyClaim, privacy_claim
@@ -36,11 +39,15 @@ class PlanAudit:
     """What the worst coalition can estimate after all runs, and from what members publish at the end of each."""
     problems: tuple[str, ...]
     """Why the plan is refused; empty if it is not."""
+    sequel: Sequel
+    """The plan, after what its data have told already."""
+    history: tuple[str, ...] = ()
+    """What that was, in words."""
 
     @property
     def least(self) -> float:
         """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
-        return least_sd(self.worst)
+        return 0.0 if self.sequel.unknown else least_sd(self.worst)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -49,7 +56,7 @@ class PlanAudit:
         learning = (
             [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
         )
-        return (*self.verdict.verdict, self._with_what_is_published, *learning, self._sized)
+        return (*self.verdict.verdict, self._with_what_is_published, *self.history, *learning, self._sized)
 
     @property
     def answer(self) -> str:
@@ -94,6 +101,8 @@ class PlanAudit:
             "gradient_size": self.plan.audit.gradient_size,
             "min_sd": self.plan.audit.min_sd,
             "runs": self.worst.runs,
+            "earlier": [one.served.plan for one in self.sequel.earlier],
+            "least": self.least,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
         }
@@ -137,6 +146,13 @@ def least_sd(found: Leakage) -> float:
     return min(float(found.sd[j]) for j in found.honest)
 
 
+def rounds_and_runs(found: Leakage, *, earlier: int) -> str:
+    """After how much listening, in words; `earlier` runs were of plans of their own."""
+    if earlier:
+        return f"{counted(found.rounds, 'round')} and {counted(earlier, 'earlier run')} on these data"
+    return counted(found.rounds, "round") + ("" if found.runs == 1 else f" in each of {found.runs} runs")
+
+
 def affordable_coalitions(plan: FederationPlan) -> int:
     """How many coalitions can be compared in the rounds that scouts look at."""
     scouted = min(plan.run.rounds, SCOUTED)
@@ -150,16 +166,18 @@ def audit_plan(
     min_sd: float | None = None,
     unsafe: bool | None = None,
     runs: int = 1,
+    earlier: Sequence[EarlierRun] = (),
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> PlanAudit:
     """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found.
     Whoever draws up a plan asks it first, every member before signing, and survivors when somebody leaves.
 
-    What is not given is taken from the plan's own section [audit]; `min_sd` is a share of its `gradient_size`. `runs`
-    counts the runs on the same data, this one included: anchors and noise functions are the same in all of
-    them, fresh noise is not.
+    What is not given is taken from the plan's own section [audit]; `min_sd` is a share of its `gradient_size`.
+    `earlier` are the runs that the same data have served, each with its own plan; `runs` asks what so many runs of
+    this very plan would tell. Anchors and noise functions are the same wherever they were kept, fresh noise is not.
     """
-    _check_affordable(plan, runs)
+    sequel = Sequel(plan, tuple(earlier))
+    _check_affordable(plan, runs, earlier)
     f = plan.audit.colluders if colluders is None else colluders
     size = plan.audit.gradient_size
     least = plan.audit.least if min_sd is None else min_sd * size
@@ -167,9 +185,14 @@ def audit_plan(
     verdict = audit_of_plan(plan, colluders=f, watch=watch)
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
     seen = verdict.findings[0].rehearsal
-    course |= {"models": seen.models, "active": seen.active}
-    worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, release="mixed", **course).leakage
-    found = PlanAudit(plan, verdict, worst, tuple(_problems(plan, verdict, worst, least)))
+    course |= {"models": seen.models, "active": seen.active, "release": RELEASE}
+    if earlier:
+        joint = sequel.worst(f)
+        worst = joint.beside(leakage(plan.network, plan.algorithm, coalition=joint.coalition, **course))
+    else:
+        worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, **course).leakage
+    problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
+    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)))
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:
         raise UnsafePlan(
@@ -180,15 +203,25 @@ def audit_plan(
     return found
 
 
-def audit_seconds(plan: FederationPlan, *, runs: int = 1) -> float:
+def audit_seconds(plan: FederationPlan, *, runs: int = 1, earlier: Sequence[EarlierRun] = ()) -> float:
     """About how long `audit_plan` takes: a posterior is followed through all rounds, of all runs on the same data."""
-    return (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+    own = (FOLLOWED + runs) * (_searched_rounds(plan) + plan.run.rounds) * _round_seconds(plan)
+    # As many coalitions are compared in the first rounds of an earlier run, and it is followed by itself as well.
+    coalitions = _searched_rounds(plan) // min(plan.run.rounds, SCOUTED)
+    planned = [one.plan.run for one in earlier if one.plan is not None]
+    before = sum(
+        (coalitions * min(run.rounds, SCOUTED) + FOLLOWED * run.rounds)
+        * (ONE_ROUND + ONE_PAIR * run.network.n**2)
+        for run in planned
+    )
+    return own + before
 
 
-def _check_affordable(plan: FederationPlan, runs: int) -> None:
-    seconds = audit_seconds(plan, runs=runs)
+def _check_affordable(plan: FederationPlan, runs: int, earlier: Sequence[EarlierRun]) -> None:
+    seconds = audit_seconds(plan, runs=runs, earlier=earlier)
     if seconds <= MOST_SECONDS:
         return
+    runs += len(earlier)
     n = len(plan.names)
     rounds = int(MOST_SECONDS / ((FOLLOWED + runs) * _round_seconds(plan))) - _searched_rounds(plan)
     over = "" if runs == 1 else f", after {runs - 1:,} runs on the same data,"
@@ -219,7 +252,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:,.0f} hours" if seconds < 172_800 else f"{seconds / 86_400:,.0f} days"
 
 
-def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+def _problems(
+    plan: FederationPlan, verdict: Audit, worst: Leakage, least: float, earlier: int
+) -> Iterator[str]:
     f, promised = counted(verdict.colluders, "colluder"), verdict.guarantees
     exposed, cut = promised.exposed, promised.smallest_cut
     if exposed:
@@ -236,17 +271,19 @@ def _problems(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float
             f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
             f"choose a topology of connectivity {verdict.colluders + 1}, such as harary:k={verdict.colluders + 1}"
         )
-    yield from _too_well_known(plan, verdict, worst, least)
+    yield from _too_well_known(plan, verdict, worst, least, earlier)
 
 
-def _too_well_known(plan: FederationPlan, verdict: Audit, worst: Leakage, least: float) -> Iterator[str]:
+def _too_well_known(
+    plan: FederationPlan, verdict: Audit, worst: Leakage, least: float, earlier: int
+) -> Iterator[str]:
     """Whom the worst coalition knows better than the plan allows; who can be surrounded is named already."""
     known = [j for j in worst.honest if worst.sd[j] <= least and (least > 0 or worst.sd[j] == 0)]
     known = [j for j in known if j not in verdict.guarantees.exposed]
     if not known:
         return
     weakest = min(known, key=lambda j: worst.sd[j])
-    after = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    after = rounds_and_runs(worst, earlier=earlier)
     exact, size = worst.sd[weakest] == 0, plan.audit.gradient_size
     how = judged(worst.sd[weakest], size)
     enough = "" if exact else f", where {share(least, size)} of a gradient of size {size:g} is the least"

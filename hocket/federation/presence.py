@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from hocket.errors import BadHandshake
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
+from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.engine.peer import Peer
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
@@ -35,8 +37,8 @@ class Presence:
     folder: RunFolder
     memories: Memories
     floor: Floor = NONE
-    runs: int = 1
-    """How many runs these data have served, this one included."""
+    earlier: Sequence[EarlierRun] = ()
+    """The runs that these data have served before, each with its plan."""
     conversation: Conversation | None = None
     agreeing: Agreeing | None = None
     peer: Peer | None = None
@@ -55,10 +57,10 @@ class Presence:
             self.log,
             self.folder,
             self.floor,
-            self.runs,
             pass_on=self._pass_on,
             drop=self._drop,
             round=lambda: self._talk().now.round,
+            earlier=self.earlier,
         )
 
     @property
@@ -154,7 +156,7 @@ class Presence:
             "votes_against_me": self.departures.against_me,
             "other_versions": self.versions,
             "verdict": words_in(self.folder.survivors),
-            "runs": self.runs,
+            "runs": len(self.earlier) + 1,
             "measured": self.measured,
         }
 

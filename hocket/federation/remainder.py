@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hocket.federation.consent import NONE, Floor
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim
+from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim, rounds_and_runs
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
@@ -48,7 +50,12 @@ class Verdict:
 
 
 def judge_survivors(
-    plan: FederationPlan, last: Mapping[str, int], *, runs: int = 1, floor: Floor = NONE
+    plan: FederationPlan,
+    last: Mapping[str, int],
+    *,
+    runs: int = 1,
+    earlier: Sequence[EarlierRun] = (),
+    floor: Floor = NONE,
 ) -> Verdict:
     """The audit of what remains, given the last round of each who left, against the plan's limit and a member's floor.
     Every operator asks it before voting, and every survivor when somebody was dropped.
@@ -73,11 +80,13 @@ def judge_survivors(
             f"Function sharing: against them and any {counted(f, 'survivor')} P1 and P2 still hold (Theorem 2)."
         ]
     else:
-        worst, searched, total = _worst(plan, left, stay, runs)
+        sequel = Sequel(plan, tuple(earlier), tuple(last.items()))
+        worst, searched, total = _worst(sequel, left, stay, runs)
+        words += sequel.problems()
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
         below = floor.refuses(min(sd.values()), plan.audit.gradient_size)
-        safe = min(sd.values()) > least and below is None
-        words += [_estimated(plan, worst, least, searched_share(searched, total))]
+        safe = min(sd.values()) > least and below is None and not sequel.unknown
+        words += [_estimated(plan, worst, least, searched_share(searched, total), len(earlier))]
         words += [] if below is None else [f"That is below your floor{below}."]
     if plan.algorithm.keeps_noise:
         words.append(
@@ -108,10 +117,9 @@ def _cut_apart(plan: FederationPlan, stay: list[int], promised: Guarantees) -> s
     return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."
 
 
-def _worst(
-    plan: FederationPlan, left: Mapping[int, int], stay: list[int], runs: int
-) -> tuple[Leakage, int, int]:
+def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) -> tuple[Leakage, int, int]:
     """What the worst coalition of those who left and f more would know; as many are searched as time allows."""
+    plan = sequel.plan
     rounds, f = plan.run.rounds, plan.audit.colluders
     scouted = min(rounds, SCOUTED)
     found = itertools.islice(suspects(_without(plan, stay), f, 0), affordable_coalitions(plan))
@@ -127,19 +135,22 @@ def _worst(
             rounds=upto,
             step=plan.step,
             dim=plan.task.dimension,
+            active=sequel.last.active,
             runs=runs,
             release="mixed",
         )
 
     worst = min(chosen, key=lambda one: least_sd(known(one, scouted)))
+    if sequel.earlier:
+        return sequel.known(worst), len(chosen), math.comb(len(stay), f)
     return known(worst, rounds), len(chosen), math.comb(len(stay), f)
 
 
-def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str) -> str:
+def _estimated(plan: FederationPlan, worst: Leakage, least: float, searched: str, earlier: int) -> str:
     weakest = min(worst.honest, key=lambda j: worst.sd[j])
     sd, size = float(worst.sd[weakest]), plan.audit.gradient_size
     enough = "" if sd > least else f", where the plan wants {share(least, size)} of a gradient or more"
-    over = counted(worst.rounds, "round") + ("" if worst.runs == 1 else f" in each of {worst.runs} runs")
+    over = rounds_and_runs(worst, earlier=earlier)
     return (
         f"No theorem: {plan_claim(plan).reason}. To {plan.listed(worst.coalition)} ({searched}) the gradient of "
         f"{plan.names[weakest]} is {judged(sd, size)} after {over}{enough}."

@@ -129,6 +129,24 @@ class RunFolder:
         counted = isinstance(runs, int) and not isinstance(runs, bool)
         return (plan, runs) if isinstance(plan, str) and counted else None
 
+    @property
+    def signed_after(self) -> frozenset[str] | None:
+        """The runs on the same data that were known when the plan was signed; None if nothing says so."""
+        found = self._signed("earlier")
+        return frozenset(map(str, found)) if is_list(found) else None
+
+    @property
+    def signed_least(self) -> float | None:
+        """How well the best known gradient would be known, as the member was told when it signed."""
+        found = self._signed("least")
+        return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+    def _signed(self, key: str) -> Any:
+        try:
+            return read_json(self.audit).get(key)
+        except (BadConfig, OSError):
+            return None
+
     def write_status(self, status: dict[str, Any]) -> None:
         """Replace the status."""
         write_json(self._status, status)

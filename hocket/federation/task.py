@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.errors import BadInput
+from hocket.federation.digest import digest_of
 from hocket.problems.sets import FeasibleSet
 
 Vector = Float[np.ndarray, " dim"]
@@ -21,9 +22,8 @@ Vector = Float[np.ndarray, " dim"]
 
 @runtime_checkable
 class Task(Protocol):
-    """One member's objective. A task may also have `measure`, `export`, `state` and `restore`; see `GradientTask`.
-
-    It may also say of which class its objective is, `objectives`; without that it is `any`.
+    """One member's objective. A task may also have `measure`, `export`, `data_digest`, `state` and `restore`; see
+    `GradientTask`. It may say of which class its objective is, `objectives`; without that it is `any`.
     """
 
     @property
@@ -57,12 +57,19 @@ class GradientTask:
     objectives: str = "any"
     """The class that the objective is of, such as "polynomial:2", if the gradient is of one function and over all
     records in every step; a plan that promises a class is run by no other task."""
+    data: Any = None
+    """What gradients come from: arrays, files as `Path`, or lists and dictionaries of them. A digest of it, which stays
+    with this member, tells whether data are still those of earlier runs under the same name."""
 
     def start(self, seed: int) -> Vector:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
         return self.function(x, k, h, rng)
+
+    def data_digest(self) -> bytes | None:
+        """A digest of the data; None if none were named."""
+        return None if self.data is None else digest_of(self.data)
 
     def measure(self, x: Vector) -> Mapping[str, float]:
         return {} if self.measures is None else self.measures(x)

@@ -17,8 +17,13 @@ from hocket.links.text import normal_name
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (only INTEGER PRIMARY KEY CHECK (only = 0), dataset TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS data (only INTEGER PRIMARY KEY CHECK (only = 0), digest TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS kept (neighbour TEXT PRIMARY KEY, once BLOB NOT NULL, terms TEXT NOT NULL) STRICT;
 """
+
+
+class OtherLinks(JournalError):
+    """Noise that is kept belongs to other links than a plan has."""
 
 
 class LastingKey(NamedTuple):
@@ -58,6 +63,18 @@ class LastingNoise:
         """Let another process have them."""
         self._database.close()
 
+    @property
+    def digest(self) -> str:
+        """The digest of the data that this noise hides; empty if none was given."""
+        rows = self._database.read("SELECT digest FROM data")
+        return rows[0][0] if rows else ""
+
+    def bind(self, digest: str) -> None:
+        """This noise is for these data and no others; the first digest that is given counts."""
+        if digest and not self.digest:
+            with self._database.writing() as write:
+                write.execute("INSERT INTO data VALUES (0, ?)", (digest,))
+
     def kept(self, neighbour: str) -> LastingKey | None:
         """What is kept for a neighbour."""
         rows = self._database.read("SELECT once, terms FROM kept WHERE neighbour = ?", (neighbour,))
@@ -82,7 +99,7 @@ class LastingNoise:
         """Refuse to deal kept noise on other links than before: on new ones it would be drawn afresh."""
         before = {name for (name,) in self._database.read("SELECT neighbour FROM kept")}
         if before and before != {*neighbours}:
-            raise JournalError(
+            raise OtherLinks(
                 f"for the dataset {self.dataset!r} noise was kept on the links with {_listed(before)}, and this plan "
                 f"links with {_listed(neighbours)}: where links differ, the two runs together show what noise hid. "
                 "Plan the same links as before, or agree on a new dataset name and count the runs so far as leaked"

@@ -1,8 +1,10 @@
 """What insiders can learn: guarantees by theorem, witnesses, widths, estimates, attacks, and topologies that help."""
 
+from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
 from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
+from hocket.privacy.estimate.worst_joint import worst_joint_leakage
 from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Repair, TopologyPlan, plan_topology, repair
@@ -21,6 +23,7 @@ __all__ = [
     "Knowledge",
     "Leakage",
     "NoisePlan",
+    "PlannedRun",
     "Repair",
     "TopologyPlan",
     "Witness",
@@ -29,11 +32,13 @@ __all__ = [
     "audit",
     "exposure",
     "guarantees",
+    "joint_leakage",
     "leakage",
     "plan_noise",
     "plan_topology",
     "repair",
     "search_coalitions",
     "witness",
+    "worst_joint_leakage",
     "worst_leakage",
 ]

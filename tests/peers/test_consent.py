@@ -17,10 +17,12 @@ from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.consent import check_floor, read_floor
 from hocket.federation.home import Home
+from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_file import plan_text, read_plan
 from hocket.federation.run_folder import RunFolder
+from hocket.federation.served_plan import record_of
 from hocket.links.lasting_noise import LastingNoise
 from tests.peers.plans import IDENTITIES, RSS_NB, SHARING, drawn
 
@@ -128,7 +130,8 @@ def test_an_unsafe_plan_is_signed_by_two_options() -> None:
 def test_what_was_consented_to_is_kept() -> None:
     ledger = Home(Path("home")).ledger("trial-7")
     ledger.parent.mkdir(parents=True)
-    ledger.write_text("".join(RUN % number for number in range(3)))
+    for number in range(3):
+        Ledger(ledger).begin(Served(str(number), f"plan {number}", "rss-nb", "", record_of(SAFE)))
     folder = RunFolder(Home(Path("home")).run(SAFE.run_hash))
     assert folder.consent is None
     assert sign("safe.toml", "--yes") == 0
@@ -152,7 +155,7 @@ def test_another_spelling_of_the_dataset_is_to_be_renamed(capsys: pytest.Capture
     assert sign("safe.toml", "--yes") == 1
     assert "rename the file to trial-7.runs.jsonl" in capsys.readouterr().err
     os.rename(datasets / "Trial_7.runs.jsonl", datasets / "trial-7.runs.jsonl")
-    assert sign("safe.toml", "--yes") == 0
+    assert sign("unsafe.toml", "--yes", "--accept-unsafe") == 0
     assert "trial-7 has served 2 runs" in capsys.readouterr().out
 
 

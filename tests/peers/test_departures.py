@@ -93,7 +93,6 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
             log,
             ash.folder,
             NONE,
-            1,
             pass_on=nobody,
             drop=pytest.fail,
             round=lambda: 3,

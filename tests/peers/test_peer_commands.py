@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import json
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from hocket.cli.peer import peer
+from hocket.config.sections import read_algorithm
 from hocket.errors import BadConfig, BadIdentity, BadPlan, UnsafePlan
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan_file import read_plan
+from hocket.federation.served_plan import record_of
 from hocket.links.identity import Identity
 
 NAMES = [f"clinic-{letter}" for letter in "abcde"]
@@ -143,11 +146,16 @@ def test_earlier_runs_on_the_same_data_count():
         init(name)
     plan()
     ledger = Ledger(Home(Path("clinic-a")).ledger("digits"))
-    assert [ledger.begin(Served(run, f"plan {run}", "rss-nb")) for run in ("one", "two", "two")] == [1, 2, 2]
-    assert ledger.begin(Served("three", "plan three", "dgd")) == 3
+    same = read_plan(Path("plan.toml"))
+    plain = dataclasses.replace(same, algorithm_section=read_algorithm({"name": "dgd"}))
+    for number, run in zip((1, 2, 2), ("one", "two", "two"), strict=True):
+        assert ledger.begin(Served(run, f"plan {run}", "rss-nb", "", record_of(same))) == number
     answer = hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
-    assert answer.data["runs"] == 4
-    assert any("Earlier runs on digits were of dgd" in line for line in answer.words)
+    assert answer.data["runs"] == 3
+    assert any("Earlier runs on digits: rss-nb, " in line for line in answer.words)
+    assert ledger.begin(Served("three", "plan three", "dgd", "", record_of(plain))) == 3
+    with pytest.raises(UnsafePlan, match="exactly, after .* and 3 earlier runs on these data"):
+        hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     assert hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-b").data["runs"] == 1
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption, member_of, objectives_in_words
+from hocket.cli.peer.common import HomeOption, audited, check_kept, member_of, objectives_in_words
 from hocket.cli.peer.run import TaskOption
+from hocket.errors import JournalError
 
 if TYPE_CHECKING:
     from hocket.federation.reachability import Reached
@@ -29,16 +30,30 @@ def check(
     ] = None,
     home: HomeOption = None,
 ) -> Answer:
-    """Check the plan, this member's card in it, the task, and every link, without beginning the run.
+    """Check the plan, this member's card in it, the task, its data, and every link, without beginning the run.
+
+    What run would refuse, check refuses: other data or links than noise is kept for, or more runs than were signed for.
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
+    from hocket.federation.consent import check_consent
+    from hocket.federation.data_digest import unchecked
+    from hocket.federation.earlier_runs import earlier_runs
+    from hocket.federation.ledger import BEGUN, Ledger
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
     member = member_of(plan, task, home, listen=listen)
     member.check()
+    before = Ledger(member.home.ledger(member.plan.task.dataset)).runs
+    found = audited(member.plan, earlier=earlier_runs(member.home, member.plan))
+    unseen = check_kept(member.plan, member.name, member.home, member.data, found)
+    others = tuple(one for one in before if one.plan != member.plan.run_hash.hex())
+    if len(others) == len(before):  # a run that was begun goes on as it was signed
+        check_consent(member.plan, member.home, member.folder, others)
+    elif not member.folder.journal.exists():
+        raise JournalError(BEGUN)
     repeatable = is_repeatable(member.task, member.start())
     neighbours = member.plan.neighbours(member.name)
     aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
@@ -51,6 +66,8 @@ def check(
         "dimension": member.task.dimension,
         "objectives": str(member.plan.objectives),
         "repeatable": repeatable,
+        "data_checked": bool(member.data),
+        "least": found.least,
         "neighbours": {name: one._asdict() for name, one in reached.items()},
         "ready": not missing,
     }
@@ -66,6 +83,12 @@ def check(
             else "not repeatable: after a crash it goes on consistently, but not bit for bit."
         ),
         objectives_in_words(member.plan),
+        *unseen,
+        *(
+            unchecked(member.data)
+            or [f"The data are those of earlier runs on {member.plan.task.dataset}, if any."]
+        ),
+        *found.history,
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +18,7 @@ from hocket.errors import BadConfig, BadIdentity
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
+    from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_audit import PlanAudit
@@ -114,15 +115,33 @@ def objectives_in_words(plan: FederationPlan) -> str:
     )
 
 
-def audited(plan: FederationPlan, *, runs: int = 1) -> PlanAudit:
+def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanAudit:
     """The plan's audit, with a sign of life on standard error while it goes on."""
     from hocket.federation.plan_audit import MOST_SECONDS, audit_plan, audit_seconds
 
-    console, seconds = aside(), audit_seconds(plan, runs=runs)
+    console, seconds = aside(), audit_seconds(plan, earlier=earlier)
     what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
     if SOON < seconds <= MOST_SECONDS:
         what += f", about {seconds:.0f} s"
         if not console.is_terminal:
             console.print(what)
     with console.status(what):
-        return audit_plan(plan, runs=runs)
+        return audit_plan(plan, earlier=earlier)
+
+
+def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, found: PlanAudit) -> list[str]:
+    """Refuse what `run` would because of what is kept for the data; what could not be looked at, in words."""
+    from hocket.federation.data_digest import check_same_data
+    from hocket.federation.ledger import Ledger
+    from hocket.federation.noise_keys import check_kept_noise
+    from hocket.links.lasting_noise import OtherLinks
+
+    dataset = plan.task.dataset
+    check_same_data(dataset, digest, [one.data for one in Ledger(home.ledger(dataset)).runs])
+    try:
+        seen = check_kept_noise(plan, name, home, digest)
+    except OtherLinks as error:
+        raise OtherLinks("\n".join([str(error), *found.history])) from None
+    if seen:
+        return []
+    return [f"Noise that is kept for {dataset} is in use by a run that goes on: run will look at it."]

@@ -28,7 +28,7 @@ def drop(
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
     from hocket.federation.consent import read_floor
-    from hocket.federation.ledger import Ledger
+    from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.remainder import judge_survivors
     from hocket.federation.votes import check_leaver
 
@@ -40,9 +40,8 @@ def drop(
     before = folder.status() if folder.begun else {}
     gone = frozenset({*names, *before.get("dropped", ())})
     check_leaver(agreed, voter, gone)
-    runs = max(1, len(Ledger(place.ledger(agreed.task.dataset)).runs))
     last = dict.fromkeys(gone, int(before.get("round", 0)))
-    verdict = judge_survivors(agreed, last, runs=runs, floor=read_floor(place))
+    verdict = judge_survivors(agreed, last, earlier=earlier_runs(place, agreed), floor=read_floor(place))
     if not verdict.safe and not accept_unsafe:
         refused = "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan"
         raise UnsafePlan("\n".join([*verdict.words, refused]))

@@ -51,10 +51,14 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
+    from hocket.federation.data_digest import unchecked
+
     member = member_of(
         plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
     )
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
+    for line in unchecked(member.data):
+        aside().print(line)
     try:
         finished = asyncio.run(_until_stopped(member))
     except (asyncio.CancelledError, KeyboardInterrupt):

@@ -11,7 +11,9 @@ from hocket.cli.answer import Answer
 from hocket.cli.peer.common import (
     HomeOption,
     audited,
+    check_kept,
     folder_of,
+    load_task,
     members_in_words,
     objectives_in_words,
     open_identity,
@@ -20,9 +22,10 @@ from hocket.cli.peer.consent import obtain
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
-    from hocket.federation.ledger import Served
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_audit import PlanAudit
+
+NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task FILE.py:NAME would."
 
 
 def sign(
@@ -35,6 +38,10 @@ def sign(
     accept_unsafe: Annotated[
         bool, Parameter(negative=(), help="Accept a plan that exposes its members, too.")
     ] = False,
+    task: Annotated[
+        str | None,
+        Parameter(help="FILE.py:NAME as for run: refuse now what run would, if the data have changed."),
+    ] = None,
     home: HomeOption = None,
 ) -> Answer:
     """Audit a plan as this member, show what it means, and sign it if you say so.
@@ -43,6 +50,8 @@ def sign(
     floor.toml in this member's folder, refuses plans that fall below it.
     """
     from hocket.federation.consent import check_floor, keep_consent, read_floor
+    from hocket.federation.data_digest import salted_digest, unchecked
+    from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.plan_file import read_plan, write_plan
 
     (agreed, folder), mine = folder_of(plan, home), Home.at(home)
@@ -52,14 +61,17 @@ def sign(
     agreed.check_names(identity)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy))
-    runs, before = _runs(mine, agreed)
-    others = sorted({one.algorithm for one in before} - {agreed.algorithm_section.name})
-    found = audited(agreed, runs=runs)
+    earlier = earlier_runs(mine, agreed)
+    others = sorted({one.served.algorithm for one in earlier} - {agreed.algorithm_section.name})
+    found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
+    digest = salted_digest(mine, None if task is None else load_task(task))
+    unseen = check_kept(agreed, identity.name, mine, digest, found)
     elsewhere = _elsewhere(mine, agreed.task.dataset)
     terms = [
         *_terms(agreed, found),
-        *_warning(agreed.task.dataset, others),
+        *unseen,
+        *(unchecked(digest) if task is not None else [NOT_SEEN]),
         *_named_otherwise(elsewhere),
         f"Your floor: {floor.words}; met ({mine.floor})"
         if mine.floor.exists()
@@ -107,16 +119,6 @@ def _terms(plan: FederationPlan, found: PlanAudit) -> list[str]:
     ]
 
 
-def _warning(dataset: str, others: list[str]) -> list[str]:
-    """An estimate counts all runs as runs of this plan, which those of another algorithm may be worse than."""
-    if not others:
-        return []
-    return [
-        f"Earlier runs on {dataset} were of {', '.join(others)}: the estimate counts them as runs of this plan, and "
-        + ("dgd gave everything away." if "dgd" in others else "audit those by themselves too.")
-    ]
-
-
 def _elsewhere(home: Home, dataset: str) -> dict[str, int]:
     """How many runs the other datasets in this home have served."""
     from hocket.federation.ledger import Ledger
@@ -132,14 +134,3 @@ def _named_otherwise(elsewhere: dict[str, int]) -> list[str]:
     return [
         f"Other data in this home: {known}. If these are the same data, use one name: runs are counted by name."
     ]
-
-
-def _runs(home: Home, plan: FederationPlan) -> tuple[int, tuple[Served, ...]]:
-    """How many runs these data will have served with this one, and those so far; a plan that is signed again in the
-    middle of its run is not a run more."""
-    from hocket.federation.ledger import Ledger
-    from hocket.federation.run_folder import RunFolder
-
-    before = Ledger(home.ledger(plan.task.dataset)).runs
-    begun = RunFolder(home.run(plan.run_hash)).journal.exists()
-    return max(1, len(before) + (not begun)), before

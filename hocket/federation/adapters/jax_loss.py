@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hocket.errors import BadInput
+from hocket.federation.digest import digest_of
 from hocket.federation.task import Vector
 
 
@@ -51,6 +52,11 @@ class JaxTask:
             data = jax.tree.map(itemgetter(rows), data)
         with jax.enable_x64(x.dtype == np.float64):
             return np.asarray(self._gradient(x, data))
+
+    def data_digest(self) -> bytes:
+        import jax
+
+        return digest_of([np.asarray(leaf) for leaf in jax.tree.leaves(self.data)])
 
     def measure(self, x: Vector) -> dict[str, float]:
         import jax

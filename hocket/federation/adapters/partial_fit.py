@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.federation.digest import digest_of
 from hocket.federation.task import Vector
 
 
@@ -42,6 +43,9 @@ class PartialFitTask:
         self._fit(self.features[rows], self.targets[rows])
         # One pass takes a step per sample; their mean is one step over the batch.
         return (x - self._vector()) / (self.model.eta0 * len(rows))
+
+    def data_digest(self) -> bytes:
+        return digest_of(self.features, self.targets)
 
     def export(self, x: Vector, path: Path) -> None:
         """The coefficients; scikit-learn's own format is a pickle, which hocket neither writes nor reads."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.federation.digest import digest_of
 from hocket.federation.task import Vector
 
 
@@ -58,6 +59,11 @@ class TorchTask:
                 self.loss(self.module(inputs), targets), list(self.module.parameters())
             )
         return torch.cat([part.reshape(-1) for part in found]).numpy().astype(x.dtype)
+
+    def data_digest(self) -> bytes | None:
+        """Of a dataset that is kept as tensors; others are read from who knows where, and may be shaken up."""
+        tensors = getattr(self.loader.dataset, "tensors", None)
+        return None if tensors is None else digest_of([tensor.numpy(force=True) for tensor in tensors])
 
     def export(self, x: Vector, path: Path) -> None:
         torch = _torch()

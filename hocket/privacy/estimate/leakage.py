@@ -84,6 +84,19 @@ class Leakage:
         inside = np.linalg.norm(self.subspace, axis=1)
         return tuple(j for j in self.honest if inside[j] > 1 - 1e-6)
 
+    def sharpened(self, known: tuple[KnownModel, ...]) -> Leakage:
+        """The same where public forms give more away: the smaller of the numbers."""
+        return replace(self._no_better([one.sd for one in known]), models=known)
+
+    def beside(self, other: Leakage) -> Leakage:
+        """The same for whoever knows the better of the two, of the same agents."""
+        return replace(self._no_better([other.sd]), models=other.models)
+
+    def _no_better(self, others: list[np.ndarray]) -> Leakage:
+        least = np.min([self.sd, *others], axis=0)
+        shrunk = np.divide(least, self.sd, out=np.ones_like(least), where=self.sd > 0)
+        return replace(self, sd=in_digits(least), covariance=shrunk[:, None] * self.covariance * shrunk)
+
     def divergence(self, giver: int, taker: int, amount: float) -> float:
         """The Kullback-Leibler divergence of two views: as it is, and with `amount` of gradient moved between two.
 
@@ -197,10 +210,10 @@ def leakage(
     if members:
         check_hiding(members, network.n)
     scaling, release = (
-        _one_of("anchor_scaling", anchor_scaling, Scaling),
-        _one_of("release", release, Release),
+        one_of("anchor_scaling", anchor_scaling, Scaling),
+        one_of("release", release, Release),
     )
-    levels = _levels(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
     if active:
         levels = levels.exposed()
     listener = Listener(
@@ -211,7 +224,7 @@ def leakage(
     how: dict[str, Any] = {"prior": prior, "start": start, "runs": runs, "anchors_kept": anchors_kept}
     with threadpool_limits(1, user_api="blas"):
         known = tuple(known_model(course, model, **how) for model in models)
-        return _sharpened(_foreseen(course, **how), known)
+        return _foreseen(course, **how).sharpened(known)
 
 
 def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
@@ -229,7 +242,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         heard = watch(course, posterior, first=first, earlier=number * (rounds + 1))
         for k, posterior in heard:  # the next run goes on from the last posterior
             if k - 1 in shown:
-                history.append((k - 1, _in_digits(posterior.sd[gradients])))
+                history.append((k - 1, in_digits(posterior.sd[gradients])))
     factor = np.zeros((n, posterior.factor.shape[1]))
     factor[listener.honest] = posterior.factor[gradients]
     factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
@@ -243,23 +256,15 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         rounds=rounds,
         runs=runs,
         prior=prior,
-        sd=_in_digits(np.linalg.norm(factor, axis=1)),
+        sd=in_digits(np.linalg.norm(factor, axis=1)),
         covariance=factor @ factor.T,
         subspace=subspace,
-        constant=_in_digits(np.linalg.norm(factor, axis=1)),
+        constant=in_digits(np.linalg.norm(factor, axis=1)),
         history=_history(history, listener, n),
     )
 
 
-def _sharpened(found: Leakage, known: tuple[KnownModel, ...]) -> Leakage:
-    """The smaller of what constant gradients and public forms give away; whoever knows more, knows all of it."""
-    least = np.min([found.sd, *(one.sd for one in known)], axis=0)
-    shrunk = np.divide(least, found.sd, out=np.ones_like(least), where=found.sd > 0)
-    covariance = shrunk[:, None] * found.covariance * shrunk
-    return replace(found, sd=_in_digits(least), covariance=covariance, models=known)
-
-
-def _in_digits(sd: np.ndarray) -> np.ndarray:
+def in_digits(sd: np.ndarray) -> np.ndarray:
     """Twelve digits: what is below is rounding, which must not say who of those known equally well is known best."""
     return np.array([float(f"{one:.12g}") for one in sd])
 
@@ -274,7 +279,7 @@ def told_apart(
     return scipy.linalg.orth(np.hstack([exact, averaged_out(course, public_start=public_start)]), rcond=1e-6)
 
 
-def _levels(
+def levels_of(
     network: Network,
     algorithm: str | Algorithm,
     sigma: float,
@@ -321,7 +326,7 @@ def _check_leavers(leavers: Mapping[int, int], n: int, rounds: int) -> dict[int,
     return dict(leavers)
 
 
-def _one_of(name: str, value: Any, choices: Any) -> Any:
+def one_of(name: str, value: Any, choices: Any) -> Any:
     if value not in get_args(choices):
         raise BadInput(f"{name} = {value!r}; choose one of {', '.join(get_args(choices))}")
     return value

@@ -20,7 +20,7 @@ from hocket.privacy.estimate.heard_network import Wired, wired
 from hocket.privacy.estimate.levels import Levels
 from hocket.privacy.estimate.posterior import RESOLUTION, Posterior
 from hocket.privacy.estimate.rule import Said, rule_of
-from hocket.privacy.estimate.unknown_noise import Key, UnknownNoise
+from hocket.privacy.estimate.unknown_noise import KeptOffsets, Key, UnknownNoise, as_few_numbers
 from hocket.runs.view import Threat
 from hocket.steps import Step
 
@@ -92,13 +92,16 @@ class Listener:
         self.unknown = UnknownNoise(network, self.tables, levels.draws, self.rule, self.honest, threat)
         self.keys = [self._key(k) for k in range(rounds + 1)]
         every = list(dict.fromkeys(self.keys[1:]))
+        self.kept_noise = self.unknown.kept_shares(every)
+        """What outlives the run, for whoever listens to several."""
         self.wired = {
             (phase, gone): wired(
                 network, self.tables, phase, self.unknown.silenced(gone), self.honest, threat
             )
             for phase, gone in every
         }
-        self.offset_size, self.offsets, self._kept = self.unknown.kept(every)
+        (kept,) = as_few_numbers([self.kept_noise])
+        self.offset_size, self.offsets, self._kept = kept
         self._matrices: dict[Key, dict[int, np.ndarray]] = {}
         self._coefficients = self._of_honest(self.rule.rounds)
         self._used = [np.flatnonzero(row).tolist() for row in np.any(self.rule.rounds, axis=(0, 1))]
@@ -140,6 +143,20 @@ class Listener:
         )
         same = np.abs(shapes - shapes[np.argmax(sizes > 0)]).max(axis=(1, 2, 3)) <= SAME
         return sizes, np.where(same, 0, np.arange(1, len(shapes) + 1))
+
+    def among_runs(self, kept: KeptOffsets, beside: int) -> Listener:
+        """The same listener where what was kept is told in numbers that several runs share.
+
+        `beside` counts further unknowns that outlive runs and play no part in this one; they come last.
+        """
+        other = copy(self)
+        other.offset_size, other.offsets = kept.size, kept.count + beside
+        other._kept = {
+            key: {place: np.pad(table, ((0, 0), (0, beside))) for place, table in shares.items()}
+            for key, shares in kept.shares.items()
+        }
+        other._matrices = {}
+        return other
 
     def begin(self, start: Rows, gradients: Rows, offsets: np.ndarray) -> np.ndarray:
         """The first states, from rows of starts, gradients and offsets."""

@@ -73,7 +73,7 @@ def first_posterior(
     `starts` are the starts as they are believed to be, a row per honest agent, and their `start` the deviation.
     """
     h, offsets = course.listener.h, course.listener.offset_size * np.eye(course.listener.offsets)
-    return _from_start(course, starts, start, block_diagonal(prior * np.eye(h), offsets))
+    return from_start(course, starts, start, block_diagonal(prior * np.eye(h), offsets))
 
 
 def begun_again(course: Course, posterior: Posterior, *, start: float, anchors_kept: bool) -> Posterior:
@@ -82,10 +82,10 @@ def begun_again(course: Course, posterior: Posterior, *, start: float, anchors_k
     lasting = posterior.factor[listener.states :]
     if not anchors_kept:
         lasting = block_diagonal(lasting[: listener.h], listener.offset_size * np.eye(listener.offsets))
-    return _from_start(course, None, start, lasting)
+    return from_start(course, None, start, lasting)
 
 
-def _from_start(course: Course, starts: np.ndarray | None, start: float, lasting: np.ndarray) -> Posterior:
+def from_start(course: Course, starts: np.ndarray | None, start: float, lasting: np.ndarray) -> Posterior:
     """The posterior before a first round, from what is believed of gradients and offsets."""
     listener = course.listener
     h = listener.h
@@ -149,10 +149,25 @@ def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "ho
     They are what the view's expectation determines. States count as unknown wherever fresh noise reaches them, and so
     do an unknown start and offsets drawn once; a combination that is told only together with one of those is hidden.
     """
+    found = expected(course, public_start=public_start)
+    return determined(found.rows, slice(found.lost, found.lost + course.listener.h))
+
+
+class Expected(NamedTuple):
+    """What the expectation of a whole view is a function of, by rank."""
+
+    rows: Float[np.ndarray, "rows columns"]
+    """Over what noise reaches and an unknown start, then gradients, then offsets."""
+    lost: int
+    """How many columns stand for what noise reaches."""
+
+
+def expected(course: Course, *, public_start: bool) -> Expected:
+    """The combinations of unknowns that are told but for fresh noise, compressed."""
     listener = course.listener
     h, states = listener.h, listener.states
     start = np.zeros((h, 0)) if public_start else np.eye(h)
-    first = _from_start(
+    first = from_start(
         course, start, 0.0, block_diagonal(np.eye(h), listener.offset_size * np.eye(listener.offsets))
     )
     lost = scipy.linalg.orth(np.hstack([first.mean[:states], blurred(course)]), rcond=ALIKE)
@@ -167,10 +182,14 @@ def averaged_out(course: Course, *, public_start: bool) -> Float[np.ndarray, "ho
         if sum(map(len, rows)) > 3 * width or k == course.rounds + 1:
             rows = [compressed(np.vstack(rows).T).T]
     (kept,) = rows
-    hidden = _null_space(kept)[lost.shape[1] :][:h]  # changes of the gradients that some other change undoes
-    return _null_space(
-        hidden.T, size=1.0, alike=np.sqrt(ALIKE)
-    )  # parts of unit vectors: rounding is below that
+    return Expected(kept, lost.shape[1])
+
+
+def determined(rows: Float[np.ndarray, "rows columns"], wanted: slice) -> Float[np.ndarray, "gradients rank"]:
+    """An orthonormal basis of the combinations of some columns that the rows determine, whatever the others are."""
+    hidden = _null_space(rows)[wanted]  # changes of the gradients that some other change undoes
+    # Parts of unit vectors: rounding is below that.
+    return _null_space(hidden.T, size=1.0, alike=np.sqrt(ALIKE))
 
 
 def blurred(course: Course) -> Float[np.ndarray, "states directions"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,6 +21,74 @@ Key = tuple[int, frozenset[int]]
 """A phase of the network, and who has left."""
 Shares = dict[int, Float[np.ndarray, "honest sources"]]
 """By input of the rule: every honest agent's share of some independent numbers; what is missing is zero."""
+
+
+class KeptNumber(NamedTuple):
+    """One number that is drawn once: what runs that keep it have in common."""
+
+    name: str
+    """Of the kind of noise."""
+    term: tuple[int, ...]
+    ends: tuple[int, ...]
+    """The link on which it is dealt, lower agent first, or the agent that draws it for itself."""
+    sd: tuple[float, ...]
+
+
+class KeptShares(NamedTuple):
+    """Of all that was drawn once, what an agent's rule makes use of."""
+
+    places: list[int]
+    used: Float[np.ndarray, "shares combinations"]
+    tables: Mapping[Key, Float[np.ndarray, "combinations honest sources"] | None]
+    """None where nothing is kept."""
+    labels: tuple[KeptNumber, ...]
+    """What every source is."""
+
+
+class KeptOffsets(NamedTuple):
+    """The same in as few numbers as will do, all of the same size."""
+
+    size: float
+    count: int
+    shares: dict[Key, Shares]
+
+
+def as_few_numbers(runs: list[KeptShares], columns: list[np.ndarray] | None = None) -> list[KeptOffsets]:
+    """What was drawn once in some runs, as combinations of the same few numbers in all of them.
+
+    `columns` says of every run's sources which of all sources they are; one run has its own.
+    """
+    places = columns if columns is not None else [np.arange(len(run.labels)) for run in runs]
+    width = max((int(place.max(initial=-1)) for place in places), default=-1) + 1
+    blocks: list[np.ndarray] = []
+    for run, place in zip(runs, places, strict=True):
+        for table in run.tables.values():
+            block = np.zeros((0 if table is None else len(table) * table.shape[1], width))
+            if table is not None:
+                block[:, place] = table.reshape(len(block), len(place))
+            blocks.append(block)
+    # Runs that are dealt the same take no numbers of their own.
+    distinct: dict[tuple[int, bytes], int] = {}
+    which = [distinct.setdefault((len(block), block.tobytes()), len(distinct)) for block in blocks]
+    firsts = [blocks[which.index(one)] for one in range(len(distinct))]
+    factor = compressed(np.concatenate([np.zeros((0, width)), *firsts]))
+    size = float(np.linalg.norm(factor, axis=1).max(initial=0.0)) or 1.0
+    parts = np.split(factor / size, np.cumsum([len(block) for block in firsts])[:-1])
+    found = iter(which)
+    return [
+        KeptOffsets(size, factor.shape[1], {key: _by_place(run, parts[next(found)]) for key in run.tables})
+        for run in runs
+    ]
+
+
+def _by_place(run: KeptShares, part: np.ndarray) -> Shares:
+    rows = len(part) // max(1, run.used.shape[1])
+    combinations = part.reshape(run.used.shape[1], rows, part.shape[1])
+    return {
+        place: np.tensordot(row, combinations, 1)
+        for place, row in zip(run.places, run.used, strict=True)
+        if row.any()
+    }
 
 
 class UnknownNoise:
@@ -56,29 +125,41 @@ class UnknownNoise:
             if not draw.once:
                 yield from self._dealt(name, draw, key, k)
 
-    def kept(self, keys: list[Key]) -> tuple[float, int, dict[Key, Shares]]:
-        """Shares of what was drawn once as combinations of as few numbers as will do, and the numbers' size and count.
+    def kept_shares(self, keys: list[Key]) -> KeptShares:
+        """Shares of what was drawn once, by the number that was drawn on a link or by an agent.
 
         Only such combinations of an agent's shares count as some round uses: of a noise function, its slope.
         """
         used = self._used() if self.once else np.zeros((0, 0))
         if not used.size:
-            return 1.0, 0, {key: {} for key in keys}
-        tables = [
-            np.tensordot(used.T, self._all_kept(key), 1) for key in keys
-        ]  # (combinations, honest, sources)
-        factor = compressed(np.concatenate([*np.concatenate(tables)]))
-        size = float(np.linalg.norm(factor, axis=1).max(initial=0.0)) or 1.0
-        parts = np.split(factor / size, len(keys))
-        dealt = {}
-        for key, part in zip(keys, parts, strict=True):
-            combinations = part.reshape(used.shape[1], len(self.honest), factor.shape[1])
-            dealt[key] = {
-                place: np.tensordot(row, combinations, 1)
-                for place, row in zip(self.once, used, strict=True)
-                if row.any()
-            }
-        return size, factor.shape[1], dealt
+            return KeptShares(self.once, np.zeros((len(self.once), 0)), dict.fromkeys(keys), ())
+        tables = {key: np.tensordot(used.T, self._all_kept(key), 1) for key in keys}
+        return KeptShares(self.once, used, tables, tuple(self._labels()))
+
+    def _labels(self) -> Iterator[KeptNumber]:
+        """What every column of `_all_kept` stands for."""
+        for name, draw in self.draws.items():
+            if not draw.once:
+                continue
+            sd = np.atleast_2d(np.asarray(draw.sd))
+            for term in range(draw.width):
+                if draw.private:
+                    sources = draw.spread(When(np.array([0]), np.array([0])), self.tables).shape[2]
+                    for agent in self.honest.tolist():
+                        yield from (
+                            KeptNumber(name, (term, source), (agent,), (float(sd.max()),))
+                            for source in range(sources)
+                        )
+                else:
+                    yield from (
+                        KeptNumber(
+                            name,
+                            (term, draw.width),
+                            tuple(self.tables.links[link].tolist()),
+                            (float(sd[:, link].max()),),
+                        )
+                        for link in self._shared.tolist()
+                    )
 
     def _used(self) -> Float[np.ndarray, "shares combinations"]:
         """An orthonormal basis of the combinations of an agent's kept shares that its rule uses."""

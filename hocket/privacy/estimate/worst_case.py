@@ -71,14 +71,14 @@ def worst_leakage(
     affordable = max(1, work // (max(1, scouted) * (network.n + 50) ** 2))
     chosen = list(itertools.islice(suspects(network, f, seed), affordable))
     worst = min(
-        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=_badness
+        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=known_best
     )
     if rounds > scouted or models:
         worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, models=models, **plan)
     return WorstLeakage(f, len(chosen), math.comb(network.n, f), worst)
 
 
-def _badness(found: Leakage) -> tuple[float, float]:
+def known_best(found: Leakage) -> tuple[float, float]:
     """Whoever knows one gradient best is worst; among equals, whoever knows all of them best.
 
     Rounded, so that of coalitions that are alike the first is taken, and not the one with the luckiest rounding.

@@ -1,0 +1,165 @@
+"""What a plan tells together with the runs that the same data have served before it.
+
+Members are the same if their names are. Whoever took part before and is not in this plan keeps what it saw, and nothing
+binds it any more: it counts as a colluder, beside as many as the plan expects. So does whoever was dropped from a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from hocket.errors import HocketError
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.plan import FederationPlan
+from hocket.federation.served_plan import RELEASE
+from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
+from hocket.privacy.estimate.leakage import Leakage
+from hocket.privacy.estimate.rehearsal import may_reach
+from hocket.privacy.estimate.worst_joint import worst_joint_leakage
+from hocket.privacy.wording import counted
+
+
+@dataclass(frozen=True, eq=False)
+class Sequel:
+    """A plan, after what its data have told already."""
+
+    plan: FederationPlan
+    earlier: tuple[EarlierRun, ...] = ()
+    left: tuple[tuple[str, int], ...] = ()
+    """Who has left this run itself, with the last round of each."""
+
+    @property
+    def unknown(self) -> tuple[EarlierRun, ...]:
+        """Earlier runs whose plan nobody remembers."""
+        return tuple(one for one in self.earlier if one.plan is None)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Everybody who ever took part: this plan's members first, by their numbers."""
+        before = [name for one in self.earlier if one.plan is not None for name in one.plan.names]
+        return tuple(dict.fromkeys([*self.plan.names, *before]))
+
+    @property
+    def strangers(self) -> tuple[str, ...]:
+        """Members of earlier runs who are not in this plan."""
+        return self.names[len(self.plan.names) :]
+
+    @cached_property
+    def colluding(self) -> frozenset[int]:
+        """Who is counted as a colluder, whoever else is: those who are no longer members, and all who were dropped."""
+        dropped = [name for one in self.earlier for name in one.left if name in self.names]
+        return frozenset(map(self.names.index, [*self.strangers, *dropped]))
+
+    @cached_property
+    def runs(self) -> tuple[PlannedRun, ...]:
+        """Those that are remembered, and this plan's."""
+        return (*self.before, self.last)
+
+    @property
+    def before(self) -> tuple[PlannedRun, ...]:
+        """The earlier runs that are remembered."""
+        place = {name: agent for agent, name in enumerate(self.names)}
+        return tuple(
+            dataclasses.replace(
+                one.plan.run,
+                agents=tuple(place[name] for name in one.plan.names),
+                leavers=_within(one.plan.names, one.left, one.plan.run.rounds),
+            )
+            for one in self.earlier
+            if one.plan is not None
+        )
+
+    @property
+    def last(self) -> PlannedRun:
+        """This plan's own run."""
+        plan = self.plan
+        return PlannedRun(
+            plan.network,
+            plan.algorithm,
+            rounds=plan.run.rounds,
+            step=plan.step,
+            dim=plan.task.dimension,
+            release=RELEASE,
+            leavers=_within(plan.names, dict(self.left), plan.run.rounds),
+            active=may_reach(
+                plan.feasible,
+                plan.task.dimension,
+                plan.algorithm,
+                step=plan.step,
+                rounds=plan.run.rounds,
+                gradient_size=plan.audit.gradient_size,
+            ),
+        )
+
+    def worst(self, colluders: int) -> Leakage:
+        """What the worst coalition would know after all runs, among this plan's members."""
+        return self._ours(worst_joint_leakage(self.runs, colluders, beside=self.colluding).leakage)
+
+    def known(self, coalition: Sequence[int]) -> Leakage:
+        """What this coalition would know after all runs, among this plan's members."""
+        return self._ours(joint_leakage(self.runs, coalition={*coalition, *self.colluding}))
+
+    def words(self, worst: Leakage) -> list[str]:
+        """What came before, and how much of what would be known comes from which run."""
+        if not self.earlier:
+            return []
+        weakest = min(worst.honest, key=lambda j: worst.sd[j])
+        coalition = {*worst.coalition, *self.colluding}
+        apart = [f"from this run alone {self._known([self.last], coalition, weakest)}"]
+        if self.before:
+            apart.append(f"from the earlier ones alone {self._known(self.before, coalition, weakest)}")
+        kinds = "; ".join(dict.fromkeys(one.words for one in self.earlier))
+        dataset, name = self.plan.task.dataset, self.plan.names[weakest]
+        lines = [f"Earlier runs on {dataset}: {kinds}."]
+        if not self.unknown:
+            lines.append(f"Of {name} the same would be known {', '.join(apart)}: what runs tell adds up.")
+        if self.strangers:
+            lines.append(
+                f"{', '.join(self.strangers)} took part before and {_are(self.strangers)} not in this plan: counted "
+                "as colluding with whoever colludes here."
+            )
+        return lines
+
+    def problems(self) -> list[str]:
+        """Why nothing good can be said."""
+        if not self.unknown:
+            return []
+        lost = ", ".join(one.served.plan[:16] for one in self.unknown)
+        return [
+            f"{counted(len(self.unknown), 'earlier run')} on the data {self.plan.task.dataset} left no plan ({lost}): "
+            "nobody can say what was told, so every gradient must be assumed known. Put each plan.toml back into its "
+            "folder among this member's runs; remove a line of the ledger only if its run never began"
+        ]
+
+    def _known(self, runs: Sequence[PlannedRun], coalition: set[int], agent: int) -> str:
+        try:
+            sd = float(joint_leakage(runs, coalition=coalition).sd[agent])
+        except (HocketError, IndexError):
+            return "nothing"  # it took no part in them
+        return "exactly" if sd == 0 else f"to ±{sd:.3g}"
+
+    def _ours(self, found: Leakage) -> Leakage:
+        """The same without those who are in earlier plans alone."""
+        n = len(self.plan.names)
+        return dataclasses.replace(
+            found,
+            coalition=tuple(agent for agent in found.coalition if agent < n),
+            runs=len(self.earlier) + 1,
+            sd=found.sd[:n],
+            constant=found.constant[:n],
+            covariance=found.covariance[:n, :n],
+            subspace=found.subspace[:n],
+            history=found.history | {"sd": found.history["sd"][:, :n]},
+        )
+
+
+def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[int, int]:
+    """The last rounds of those who left, by agent."""
+    return {names.index(name): min(k, rounds) for name, k in left.items() if name in names}
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

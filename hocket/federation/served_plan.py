@@ -1,0 +1,77 @@
+"""What a ledger remembers of a run's plan: enough to work out, years later, what the run told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hocket.config.sections import check, read_algorithm, read_step
+from hocket.errors import BadConfig, BadInput
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_sections import AuditSection, NetworkSection, read_feasible
+from hocket.networks.network import Network
+from hocket.privacy.estimate.joint import PlannedRun
+from hocket.privacy.estimate.rehearsal import may_reach
+
+RELEASE = "mixed"
+"""What members publish at the end: what one more exchange makes of the last words."""
+
+
+def record_of(plan: FederationPlan) -> str:
+    """A plan as a line of a ledger keeps it: all that was agreed but the cards, and nothing that is secret."""
+    tables = {name: table for name, table in plan.tables().items() if name != "cards"}
+    return json.dumps(tables | {"release": RELEASE})
+
+
+@dataclass(frozen=True, eq=False)
+class ServedPlan:
+    """The plan of a run that was begun, as far as what it told depends on it."""
+
+    names: tuple[str, ...]
+    run: PlannedRun
+    algorithm: str
+
+    @classmethod
+    def of(cls, plan: FederationPlan) -> ServedPlan:
+        """A plan whose file is still there."""
+        return cls.read(record_of(plan))
+
+    @classmethod
+    def read(cls, record: str) -> ServedPlan:
+        """A plan from a ledger's line; refused where a part of it is missing or cannot be meant."""
+        tables = json.loads(record)
+        try:
+            names = tuple(tables["federation"]["members"])
+            run, dimension = int(tables["run"]["rounds"]), int(tables["task"]["dimension"])
+            algorithm, step = read_algorithm(tables["algorithm"]).build(), read_step(tables["step"]).build()
+            feasible = read_feasible(tables["feasible"]).build()
+            size = check(AuditSection, "audit", tables["audit"]).gradient_size
+            planned = PlannedRun(
+                _network(names, check(NetworkSection, "network", tables["network"])),
+                algorithm,
+                rounds=run,
+                step=step,
+                dim=dimension,
+                release=tables.get("release", RELEASE),
+                active=may_reach(feasible, dimension, algorithm, step=step, rounds=run, gradient_size=size),
+            )
+            return cls(names, planned, tables["algorithm"]["name"])
+        except (BadInput, KeyError, IndexError, TypeError, ValueError) as error:
+            raise BadConfig(f"the plan that was kept of a run cannot be read: {error}") from None
+
+    @property
+    def words(self) -> str:
+        """The plan in a few words."""
+        return f"{self.algorithm}, {self.run.rounds:,} rounds among {len(self.names)}"
+
+
+def _network(names: tuple[str, ...], section: NetworkSection) -> Network:
+    place: Mapping[str, int] = {name: agent for agent, name in enumerate(names)}
+    ends = [sorted((place[one], place[other])) for one, other in section.links]
+    pairs = [(lower, higher) for lower, higher in ends]
+    weights: Any = np.array(section.weights)
+    return Network.from_edges(pairs, len(names), weights=weights, name=section.topology)

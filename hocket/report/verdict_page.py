@@ -20,7 +20,7 @@ def verdict_page(
     asking: str = "",
 ) -> AuditPage:
     """What to show of an audit; `answer` and `verdict` take the place of its own where somebody knows more."""
-    network, cut = audit.network, audit.guarantees.smallest_cut
+    network, cut = audit.network, audit.exposure if audit.covered and audit.coalition is None else None
     most = min(audit.colluders + 2, network.n - 2)
     alone = next(one for one in audit.findings if one.threat == "coalition")
     return AuditPage(
@@ -32,11 +32,7 @@ def verdict_page(
         guarantees=[guarantees(network, f) for f in range(1, most + 1)] if audit.covered else (),
         repair=audit.repair if audit.covered else None,
         coalition=alone.coalition,
-        worst=cut.coalition
-        if cut is not None and audit.covered
-        else alone.coalition
-        if alone.searched
-        else (),
+        worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
         leakage=[one.leakage for one in audit.findings],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,

@@ -133,7 +133,7 @@ def test_a_remainder_below_ones_own_floor_is_not_safe(tmp_path):
     assert verdict.safe
     asked = judge_survivors(plan, {"clinic-e": 10}, floor=Floor(min_sd=2 * least))
     assert not asked.safe
-    assert any("where you ask for min_sd" in line for line in asked.words)
+    assert any("below your floor" in line and "where you ask for min_sd" in line for line in asked.words)
 
 
 def test_two_who_can_only_leave_together_can_be_voted_on(tmp_path):

@@ -86,7 +86,10 @@ def test_five_commands_on_five_machines_and_a_partition_that_heals(tmp_path):
         )
         cards = [tmp_path / name / f"{name}.toml" for name in NAMES]
         # Little noise is enough here: what is looked at is who reaches whom.
-        choices = "--topology harary:k=3 --colluders 2 --algorithm rss-nb --delta 0.1 --rounds 200 --min-sd 0"
+        choices = (
+            "--topology harary:k=3 --colluders 2 --algorithm rss-nb --delta 0.1 --anchor 0.5 --rounds 200 "
+            "--min-sd 0"
+        )
         planned = clinics.begin(
             0, "plan", *cards, *choices.split(), "--task", TASK, "--dataset", "trial-7", "-o", "plan.toml"
         )

@@ -84,8 +84,9 @@ def test_a_plan_is_told_in_words_and_in_json():
     best = found.algorithm
     words = str(found).splitlines()
     assert words[0].startswith(f"RSS-NB with delta={best.delta:.4g} and anchor={best.anchor:g} for states of")
-    assert words[0].endswith("uncertain by ±2 or more after 60 rounds")
-    assert len(words) == len(ANCHORS)
+    assert words[0].endswith("uncertain by ±2, as good as unknown, or more, after 60 rounds")
+    assert words[1 : len(ANCHORS)] == [line for line in words if line.startswith("with an anchor of")]
+    assert words[-1] == best.caveat
     numbers = found.to_json()
     assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers
     assert numbers["price"] is None

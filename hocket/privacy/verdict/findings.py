@@ -148,6 +148,8 @@ class Finding:
         """What patience adds to it."""
         if agent in self.exact:
             return "nothing is left to know"
+        if self.basis == "theorem":
+            return "no more than that"
         return "ever better" if agent in self.averaged else "better only in sums with others"
 
     @property

@@ -19,7 +19,8 @@ def answer(audit: Audit) -> str:
     any_of = "" if one.searched is None else f" ({one.searched_words})"
     if one.basis == "theorem" and audit.p2:
         against = f"any {counted(audit.colluders, 'colluder')}" if audit.coalition is None else whom
-        return f"Under {one.label}, {against} would learn only the sum over all others, and no objective by itself."
+        only = "would learn only the sum over all others, and no objective by itself (Theorem 2)"
+        return f"Under {one.label}, {against} {only}."
     if one.exact:
         what = "objective" if one.basis == "theorem" else "gradient"
         open_to = listed(one.exact, audit.network.labels)

@@ -135,7 +135,7 @@ def _parts(
     for (run, listener), kept in zip(heard, shared, strict=True):
         here = [place[run.people[agent]] for agent in listener.honest.tolist()]
         others = sorted({*range(len(people))} - {*here})
-        offsets = range(len(people), len(people) + kept.count)
+        offsets = range(len(people), len(people) + kept.number)
         told = listener.among_runs(kept, beside=len(others))
         order = np.array([*here, *offsets, *others], dtype=int)
         parts.append(Part(Course(told, run.rounds, run.release), order, kept.size))

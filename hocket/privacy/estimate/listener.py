@@ -150,7 +150,7 @@ class Listener:
         `beside` counts further unknowns that outlive runs and play no part in this one; they come last.
         """
         other = copy(self)
-        other.offset_size, other.offsets = kept.size, kept.count + beside
+        other.offset_size, other.offsets = kept.size, kept.number + beside
         other._kept = {
             key: {place: np.pad(table, ((0, 0), (0, beside))) for place, table in shares.items()}
             for key, shares in kept.shares.items()

@@ -49,7 +49,8 @@ class KeptOffsets(NamedTuple):
     """The same in as few numbers as will do, all of the same size."""
 
     size: float
-    count: int
+    number: int
+    """How many they are."""
     shares: dict[Key, Shares]
 
 

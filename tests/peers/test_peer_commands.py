@@ -154,7 +154,7 @@ def test_earlier_runs_on_the_same_data_count():
     assert answer.data["runs"] == 3
     assert any("Earlier runs on digits: rss-nb, " in line for line in answer.words)
     assert ledger.begin(Served("three", "plan three", "dgd", "", record_of(plain))) == 3
-    with pytest.raises(UnsafePlan, match="exactly, after .* and 3 earlier runs on these data"):
+    with pytest.raises(UnsafePlan, match=r"exactly, after .* and 3 earlier runs on these data"):
         hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-a")
     assert hocket_peer("sign", "plan.toml", "--yes", "--home", "clinic-b").data["runs"] == 1
 

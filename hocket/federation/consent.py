@@ -25,12 +25,14 @@ def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> N
     write_json(folder.audit, {"hash": plan.hash.hex(), **found.to_json()})
 
 
-def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, before: Sequence[Served]) -> None:
+def check_consent(
+    plan: FederationPlan, home: Home, folder: RunFolder, before: Sequence[Served]
+) -> PlanAudit | None:
     """Refuse to begin what this member has not signed: this plan, after these runs on its data and no others.
     What runs tell together is worked out once more, and a floor of its own is asked, as it is now.
 
     Between the signature and the run others may have begun on these data, and then the audit that was signed is of
-    another plan than the one that would be run.
+    another plan than the one that would be run. Returns the audit, if there was a reason for another one.
     """
     runs = len(before) + 1
     signed = folder.consent
@@ -56,10 +58,12 @@ def check_consent(plan: FederationPlan, home: Home, folder: RunFolder, before: S
             f"this member signed the plan after other runs on the data {plan.task.dataset} than its ledger has now: "
             f"{', '.join(one[:16] for one in others)} was not among them; sign it again: hocket peer sign PLAN"
         )
-    if before or home.floor.exists():
-        found = audit_plan(plan, earlier=earlier_runs(home, plan, before))
-        _check_still_true(found, folder)
-        check_floor(read_floor(home), plan, found, file=home.floor)
+    if not before and not home.floor.exists():
+        return None
+    found = audit_plan(plan, earlier=earlier_runs(home, plan, before))
+    _check_still_true(found, folder)
+    check_floor(read_floor(home), plan, found, file=home.floor)
+    return found
 
 
 def _check_still_true(found: PlanAudit, folder: RunFolder) -> None:

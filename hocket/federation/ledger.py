@@ -62,7 +62,7 @@ class Ledger:
         found = [self._read(line, number) for number, line in enumerate(lines, 1) if line]
         return tuple({one.run: one for one in found}.values())
 
-    def begin(self, run: Served, allow: Callable[[tuple[Served, ...]], None] = lambda before: None) -> int:
+    def begin(self, run: Served, allow: Callable[[tuple[Served, ...]], object] = lambda before: None) -> int:
         """How many runs these data have served, this one included; it counts once, however often it resumes.
 
         `allow` is asked before a new run is counted, with those before it, and raises if it must not begin.

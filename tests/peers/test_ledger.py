@@ -96,7 +96,7 @@ def test_a_line_without_a_plan_is_looked_up_or_refused(tmp_path):
     (lost,) = earlier_runs(home, ANCHORED)
     assert lost.plan is None
     with pytest.raises(
-        UnsafePlan, match=r"left no plan \([0-9a-f]{16}\): nobody can say .* Put its plan.toml back"
+        UnsafePlan, match=r"left no plan \([0-9a-f]{16}\): nobody can say .* Put each plan.toml back"
     ):
         audit_plan(ANCHORED, earlier=[lost])
     assert audit_plan(ANCHORED, earlier=[lost], unsafe=True).least == 0.0

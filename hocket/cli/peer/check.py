@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption, audited, check_kept, member_of, objectives_in_words
+from hocket.cli.peer.common import HomeOption, check_kept, member_of, objectives_in_words
 from hocket.cli.peer.run import TaskOption
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
+    from hocket.federation.member import Member
     from hocket.federation.reachability import Reached
 
 
@@ -36,24 +37,15 @@ def check(
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
-    from hocket.federation.consent import check_consent
     from hocket.federation.data_digest import unchecked
-    from hocket.federation.earlier_runs import earlier_runs
-    from hocket.federation.ledger import BEGUN, Ledger
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
     member = member_of(plan, task, home, listen=listen)
     member.check()
-    before = Ledger(member.home.ledger(member.plan.task.dataset)).runs
-    found = audited(member.plan, earlier=earlier_runs(member.home, member.plan))
-    unseen = check_kept(member.plan, member.name, member.home, member.data, found)
-    others = tuple(one for one in before if one.plan != member.plan.run_hash.hex())
-    if len(others) == len(before):  # a run that was begun goes on as it was signed
-        check_consent(member.plan, member.home, member.folder, others)
-    elif not member.folder.journal.exists():
-        raise JournalError(BEGUN)
+    history = _history(member)
+    unseen = check_kept(member.plan, member.name, member.home, member.data, history)
     repeatable = is_repeatable(member.task, member.start())
     neighbours = member.plan.neighbours(member.name)
     aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
@@ -67,7 +59,6 @@ def check(
         "objectives": str(member.plan.objectives),
         "repeatable": repeatable,
         "data_checked": bool(member.data),
-        "least": found.least,
         "neighbours": {name: one._asdict() for name, one in reached.items()},
         "ready": not missing,
     }
@@ -88,11 +79,26 @@ def check(
             unchecked(member.data)
             or [f"The data are those of earlier runs on {member.plan.task.dataset}, if any."]
         ),
-        *found.history,
+        *history,
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
     ]
     return Answer(data, words)
+
+
+def _history(member: Member) -> tuple[str, ...]:
+    """What runs on these data told before, in words; refuses a run that was not signed for, or that is begun twice."""
+    from hocket.federation.consent import check_consent
+    from hocket.federation.ledger import BEGUN, Ledger
+
+    plan = member.plan
+    before = Ledger(member.home.ledger(plan.task.dataset)).runs
+    if not any(one.plan == plan.run_hash.hex() for one in before):
+        found = check_consent(plan, member.home, member.folder, before)
+        return () if found is None else found.history
+    if not member.folder.journal.exists():
+        raise JournalError(BEGUN)
+    return ()  # a run that was begun goes on as it was signed
 
 
 def _state(one: Reached) -> str:

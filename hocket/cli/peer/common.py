@@ -129,7 +129,7 @@ def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> Plan
         return audit_plan(plan, earlier=earlier)
 
 
-def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, found: PlanAudit) -> list[str]:
+def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, history: Sequence[str]) -> list[str]:
     """Refuse what `run` would because of what is kept for the data; what could not be looked at, in words."""
     from hocket.federation.data_digest import check_same_data
     from hocket.federation.ledger import Ledger
@@ -141,7 +141,7 @@ def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, found: 
     try:
         seen = check_kept_noise(plan, name, home, digest)
     except OtherLinks as error:
-        raise OtherLinks("\n".join([str(error), *found.history])) from None
+        raise OtherLinks("\n".join([str(error), *history])) from None
     if seen:
         return []
     return [f"Noise that is kept for {dataset} is in use by a run that goes on: run will look at it."]

@@ -66,7 +66,7 @@ def sign(
     found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
     digest = salted_digest(mine, None if task is None else load_task(task))
-    unseen = check_kept(agreed, identity.name, mine, digest, found)
+    unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     elsewhere = _elsewhere(mine, agreed.task.dataset)
     terms = [
         *_terms(agreed, found),

@@ -10,10 +10,14 @@ from hocket.privacy.attacks.differences import (
     states_behind,
 )
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
+from hocket.privacy.attacks.model_class import model_attack, model_fit
+from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.residuals import Residuals, residuals
+from hocket.privacy.attacks.sums import sum_attack
 
 __all__ = [
     "Attack",
+    "ModelFit",
     "Residuals",
     "averaging_attack",
     "averaging_attacks",
@@ -22,8 +26,11 @@ __all__ = [
     "last_gradient_attack",
     "lb_collusion_attack",
     "mean_attack",
+    "model_attack",
+    "model_fit",
     "pitman_attack",
     "residuals",
     "states_behind",
     "strongest_average",
+    "sum_attack",
 ]

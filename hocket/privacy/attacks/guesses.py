@@ -13,7 +13,7 @@ import numpy as np
 import scipy.optimize
 from jaxtyping import Float
 
-from hocket.privacy.attacks.least_squares import Rows, solve, stacked
+from hocket.privacy.attacks.least_squares import Rows, agreeing, solve, stacked
 from hocket.privacy.attacks.system import Key, System
 from hocket.privacy.families import Family, polynomials
 
@@ -33,6 +33,8 @@ def guesses(system: System, restarts: int, seed: int) -> Iterator[Guess]:
     zero = np.zeros(system.size)
     if all(family.linear for family in system.families.values()):
         yield zero
+        if system.feasible is not None:
+            yield _without_projection(system)
         return
     rng = np.random.default_rng(seed)
     near = _near_polynomials(system, rng)
@@ -43,6 +45,14 @@ def guesses(system: System, restarts: int, seed: int) -> Iterator[Guess]:
         for key, place in system.places.items():
             guess[place] = system.families[key].guess(rng)
         yield _sharpened(system, guess)
+
+
+def _without_projection(system: System) -> Guess:
+    """What the rounds say that agree with each other, as if in no other a step had been cut short."""
+    plain, zero = replace(system, feasible=None), np.zeros(system.size)
+    exact, *others = plain.tiers(zero)
+    keep = agreeing(exact)
+    return solve(Rows(exact.a[keep], exact.b[keep]), *others, plain.scale(zero)).u
 
 
 def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:

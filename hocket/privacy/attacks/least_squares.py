@@ -17,6 +17,8 @@ PINNED = 1e-3
 exactly: of agents whose points differ by rounding alone it leaves all of it, else many digits less."""
 NEVER = 1e-9
 """Part of the strongest direction below which noisy equations say nothing about another: rounding squared is less."""
+ROUNDINGS = 1e3
+"""Misfit, in units of expected rounding, up to which equations without noise count as solved."""
 JUNK = 10.0
 """Units of rounding, per row or column, that a product of matrices may be off by."""
 OPEN = 1e-6
@@ -129,7 +131,23 @@ def _cut(a: np.ndarray, least: float) -> tuple[_Known, np.ndarray]:
     return _Known(left[:, :rank], sizes[:rank], axes[:rank].T), axes[rank:].T
 
 
-def consensus(rows: Rows, *, roundings: float, rounds: int = 60) -> np.ndarray:
+def agreeing(exact: Rows) -> np.ndarray:
+    """Rows without noise that agree with each other: all, unless some steps were cut short."""
+    everything = np.ones(len(exact.b), dtype=bool)
+    if not len(exact.b):
+        return everything
+    size = np.linalg.norm(exact.a, axis=0)
+    size = np.where(size > 0, size, 1.0)
+    found = np.linalg.lstsq(exact.a / size, exact.b, rcond=1e-14)[0]
+    if np.sqrt(np.mean((exact.b - exact.a / size @ found) ** 2)) <= ROUNDINGS:
+        return everything
+    agree = _consensus(exact)
+    rank = np.linalg.matrix_rank(exact.a[agree] / size) if agree.any() else 0
+    # As many rows as unknowns always agree: it takes more of them to mean anything.
+    return agree if agree.sum() > rank + 1 and 2 * agree.sum() > len(agree) else everything
+
+
+def _consensus(rows: Rows, *, rounds: int = 60) -> np.ndarray:
     """Which equations agree with each other, where some may be plainly wrong: least absolute errors, by reweighting.
 
     A step that was moved back into X follows another equation, and shows by missing what the others agree on.
@@ -142,4 +160,4 @@ def consensus(rows: Rows, *, roundings: float, rounds: int = 60) -> np.ndarray:
         found = np.linalg.lstsq(rows.a * root[:, None] / size, rows.b * root, rcond=1e-13)[0] / size
         miss = np.abs(rows.b - rows.a @ found)
         weight = 1 / np.maximum(miss, 1.0)
-    return miss <= roundings
+    return miss <= ROUNDINGS

@@ -13,12 +13,10 @@ from threadpoolctl import threadpool_limits
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.guesses import guesses
-from hocket.privacy.attacks.least_squares import Rows, Solution, consensus, solve
+from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, solve
 from hocket.privacy.attacks.system import Key, System, Tiers
 from hocket.privacy.wording import counted
 
-ROUNDINGS = 1e3
-"""Misfit, in units of expected rounding, up to which equations without noise count as solved."""
 UNLIKELY = 5.0
 """Standard deviations by which the misfit of noisy equations may exceed one."""
 HALVINGS = 8
@@ -167,7 +165,7 @@ def _cost(tiers: Tiers) -> float:
 def _polished(system: System, u: np.ndarray) -> _Polished:
     """Gauss-Newton from u; steps that make things worse are halved."""
     tiers, scale = system.tiers(u), system.scale(u)
-    keep = _agreeing(tiers.exact) if system.linear else np.ones(len(tiers.exact.b), dtype=bool)
+    keep = agreeing(tiers.exact) if system.linear else np.ones(len(tiers.exact.b), dtype=bool)
     tiers = _kept(tiers, keep)
     for _ in range(2 if system.linear else POLISHING):
         step = solve(*tiers, scale).u
@@ -182,22 +180,6 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
         if gained < ENOUGH * _cost(new) and not system.linear:
             break
     return _Polished(int(keep.sum()), replace(solve(*tiers, scale), u=u), tiers)
-
-
-def _agreeing(exact: Rows) -> np.ndarray:
-    """Rows without noise that agree with each other: all, unless some steps were cut short."""
-    everything = np.ones(len(exact.b), dtype=bool)
-    if not len(exact.b):
-        return everything
-    size = np.linalg.norm(exact.a, axis=0)
-    size = np.where(size > 0, size, 1.0)
-    found = np.linalg.lstsq(exact.a / size, exact.b, rcond=1e-14)[0]
-    if np.sqrt(np.mean((exact.b - exact.a / size @ found) ** 2)) <= ROUNDINGS:
-        return everything
-    agree = consensus(exact, roundings=ROUNDINGS)
-    rank = np.linalg.matrix_rank(exact.a[agree] / size) if agree.any() else 0
-    # As many rows as unknowns always agree: it takes more of them to mean anything.
-    return agree if agree.sum() > rank + 1 and 2 * agree.sum() > len(agree) else everything
 
 
 def _kept(tiers: Tiers, keep: np.ndarray) -> Tiers:

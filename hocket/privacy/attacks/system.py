@@ -20,6 +20,8 @@ from hocket.problems.sets import FeasibleSet
 
 SILENT = 1e-9
 """Part of the loudest combination's noise below which a combination of residuals counts as free of noise."""
+EDGE = 1e-9
+"""Part of the points' size up to which a step that ends beyond X counts as one that ends on its edge."""
 Key = Hashable
 """Names a vector of parameters: an agent, or a record that was added to its data."""
 Use = Literal["everything", "sums"]
@@ -50,6 +52,8 @@ class System:
     families: Mapping[Key, Family]
     feasible: FeasibleSet | None = None
     """X, if projections are to be taken into account."""
+    cut: Float[np.ndarray, "rounds agents dim"] | None = None
+    """Where a step that X cut short ended; infinite where none was cut, NaN where that is open. None: as u has it."""
     use: Use = "everything"
     """All combinations of residuals, or none but sums over whole honest components."""
 
@@ -107,7 +111,9 @@ class System:
         sd = np.sqrt(sd**2 + (floor * length) ** 2)
         silent = silent & (floor == 0)
         flat = [np.repeat(part.reshape(-1), self.dim) for part in (sd, silent)]
-        return a.reshape(-1, self.size), b.reshape(-1), *flat
+        a, b = a.reshape(-1, self.size), b.reshape(-1)
+        told = np.isfinite(b)  # nothing is made of steps that X may have cut short or not
+        return a[told], b[told], *(part[told] for part in flat)
 
     def modelled(self, number: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The residuals of one view as u has them, but for fresh noise, and their derivatives."""
@@ -124,7 +130,7 @@ class System:
             return model + offsets, slopes + shares
         if equations.inside:
             return _projected(self.feasible, equations, model + offsets, slopes + shares)
-        model, slopes = _projected(self.feasible, equations, model, slopes)
+        model, slopes = _projected(self.feasible, equations, model, slopes, self.cut)
         return model + offsets, slopes + shares
 
     def _kept(self, equations: Equations, run: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -169,13 +175,25 @@ def _combinations(equations: Equations, use: Use) -> tuple[np.ndarray, np.ndarra
 
 
 def _projected(
-    feasible: FeasibleSet, equations: Equations, model: np.ndarray, slopes: np.ndarray
+    feasible: FeasibleSet,
+    equations: Equations,
+    model: np.ndarray,
+    slopes: np.ndarray,
+    cut: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The step that was really taken, (v − P(v − αg)) / α, in place of the gradient g, and its derivatives."""
     alpha = equations.alpha[:, None, None]
+    if cut is not None:
+        taken = (equations.at - np.where(np.isfinite(cut), cut, np.nan)) / alpha
+        free = np.isinf(cut)
+        return np.where(free, model, taken), np.where(free[..., None], slopes, 0.0)
+    aimed = equations.at - alpha * model
     with jax.enable_x64(True):
-        aimed = jnp.asarray((equations.at - alpha * model).reshape(-1, equations.dim))
-        reached = np.asarray(jax.vmap(feasible.project)(aimed)).reshape(model.shape)
-        turned = np.asarray(jax.vmap(jax.jacfwd(feasible.project))(aimed))
-    turned = turned.reshape(*model.shape, equations.dim)
-    return (equations.at - reached) / alpha, np.einsum("kade,kaeu->kadu", turned, slopes)
+        flat = jnp.asarray(aimed.reshape(-1, equations.dim))
+        reached = np.asarray(jax.vmap(feasible.project)(flat)).reshape(model.shape)
+        turned = np.asarray(jax.vmap(jax.jacfwd(feasible.project))(flat))
+    taken = (equations.at - reached) / alpha
+    # On the edge itself a fit may rest against X: that is no step that was cut short, and shows no noise.
+    inside = np.abs(aimed - reached).max(axis=2) <= EDGE * np.abs(aimed).max(initial=1.0)
+    turned = np.where(inside[..., None, None], np.eye(equations.dim), turned.reshape(*model.shape, equations.dim))
+    return np.where(inside[..., None], model, taken), np.einsum("kade,kaeu->kadu", turned, slopes)

@@ -17,7 +17,9 @@ COMPLETE = hk.Network.complete(5)
 QUADRATICS = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-1e6, 1e6))
 
 
-def play(problem: hk.Problem, algorithm: hk.Algorithm, *, network: hk.Network = COMPLETE, **how: Any) -> hk.Run:
+def play(
+    problem: hk.Problem, algorithm: hk.Algorithm, *, network: hk.Network = COMPLETE, **how: Any
+) -> hk.Run:
     how = {"rounds": 9, "step": 0.05, "start": 4.0, "seed": 1} | how
     return hk.solve(problem, network, algorithm, keep="transcript", **how)
 
@@ -56,7 +58,9 @@ def test_twelve_coefficients_of_quartics():
 
 def test_agents_who_weigh_alike_are_found_in_sum_only():
     found = sum_attack(
-        play(QUADRATICS, hk.RssNb(50.0), network=hk.Network.complete(5, weights=np.full((5, 5), 0.2))).view({0})
+        play(QUADRATICS, hk.RssNb(50.0), network=hk.Network.complete(5, weights=np.full((5, 5), 0.2))).view(
+            {0}
+        )
     )
     assert not any(found.determined(j, "curvatures").any() for j in found.agents)
     total, sd = found.total("curvatures")
@@ -77,12 +81,13 @@ def test_noise_of_ones_own_makes_it_an_average():
     assert 0.2 < np.sqrt(np.mean(np.square(errors))) < 2.0  # eight numbers, correlated
 
 
-def test_rounds_that_were_cut_short_are_told_by_the_set_or_by_disagreement():
-    problem = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-6, 6))
-    run = play(problem, hk.RssNb(40.0), rounds=60)
-    cut = np.abs(run.path[1:]).max(axis=(1, 2)) == 6
-    assert 0.03 < cut.mean() < 0.5
-    for how in ({"feasible": problem.feasible}, {}, {"skip": np.flatnonzero(cut) + 1}):
+@pytest.mark.parametrize(("edge", "known"), [(1.2, False), (1.16, True)])
+def test_rounds_that_were_cut_short_are_told_by_the_set_or_by_disagreement(edge, known):
+    problem = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-6, edge))
+    run = play(problem, hk.RssNb(40.0), rounds=60, start=1.0)
+    cut = run.path[1:].max(axis=(1, 2)) == edge
+    assert 0.1 < cut.mean() < 0.4
+    for how in ({"feasible": problem.feasible} if known else {}, {"skip": np.flatnonzero(cut) + 1}):
         found = sum_attack(run.view({0}), **how)
         assert found.fits
         assert off(found) < 1e-9

@@ -64,7 +64,9 @@ def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:
     guess = np.zeros(system.size)
     for key, place in system.places.items():
         at = _points(system, key)
-        guess[place] = _resembling(system.families[key], at, plain.gradients(at, found[lifted.places[key]]), rng)
+        guess[place] = _resembling(
+            system.families[key], at, plain.gradients(at, found[lifted.places[key]]), rng
+        )
     return guess
 
 

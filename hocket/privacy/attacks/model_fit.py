@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -108,7 +107,9 @@ class ModelFit:
         """What gave the gradients away, or still hides them."""
         rank = f"{self.rank} of {counted(self.unknowns, 'unknown')} are determined by what was heard"
         if not self.fits:
-            return f"{rank}, but the equations do not fit: objectives of another form, or steps that X cut short"
+            return (
+                f"{rank}, but the equations do not fit: objectives of another form, or steps that X cut short"
+            )
         if not np.isfinite(sd).all():
             return f"{rank}, and the parameters of {whose} are not among them"
         if (sd < EXACT * self.system.typical).all():
@@ -119,18 +120,26 @@ class ModelFit:
         for number, one in enumerate(self.system.heard):
             if agent in one.equations.agents:
                 return number, one.equations.agents.index(agent)
-        raise BadInput(f"agent {agent} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}")
+        raise BadInput(
+            f"agent {agent} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}"
+        )
 
     def _places(self, key: Key, part: str | None) -> np.ndarray:
         if key not in self.system.places:
-            raise BadInput(f"agent {key} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}")
+            raise BadInput(
+                f"agent {key} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}"
+            )
         every, parts = np.arange(self.unknowns)[self.system.places[key]], self.system.families[key].parts
         if part is not None and part not in parts:
-            raise BadInput(f"no part is called {part!r}; {self.system.families[key].name} have {', '.join(parts)}")
+            raise BadInput(
+                f"no part is called {part!r}; {self.system.families[key].name} have {', '.join(parts)}"
+            )
         return every if part is None else every[np.ravel(parts[part])]
 
 
-def fitted(name: str, system: System, *, supposing: tuple[str, ...], restarts: int = 4, seed: int = 0) -> ModelFit:
+def fitted(
+    name: str, system: System, *, supposing: tuple[str, ...], restarts: int = 4, seed: int = 0
+) -> ModelFit:
     """The objectives that explain the views best; the first explanation that fits is taken."""
     best = None
     with threadpool_limits(1, user_api="blas"):

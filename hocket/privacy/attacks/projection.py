@@ -139,4 +139,6 @@ def _told(
 
 def _nearest(feasible: FeasibleSet, points: Float[np.ndarray, "*any dim"]) -> Float[np.ndarray, "*any dim"]:
     with jax.enable_x64(True):
-        return np.asarray(jax.vmap(feasible.project)(points.reshape(-1, points.shape[-1]))).reshape(points.shape)
+        return np.asarray(jax.vmap(feasible.project)(points.reshape(-1, points.shape[-1]))).reshape(
+            points.shape
+        )

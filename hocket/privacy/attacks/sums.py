@@ -63,7 +63,7 @@ def fit_of(
 ) -> ModelFit:
     """Objectives of some form, one for each agent, fitted to one view."""
     forms = {j: family[j] if isinstance(family, Mapping) else family for j in heard.agents}
-    system = System([Heard(heard, {j: [j] for j in heard.agents})], forms, feasible, use)
+    system = System([Heard(heard, {j: [j] for j in heard.agents})], forms, feasible, use=use)
     return fitted(name, system, supposing=suppositions(heard, forms, feasible))
 
 

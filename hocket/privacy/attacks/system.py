@@ -155,7 +155,9 @@ class System:
 
     def scale(self, u: np.ndarray) -> Float[np.ndarray, " unknowns"]:
         """How much of each unknown changes gradients by as much as residuals are large."""
-        slopes = np.concatenate([self.modelled(i, u)[1].reshape(-1, self.size) for i in range(len(self.heard))])
+        slopes = np.concatenate(
+            [self.modelled(i, u)[1].reshape(-1, self.size) for i in range(len(self.heard))]
+        )
         effect = np.sqrt(np.mean(slopes**2, axis=0))
         return np.divide(self.typical, effect, out=np.ones(self.size), where=effect > 0)
 
@@ -163,7 +165,11 @@ class System:
 def _combinations(equations: Equations, use: Use) -> tuple[np.ndarray, np.ndarray]:
     if use == "sums":
         view = equations.view
-        parts = [part for part in honest_components(view.network, view.coalition) if set(part) <= {*equations.agents}]
+        parts = [
+            part
+            for part in honest_components(view.network, view.coalition)
+            if set(part) <= {*equations.agents}
+        ]
         rows = np.array([np.isin(equations.agents, part) for part in parts], dtype=np.float64)
         weights = np.broadcast_to(rows, (len(equations.rounds), *rows.shape))
         return weights, np.linalg.norm(weights @ equations.fresh, axis=2)
@@ -195,5 +201,7 @@ def _projected(
     taken = (equations.at - reached) / alpha
     # On the edge itself a fit may rest against X: that is no step that was cut short, and shows no noise.
     inside = np.abs(aimed - reached).max(axis=2) <= EDGE * np.abs(aimed).max(initial=1.0)
-    turned = np.where(inside[..., None, None], np.eye(equations.dim), turned.reshape(*model.shape, equations.dim))
+    turned = np.where(
+        inside[..., None, None], np.eye(equations.dim), turned.reshape(*model.shape, equations.dim)
+    )
     return np.where(inside[..., None], model, taken), np.einsum("kade,kaeu->kadu", turned, slopes)

@@ -41,14 +41,14 @@ def with_record(agent: int) -> np.ndarray:
     return changed
 
 
-def gradient_of_record(at: np.ndarray) -> np.ndarray:
+def gradient_of_record(at: Any) -> Any:
     return ADDED[1] + 2 * ADDED[2] * at
 
 
 def test_function_sharing_shows_an_added_record_exactly_under_the_same_noise():
     algorithm = hk.FunctionSharing(2, 1.0)
     views = [play(rows, algorithm, start=2.0).view({0}) for rows in (CURVED, with_record(2))]
-    found = changed_record_attack(*views)
+    found: Any = changed_record_attack(views[0], views[1])
     assert found.target == (2,)
     assert found.exact
     np.testing.assert_allclose(found.estimate, gradient_of_record(found.at), atol=1e-6)
@@ -58,7 +58,7 @@ def test_an_anchor_does_not_hide_what_changed():
     algorithm = hk.RssNb(20.0, anchor=0.9)
     # Nobody else's data changed, so the sum over the component has no noise in it at all.
     views = [play(rows, algorithm, rounds=60).view({0}) for rows in (CURVED, with_record(2))]
-    found = changed_record_attack(*views, 2)
+    found: Any = changed_record_attack(views[0], views[1], 2)
     assert mean_attack(views[1], 2).typical_sd > 1
     assert found.exact
     np.testing.assert_allclose(found.estimate, gradient_of_record(found.at), atol=1e-6)
@@ -70,7 +70,7 @@ def test_a_plain_run_before_an_anchored_one_decides():
         play(STRAIGHT, plan, rounds=200, seed=seed).view(threat="states") for seed, plan in enumerate(plans)
     ]
     plain, anchored = (mean_attack(view, 2).typical_sd for view in views)
-    found = mixed_plans_attack(views, 2)
+    found: Any = mixed_plans_attack(views, 2)
     assert found.typical_sd <= plain < anchored / 10
     error = np.sqrt(np.mean((found.estimate - SLOPES[2]) ** 2))
     assert 0.4 < error / found.typical_sd < 1.8  # twelve coordinates, alike and apart
@@ -83,7 +83,7 @@ def test_another_graph_on_the_same_data_hides_less_than_either():
         for seed, network in enumerate((RING, hk.Network([(0, 2), (2, 4), (4, 1), (1, 3), (3, 0)])))
     ]
     single = [mean_attack(view, 2).typical_sd for view in views]
-    found = changed_graph_attack(views, 2)
+    found: Any = changed_graph_attack(views, 2)
     assert min(single) / found.typical_sd > 1.3
     error = np.sqrt(np.mean((found.estimate - SLOPES[2]) ** 2))
     assert 0.4 < error / found.typical_sd < 1.8
@@ -97,7 +97,7 @@ def test_one_view_alone_is_the_mean_attack():
 def test_an_agent_that_was_not_heard_stays_unknown():
     views = [play(STRAIGHT, hk.RssNb(1.0), RING).view({0})] * 2
     assert joint_attack(views, 2).estimate is None
-    assert changed_record_attack(*views, 2).estimate is None
+    assert changed_record_attack(views[0], views[1], 2).estimate is None
 
 
 def test_runs_are_needed():

@@ -87,7 +87,9 @@ def test_rounds_that_were_cut_short_are_told_by_the_set_or_by_disagreement(edge,
     run = play(problem, hk.RssNb(40.0), rounds=60, start=1.0)
     cut = run.path[1:].max(axis=(1, 2)) == edge
     assert 0.1 < cut.mean() < 0.4
-    for how in ({"feasible": problem.feasible} if known else {}, {"skip": np.flatnonzero(cut) + 1}):
+    told: list[dict[str, Any]] = [{"skip": np.flatnonzero(cut) + 1}]
+    told.append({"feasible": problem.feasible} if known else {})
+    for how in told:
         found = sum_attack(run.view({0}), **how)
         assert found.fits
         assert off(found) < 1e-9

@@ -10,7 +10,7 @@ from hocket.privacy.attacks.differences import (
     states_behind,
 )
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
-from hocket.privacy.attacks.model_class import model_attack, model_fit
+from hocket.privacy.attacks.model_class import model_attack, model_attacks, model_fit
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.projection import Projection, projection_attack
 from hocket.privacy.attacks.residuals import Residuals, residuals
@@ -39,6 +39,7 @@ __all__ = [
     "mean_attack",
     "mixed_plans_attack",
     "model_attack",
+    "model_attacks",
     "model_fit",
     "pitman_attack",
     "projection_attack",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.optimize
@@ -50,9 +51,9 @@ def guesses(system: System, restarts: int, seed: int) -> Iterator[Guess]:
 def _without_projection(system: System) -> Guess:
     """What the rounds say that agree with each other, as if in no other a step had been cut short."""
     plain, zero = replace(system, feasible=None), np.zeros(system.size)
-    exact, *others = plain.tiers(zero)
+    exact, noisy, before = plain.tiers(zero)
     keep = agreeing(exact)
-    return solve(Rows(exact.a[keep], exact.b[keep]), *others, plain.scale(zero)).u
+    return solve(Rows(exact.a[keep], exact.b[keep]), noisy, before, plain.scale(zero)).u
 
 
 def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:
@@ -93,10 +94,7 @@ def _resembling(family: Family, at: np.ndarray, wanted: np.ndarray, rng: np.rand
         found = family.jacobians(at, theta)
         return (found - found.mean(axis=0)).reshape(-1, family.size)
 
-    tried = [
-        scipy.optimize.least_squares(off, family.guess(rng), slopes, x_scale="jac", max_nfev=DESCENT)
-        for _ in range(TRIES)
-    ]
+    tried = [_least_squares(off, family.guess(rng), slopes) for _ in range(TRIES)]
     return min(tried, key=lambda one: one.cost).x
 
 
@@ -111,6 +109,9 @@ def _descended(system: System, guess: Guess, floor: float) -> Guess:
     def rows(u: np.ndarray) -> Rows:
         return stacked(*system.tiers(u, floor=floor))
 
-    return scipy.optimize.least_squares(
-        lambda u: -rows(u).b, guess, lambda u: rows(u).a, x_scale="jac", max_nfev=DESCENT
-    ).x
+    return _least_squares(lambda u: -rows(u).b, guess, lambda u: rows(u).a).x
+
+
+def _least_squares(off: Any, guess: np.ndarray, slopes: Any) -> Any:
+    """A local optimum; unknowns are scaled by what they do."""
+    return scipy.optimize.least_squares(off, guess, slopes, x_scale="jac", max_nfev=DESCENT)

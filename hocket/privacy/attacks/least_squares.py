@@ -115,7 +115,7 @@ def _first_tier(a: np.ndarray) -> tuple[_Known, np.ndarray]:
 
 
 def _split(a: np.ndarray, part: float) -> tuple[_Known, np.ndarray]:
-    largest = np.linalg.norm(a, 2) if a.size else 0.0
+    largest = float(np.linalg.norm(a, 2)) if a.size else 0.0
     return _cut(a, max(part * largest, np.finfo(np.float64).tiny))
 
 
@@ -152,7 +152,7 @@ def _consensus(rows: Rows, *, rounds: int = 60) -> np.ndarray:
 
     A step that was moved back into X follows another equation, and shows by missing what the others agree on.
     """
-    weight = np.ones(len(rows.b))
+    weight, miss = np.ones(len(rows.b)), np.zeros(len(rows.b))
     for _ in range(rounds):
         root = np.sqrt(weight)
         size = np.linalg.norm(rows.a * root[:, None], axis=0)
@@ -160,4 +160,4 @@ def _consensus(rows: Rows, *, rounds: int = 60) -> np.ndarray:
         found = np.linalg.lstsq(rows.a * root[:, None] / size, rows.b * root, rcond=1e-13)[0] / size
         miss = np.abs(rows.b - rows.a @ found)
         weight = 1 / np.maximum(miss, 1.0)
-    return miss <= ROUNDINGS
+    return np.asarray(miss <= ROUNDINGS)

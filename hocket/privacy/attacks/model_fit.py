@@ -71,13 +71,13 @@ class ModelFit:
 
     def total(self, part: str) -> tuple[np.ndarray, np.ndarray]:
         """A part of the parameters summed over all agents, and the predicted error of the sum."""
-        of = sum(np.eye(self.unknowns)[self._places(agent, part)] for agent in self.agents)
+        of = np.sum([np.eye(self.unknowns)[self._places(agent, part)] for agent in self.agents], axis=0)
         return of @ self.solution.u, self.solution.sd(of)
 
     def offset(self, agent: int) -> tuple[np.ndarray, np.ndarray]:
         """What noise that was drawn once adds to an agent's residuals, in the mean over rounds, and its error."""
         number, a = self._place(agent)
-        _, shares = self.system._kept(*self.system.heard[number][::2], self.solution.u)
+        shares = self.system.kept_shares(number)
         of = shares[:, a].mean(axis=0)
         return of @ self.solution.u, self.solution.sd(of)
 

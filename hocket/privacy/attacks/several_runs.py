@@ -94,7 +94,7 @@ def _record(agent: int) -> Key:
 
 def _changed(heard: Sequence[Equations], target: int, form: Family) -> ModelFit:
     """Everybody's objective in both runs, and what the target's gained in the second."""
-    roles = [{j: [j] for j in one.agents} for one in heard]
+    roles: list[dict[int, list[Key]]] = [{j: [j] for j in one.agents} for one in heard]
     roles[1][target] = [target, _record(target)]
     forms: dict[Key, Family] = {j: form for one in heard for j in one.agents}
     system = System(

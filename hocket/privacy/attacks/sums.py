@@ -14,7 +14,7 @@ from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.equations import Equations, equations
 from hocket.privacy.attacks.model_fit import ModelFit, fitted
-from hocket.privacy.attacks.system import Heard, System, Use
+from hocket.privacy.attacks.system import Heard, Key, System, Use
 from hocket.privacy.attacks.words import AnyStep
 from hocket.privacy.families import Family, polynomials
 from hocket.privacy.topology.connectivity import honest_components
@@ -62,13 +62,13 @@ def fit_of(
     use: Use = "everything",
 ) -> ModelFit:
     """Objectives of some form, one for each agent, fitted to one view."""
-    forms = {j: family[j] if isinstance(family, Mapping) else family for j in heard.agents}
+    forms: dict[Key, Family] = {j: family[j] if isinstance(family, Mapping) else family for j in heard.agents}
     system = System([Heard(heard, {j: [j] for j in heard.agents})], forms, feasible, use=use)
     return fitted(name, system, supposing=suppositions(heard, forms, feasible))
 
 
 def suppositions(
-    heard: Equations, forms: Mapping[int, Family], feasible: FeasibleSet | None
+    heard: Equations, forms: Mapping[Key, Family], feasible: FeasibleSet | None
 ) -> tuple[str, ...]:
     """What a fit takes for granted: the form, and that no step was cut short unless X is taken into account."""
     names = " or ".join(dict.fromkeys(form.name for form in forms.values()))

@@ -117,7 +117,7 @@ class System:
 
     def modelled(self, number: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The residuals of one view as u has them, but for fresh noise, and their derivatives."""
-        equations, objectives, run = self.heard[number]
+        equations, objectives, _ = self.heard[number]
         rounds, agents, dim = equations.values.shape
         model, slopes = np.zeros((rounds, agents, dim)), np.zeros((rounds, agents, dim, self.size))
         for a, agent in enumerate(equations.agents):
@@ -125,7 +125,8 @@ class System:
                 place, family = self.places[key], self.families[key]
                 model[:, a] += family.gradients(equations.at[:, a], u[place])
                 slopes[:, a, :, place] += family.jacobians(equations.at[:, a], u[place])
-        offsets, shares = self._kept(equations, run, u)
+        shares = self.kept_shares(number)
+        offsets = shares @ u
         if self.feasible is None:
             return model + offsets, slopes + shares
         if equations.inside:
@@ -133,14 +134,15 @@ class System:
         model, slopes = _projected(self.feasible, equations, model, slopes, self.cut)
         return model + offsets, slopes + shares
 
-    def _kept(self, equations: Equations, run: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What draws that were made once add."""
+    def kept_shares(self, number: int) -> Float[np.ndarray, "rounds agents dim unknowns"]:
+        """What draws that were made once do to the residuals of one view."""
+        equations, _, run = self.heard[number]
         shares = np.zeros((*equations.values.shape, self.size))
         for q, source in enumerate(equations.sources):
             first = self.draws[run, source]
             for d in range(self.dim):
                 shares[:, :, d, first + d] = equations.kept[:, :, q, d]
-        return shares @ u, shares
+        return shares
 
     @property
     def typical(self) -> float:

@@ -10,20 +10,41 @@ from hocket.privacy.attacks.differences import (
     states_behind,
 )
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
+from hocket.privacy.attacks.model_class import model_attack, model_attacks, model_fit
+from hocket.privacy.attacks.model_fit import ModelFit
+from hocket.privacy.attacks.projection import Projection, projection_attack
 from hocket.privacy.attacks.residuals import Residuals, residuals
+from hocket.privacy.attacks.several_runs import (
+    changed_graph_attack,
+    changed_record_attack,
+    joint_attack,
+    mixed_plans_attack,
+)
+from hocket.privacy.attacks.sums import sum_attack
 
 __all__ = [
     "Attack",
+    "ModelFit",
+    "Projection",
     "Residuals",
     "averaging_attack",
     "averaging_attacks",
+    "changed_graph_attack",
+    "changed_record_attack",
     "component_attack",
     "difference_attack",
+    "joint_attack",
     "last_gradient_attack",
     "lb_collusion_attack",
     "mean_attack",
+    "mixed_plans_attack",
+    "model_attack",
+    "model_attacks",
+    "model_fit",
     "pitman_attack",
+    "projection_attack",
     "residuals",
     "states_behind",
     "strongest_average",
+    "sum_attack",
 ]

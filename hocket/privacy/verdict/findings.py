@@ -17,6 +17,7 @@ from hocket.privacy.attacks import (
     component_attack,
     difference_attack,
     lb_collusion_attack,
+    model_attacks,
     strongest_average,
 )
 from hocket.privacy.attacks.words import mixed
@@ -39,6 +40,8 @@ SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
 SURPRISE = 4.0
 """Standard deviations of the predicted error beyond which it is no chance."""
+EDGE = 1e-9
+"""How close to the edge of X a state counts as moved back onto it."""
 ROUNDING = 1e-5
 """Part of the truth by which an exact attack may be off."""
 
@@ -343,7 +346,11 @@ class Measurement:
 def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
     """The strongest attack of a coalition on every honest agent of a run that kept its words."""
     view = run.view(coalition)
-    best = {j: min(_nearby(run, view, j), key=lambda attack: attack.typical_sd) for j in view.honest}
+    formed = _with_the_form(run, view)
+    best = {
+        j: min([*_nearby(run, view, j), *formed.get(j, [])], key=lambda attack: attack.typical_sd)
+        for j in view.honest
+    }
     if any(attack.estimate is None for attack in best.values()):
         # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
         farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
@@ -361,6 +368,14 @@ def _nearby(run: Run, view: View, target: int) -> list[Attack]:
     if run.algorithm is not None and run.algorithm.tells:
         return [lb_collusion_attack(view, target)]
     return [difference_attack(view, target), strongest_average(view, target)]
+
+
+def _with_the_form(run: Run, view: View) -> dict[int, list[Attack]]:
+    """Attacks that know the form of the objectives, by target: the plan is public, and so is what is fitted."""
+    if run.problem is None or run.algorithm is None or run.path is None or not run.algorithm.plain:
+        return {}
+    active = not np.all(run.problem.feasible.contains(run.path[1:].astype(np.float64), tol=-EDGE))
+    return {j: [attack] for j, attack in model_attacks(view, run.problem, active=active).items()}
 
 
 def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:

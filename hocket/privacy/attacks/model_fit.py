@@ -1,0 +1,195 @@
+"""Objectives of a public form, fitted to what was heard: the parameters, their predicted errors, and the rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from hocket.errors import BadInput
+from hocket.privacy.attacks.attack import Attack
+from hocket.privacy.attacks.guesses import guesses
+from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, solve
+from hocket.privacy.attacks.system import Key, System, Tiers
+from hocket.privacy.wording import counted
+
+UNLIKELY = 5.0
+"""Standard deviations by which the misfit of noisy equations may exceed one."""
+HALVINGS = 8
+ENOUGH = 1e-6
+"""Part of the misfit that another round must mend to be worth it."""
+POLISHING = 30
+"""Rounds of Gauss-Newton after which a fit that still moves is taken as it is."""
+EXACT = 1e-7
+"""Part of the residuals' size below which a predicted error is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFit:
+    """Objectives fitted to views. Ask for an agent's parameters, or for its gradients as an `Attack`."""
+
+    name: str
+    system: System
+    solution: Solution
+    used: int
+    """How many equations agree, of those that no noise is in."""
+    misfit: float
+    """What is left of the equations, as a part of the most that chance and rounding explain."""
+    fits: bool
+    """Whether chance or rounding explains the misfit: if not, objectives are of another form, or were projected."""
+    supposing: tuple[str, ...]
+
+    @property
+    def agents(self) -> tuple[int, ...]:
+        """Whose objectives were fitted."""
+        return tuple(dict.fromkeys(a for one in self.system.heard for a in one.equations.agents))
+
+    @property
+    def rank(self) -> int:
+        """How many combinations of the unknowns are determined by what was heard."""
+        return self.solution.rank
+
+    @property
+    def unknowns(self) -> int:
+        """Parameters of everybody, and kept noise that nobody in the coalition knows."""
+        return self.system.size
+
+    def parameters(self, key: Key, part: str | None = None) -> Float[np.ndarray, " size"]:
+        """One agent's parameters as fitted, or a part of them by its name: "curvatures", "slopes"."""
+        return self.solution.u[self._places(key, part)]
+
+    def predicted_sd(self, key: Key, part: str | None = None) -> Float[np.ndarray, " size"]:
+        """The standard deviation of each parameter's error, rounding included; infinite if nothing is known of it."""
+        return self.solution.sd(np.eye(self.unknowns)[self._places(key, part)])
+
+    def determined(self, key: Key, part: str | None = None) -> np.ndarray:
+        """Whether what was heard pins each parameter down, by rank."""
+        return self.solution.determined(np.eye(self.unknowns)[self._places(key, part)]) & self.fits
+
+    def total(self, part: str) -> tuple[np.ndarray, np.ndarray]:
+        """A part of the parameters summed over all agents, and the predicted error of the sum."""
+        of = np.sum([np.eye(self.unknowns)[self._places(agent, part)] for agent in self.agents], axis=0)
+        return of @ self.solution.u, self.solution.sd(of)
+
+    def offset(self, agent: int) -> tuple[np.ndarray, np.ndarray]:
+        """What noise that was drawn once adds to an agent's residuals, in the mean over rounds, and its error."""
+        number, a = self._place(agent)
+        shares = self.system.kept_shares(number)
+        of = shares[:, a].mean(axis=0)
+        return of @ self.solution.u, self.solution.sd(of)
+
+    def attack(self, agent: int, key: Key | None = None) -> Attack:
+        """An agent's gradient in every round, as the fitted objective has it; or that of a record, by its key."""
+        number, a = self._place(agent)
+        equations, key = self.system.heard[number].equations, agent if key is None else key
+        at, place, family = equations.at[:, a], self.system.places[key], self.system.families[key]
+        of = np.zeros((*at.shape, self.unknowns))
+        of[..., place] = family.jacobians(at, self.solution.u[place])
+        sd = self.solution.sd(of)
+        whose = f"agent {agent}" if key == agent else f"what changed in the data of agent {agent}"
+        return Attack(
+            self.name,
+            (agent,),
+            f"the gradient of {whose} in each round, as one of {family.name}",
+            bool(self.solution.determined(of).all() and self.fits),
+            self.why(sd, whose),
+            estimate=family.gradients(at, self.solution.u[place]),
+            predicted_sd=np.where(sd < EXACT * self.system.typical, 0.0, sd),
+            rows=tuple(equations.rounds.tolist()),
+            at=at,
+            supposing=self.supposing,
+        )
+
+    def why(self, sd: np.ndarray, whose: str) -> str:
+        """What gave the gradients away, or still hides them."""
+        rank = f"{self.rank} of {counted(self.unknowns, 'unknown')} are determined by what was heard"
+        if not self.fits:
+            return (
+                f"{rank}, but the equations do not fit: objectives of another form, or steps that X cut short"
+            )
+        if not np.isfinite(sd).all():
+            return f"{rank}, and the parameters of {whose} are not among them"
+        if (sd < EXACT * self.system.typical).all():
+            return f"{rank}, and noise that sums to zero leaves no error but rounding"
+        return f"{rank}; points that differ tell the form of an objective from the noise in its gradients"
+
+    def _place(self, agent: int) -> tuple[int, int]:
+        for number, one in enumerate(self.system.heard):
+            if agent in one.equations.agents:
+                return number, one.equations.agents.index(agent)
+        raise BadInput(
+            f"agent {agent} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}"
+        )
+
+    def _places(self, key: Key, part: str | None) -> np.ndarray:
+        if key not in self.system.places:
+            raise BadInput(
+                f"agent {key} was not fitted; fitted were {', '.join(map(str, self.agents)) or 'none'}"
+            )
+        every, parts = np.arange(self.unknowns)[self.system.places[key]], self.system.families[key].parts
+        if part is not None and part not in parts:
+            raise BadInput(
+                f"no part is called {part!r}; {self.system.families[key].name} have {', '.join(parts)}"
+            )
+        return every if part is None else every[np.ravel(parts[part])]
+
+
+def fitted(
+    name: str, system: System, *, supposing: tuple[str, ...], restarts: int = 4, seed: int = 0
+) -> ModelFit:
+    """The objectives that explain the views best; the first explanation that fits is taken."""
+    best = None
+    with threadpool_limits(1, user_api="blas"):
+        for guess in guesses(system, restarts, seed):
+            found = _judged(name, system, _polished(system, guess), supposing)
+            best = found if best is None or found.misfit < best.misfit else best
+            if best.fits:
+                break
+    assert best is not None
+    return best
+
+
+class _Polished(NamedTuple):
+    used: int
+    solution: Solution
+    tiers: Tiers
+
+
+def _judged(name: str, system: System, found: _Polished, supposing: tuple[str, ...]) -> ModelFit:
+    exact, noisy = found.tiers.exact.b, found.tiers.noisy.b
+    rounding = float(np.sqrt(np.mean(exact**2))) / ROUNDINGS if len(exact) else 0.0
+    spare = max(len(noisy) - found.solution.rank, 1)
+    noise = float(np.sqrt(np.sum(noisy**2) / spare)) / (1 + UNLIKELY / np.sqrt(2 * spare))
+    misfit = max(rounding, noise)
+    return ModelFit(name, system, found.solution, found.used, misfit, misfit <= 1, supposing)
+
+
+def _cost(tiers: Tiers) -> float:
+    return float(np.nan_to_num(sum(np.sum(part.b**2) for part in tiers), nan=np.inf))
+
+
+def _polished(system: System, u: np.ndarray) -> _Polished:
+    """Gauss-Newton from u; steps that make things worse are halved."""
+    tiers, scale = system.tiers(u), system.scale(u)
+    keep = agreeing(tiers.exact) if system.linear else np.ones(len(tiers.exact.b), dtype=bool)
+    tiers = _kept(tiers, keep)
+    for _ in range(2 if system.linear else POLISHING):
+        step = solve(*tiers, scale).u
+        for halving in range(HALVINGS):
+            new = _kept(system.tiers(u + step / 2**halving), keep)
+            if system.linear or _cost(new) < _cost(tiers):
+                break
+        else:
+            break
+        gained = _cost(tiers) - _cost(new)
+        u, tiers = u + step / 2**halving, new
+        if gained < ENOUGH * _cost(new) and not system.linear:
+            break
+    return _Polished(int(keep.sum()), replace(solve(*tiers, scale), u=u), tiers)
+
+
+def _kept(tiers: Tiers, keep: np.ndarray) -> Tiers:
+    return Tiers(Rows(tiers.exact.a[keep], tiers.exact.b[keep]), *tiers[1:])

@@ -1,0 +1,123 @@
+"""The sum attack: noise that sums to zero in every round hides no curvature from whoever hears all words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.errors import BadInput
+from hocket.privacy import families
+from hocket.privacy.attacks import sum_attack
+
+CURVATURES = (1.0, 0.5, 2.0, 1.5, 0.8)
+COMPLETE = hk.Network.complete(5)
+QUADRATICS = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-1e6, 1e6))
+
+
+def play(
+    problem: hk.Problem, algorithm: hk.Algorithm, *, network: hk.Network = COMPLETE, **how: Any
+) -> hk.Run:
+    how = {"rounds": 9, "step": 0.05, "start": 4.0, "seed": 1} | how
+    return hk.solve(problem, network, algorithm, keep="transcript", **how)
+
+
+def off(found: hk.privacy.attacks.ModelFit, part: str = "curvatures", truth: Any = CURVATURES) -> float:
+    return max(float(abs(found.parameters(j, part) - truth[j]).max()) for j in found.agents)
+
+
+@pytest.mark.parametrize("anchor", [0.0, 0.9])
+@pytest.mark.parametrize(("delta", "within"), [(50.0, 5e-12), (0.1, 5e-9)])
+def test_one_member_of_five_reads_all_curvatures_after_eight_rounds(delta, within, anchor):
+    """`hk.leakage` says ±.884 of this plan; and more noise conditions it better, anchored or not."""
+    found = sum_attack(play(QUADRATICS, hk.RssNb(delta, anchor=anchor)).view({0}))
+    assert found.fits
+    assert off(found) < within
+    for j in found.agents:
+        assert found.determined(j, "curvatures").all()
+        assert not found.determined(j, "slopes").any()
+        assert found.predicted_sd(j, "curvatures") < within
+        assert np.isinf(found.predicted_sd(j, "slopes"))
+        assert not found.attack(j).identifiable  # a gradient takes its slope too
+    slopes, sd = found.total("slopes")
+    assert slopes == pytest.approx(-sum(j * c for j, c in enumerate(CURVATURES)), abs=1e3 * within)
+    assert sd < 1e3 * within
+
+
+def test_twelve_coefficients_of_quartics():
+    rows = [[0, -j, 1 + 0.1 * j, 0.05 * j, 0.02 + 0.01 * j] for j in range(5)]
+    problem = hk.polynomials(rows, box=(-1e6, 1e6))
+    found = sum_attack(play(problem, hk.RssNb(20.0), rounds=26, start=1.0).view({0}), degree=4)
+    assert found.fits
+    for power in (2, 3, 4):
+        part = "curvatures" if power == 2 else f"coefficients of x^{power}"
+        assert off(found, part, [row[power] for row in rows]) < 1e-9
+
+
+def test_agents_who_weigh_alike_are_found_in_sum_only():
+    found = sum_attack(
+        play(QUADRATICS, hk.RssNb(50.0), network=hk.Network.complete(5, weights=np.full((5, 5), 0.2))).view(
+            {0}
+        )
+    )
+    assert not any(found.determined(j, "curvatures").any() for j in found.agents)
+    total, sd = found.total("curvatures")
+    assert total == pytest.approx(sum(CURVATURES[1:]), abs=1e-9)
+    assert sd < 1e-9
+
+
+def test_noise_of_ones_own_makes_it_an_average():
+    """The sum then holds noise, whose predicted error falls as rounds go by."""
+    found = [sum_attack(play(QUADRATICS, hk.IndependentNoise(2.0), rounds=K).view({0})) for K in (20, 500)]
+    few, many = (one.predicted_sd(1, "curvatures")[0] for one in found)
+    assert few > 2 * many > 0.001
+    errors = [
+        (one.parameters(j, "curvatures") - CURVATURES[j]) / one.predicted_sd(j, "curvatures")
+        for one in found
+        for j in one.agents
+    ]
+    assert 0.2 < np.sqrt(np.mean(np.square(errors))) < 2.0  # eight numbers, correlated
+
+
+@pytest.mark.parametrize(("edge", "known"), [(1.2, False), (1.16, True)])
+def test_rounds_that_were_cut_short_are_told_by_the_set_or_by_disagreement(edge, known):
+    problem = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-6, edge))
+    run = play(problem, hk.RssNb(40.0), rounds=60, start=1.0)
+    cut = run.path[1:].max(axis=(1, 2)) == edge
+    assert 0.1 < cut.mean() < 0.4
+    told: list[dict[str, Any]] = [{"skip": np.flatnonzero(cut) + 1}]
+    told.append({"feasible": problem.feasible} if known else {})
+    for how in told:
+        found = sum_attack(run.view({0}), **how)
+        assert found.fits
+        assert off(found) < 1e-9
+
+
+def test_generalised_linear_models_by_non_linear_least_squares():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(5, 1, 1)) + 2
+    problem = hk.logistic(rows, np.ones((5, 1)), feasible=hk.Ball(1e6))
+    found = sum_attack(
+        play(problem, hk.RssNb(20.0), rounds=40, start=0.5).view({0}), family=families.logistic(1, 1)
+    )
+    assert found.fits
+    assert off(found, "records", rows[:, 0]) < 1e-8
+
+
+def test_a_form_that_is_not_theirs_does_not_fit():
+    rows = [[0, -j, 1 + 0.1 * j, 0.05 * j, 0.02 + 0.01 * j] for j in range(5)]
+    problem = hk.polynomials(rows, box=(-1e6, 1e6))
+    found = sum_attack(play(problem, hk.RssNb(20.0), rounds=30, start=1.0).view({0}), degree=2)
+    assert not found.fits
+    assert not any(found.determined(j).any() for j in found.agents)
+    assert "another form" in found.attack(1).why
+
+
+def test_without_a_whole_component_there_is_no_sum():
+    ring = hk.Network.cycle(5)
+    with pytest.raises(BadInput, match="all words around a whole honest component"):
+        sum_attack(play(QUADRATICS, hk.RssNb(1.0), network=ring).view({0}))
+    found = sum_attack(play(QUADRATICS, hk.RssNb(1.0), network=ring).view(threat="states"))
+    assert off(found) < 1e-7

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.verdict.findings import Measurement
 from hocket.privacy.verdict.gradient_size import GradientSize, typical_gradient
+from hocket.privacy.verdict.measurements import Measurement
 from hocket.privacy.wording import judged, known, searched_share
 from tests.units.attack_cases import RING, run_of
 

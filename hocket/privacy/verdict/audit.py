@@ -18,15 +18,14 @@ from hocket.privacy.verdict import sentences
 from hocket.privacy.verdict.adversary import adversary
 from hocket.privacy.verdict.findings import (
     Finding,
-    Measurement,
     Option,
     find,
-    measure,
     projected_rounds,
     rehearsal_of,
     standard_options,
 )
 from hocket.privacy.verdict.gradient_size import GradientSize
+from hocket.privacy.verdict.measurements import Measurement, measure
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet

@@ -1,4 +1,4 @@
-"""What one algorithm leaves open to one kind of listener: by theorem, by estimate, or by attack on a run."""
+"""What one algorithm leaves open to one kind of listener: by theorem, or by estimate."""
 
 from __future__ import annotations
 
@@ -6,44 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-
 from hocket.algorithm import Algorithm
 from hocket.algorithms import COMPARED
 from hocket.networks.network import Network
-from hocket.privacy.attacks import (
-    Attack,
-    averaging_attacks,
-    component_attack,
-    difference_attack,
-    lb_collusion_attack,
-    model_attacks,
-    strongest_average,
-)
-from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.model_class import KnownModel
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsed
 from hocket.privacy.estimate.worst_case import worst_leakage
-from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.topology.guarantees import Exposure, exposure
 from hocket.privacy.verdict.theorem import PrivacyClaim
-from hocket.privacy.wording import SUPPOSED, judged, known, listed, named, searched_share
+from hocket.privacy.wording import SUPPOSED, judged, known, listed, searched_share
 from hocket.problems.objective_class import ANY, ObjectiveClass
 from hocket.problems.sets import FeasibleSet
-from hocket.runs.run import Run
-from hocket.runs.view import Threat, View
+from hocket.runs.view import Threat
 from hocket.steps import Step
 
 SOON = 3
 """Rounds after which a tap on words and noise knows all that pairwise noise ever hid."""
-SURPRISE = 4.0
-"""Standard deviations of the predicted error beyond which it is no chance."""
-EDGE = 1e-9
-"""How close to the edge of X a state counts as moved back onto it."""
-ROUNDING = 1e-5
-"""Part of the truth by which an exact attack may be off."""
 
 
 @dataclass(frozen=True)
@@ -290,103 +270,3 @@ def standard_options(sigma: float) -> Sequence[Option]:
         options += [Option(key, sigma / 2, sigma / 2)] if anchored else []
         options.append(Option(key, sigma))
     return options
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """The best that an attack made of a run, beside the truth, which only the auditor knows."""
-
-    attack: Attack
-    truth: float | None
-    """Root mean square of the true gradient's coordinates where the run ended, if it is at hand."""
-    error: float | None
-    """Root mean square of what the estimate is off by."""
-
-    @property
-    def surprising(self) -> bool:
-        """Whether the estimate is farther off than chance allows: something that the attack supposes is not so."""
-        if self.error is None or self.truth is None:
-            return False
-        return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
-
-    @property
-    def known(self) -> str:
-        """How well the attack knows the truth, in words; empty where no truth is at hand."""
-        if self.error is None or self.truth is None:
-            return ""
-        if not self.truth:
-            return "known exactly" if not self.error else "off, the truth being zero"
-        # What is left of an exact attack is rounding.
-        return known(0.0 if self.error <= ROUNDING * self.truth else self.error, self.truth)
-
-    def __str__(self) -> str:
-        attack = self.attack
-        words = f"{attack.name} attack on {named(attack.target)}: "
-        if self.error is None:
-            return f"{words}{attack.verdict}."
-        beside = f"off by {self.error:.2g}, the truth in the end being {self.truth:.2g} in size"
-        if not self.surprising:
-            return f"{words}{attack.verdict}; it is {beside}: {self.known}."
-        return (
-            f"{words}{attack.what}, {beside}. It predicts {attack.typical_sd:.2g}, supposing that "
-            f"{' and '.join(attack.supposing)}, which is not so here."
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """The measurement in numbers."""
-        found = self.attack.to_json()
-        kept = ("name", "target", "what", "identifiable", "exact", "why", "typical_sd")
-        return {key: found[key] for key in kept} | {
-            "error": self.error,
-            "truth": self.truth,
-            "known": self.known or None,
-        }
-
-
-def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
-    """The strongest attack of a coalition on every honest agent of a run that kept its words."""
-    view = run.view(coalition)
-    formed = _with_the_form(run, view)
-    best = {
-        j: min([*_nearby(run, view, j), *formed.get(j, [])], key=lambda attack: attack.typical_sd)
-        for j in view.honest
-    }
-    if any(attack.estimate is None for attack in best.values()):
-        # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
-        farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
-        best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
-    everything = run.view(threat="states")
-    found = [Measurement(attack, *_beside_the_truth(run, attack, everything)) for attack in best.values()]
-    if run.algorithm is not None and run.algorithm.functions is not None:
-        parts = honest_components(run.network, coalition)
-        found += [Measurement(component_attack(view, part), None, None) for part in parts]
-    return tuple(found)
-
-
-def _nearby(run: Run, view: View, target: int) -> list[Attack]:
-    """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing."""
-    if run.algorithm is not None and run.algorithm.tells:
-        return [lb_collusion_attack(view, target)]
-    return [difference_attack(view, target), strongest_average(view, target)]
-
-
-def _with_the_form(run: Run, view: View) -> dict[int, list[Attack]]:
-    """Attacks that know the form of the objectives, by target: the plan is public, and so is what is fitted."""
-    if run.problem is None or run.algorithm is None or run.path is None or not run.algorithm.plain:
-        return {}
-    active = not np.all(run.problem.feasible.contains(run.path[1:].astype(np.float64), tol=-EDGE))
-    return {j: [attack] for j, attack in model_attacks(view, run.problem, active=active).items()}
-
-
-def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:
-    """The size of the truth and of the error: where the last gradient was taken, or the one that was attacked."""
-    if run.problem is None or attack.estimate is None:
-        return None, None
-    (target,) = attack.target
-    at = mixed(everything, target)[-1] if attack.at is None else attack.at[-1]
-    truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
-    return _rms(truth), _rms(attack.estimate[-1] - truth)
-
-
-def _rms(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(values**2)))

@@ -63,8 +63,8 @@ def models_of_run(run: Run) -> tuple[Model, ...]:
     constant = [] if sides is None else [[_linear(families.polynomials(1, problem.dim))] * problem.n]
     return tuple(
         Model([family for family, _ in form], [theta for _, theta in form], path, sides)
-        for form in [*constant, _form_of(problem), *_centred_form(problem)]
-        if sum(family.size for family, _ in form) <= MOST_NUMBERS
+        for form in [*constant, *_forms_of(problem)]
+        if _size(form) <= MOST_NUMBERS
     )
 
 
@@ -132,17 +132,34 @@ def on_side(
     return found if found.any() else None
 
 
-def _form_of(problem: Problem) -> list[tuple[families.Family, families.Parameters]]:
-    """What is public of everybody's objective: the class it is of, or its own form with all data unknown."""
+Form = list[tuple[families.Family, families.Parameters]]
+"""Everybody's objective: its family, and the parameters around which that is looked at."""
+
+
+def _forms_of(problem: Problem) -> list[Form]:
+    """What may be public of everybody's objective: the class it is of, and its own form with all data unknown."""
+    own = [families.of_problem(problem, j) for j in range(problem.n)]
+    usual = _class_form(problem)
+    if usual is None:
+        return [own]
+    # One row of coefficients may serve all coordinates, and few records make a quadratic: then less is unknown.
+    return [usual, *([own] if _size(own) < _size(usual) else []), *_centred_form(problem, usual)]
+
+
+def _class_form(problem: Problem) -> Form | None:
     kind = problem.objective_class
     if kind.kind == "polynomial":
         return [_linear(families.polynomials(max(kind.degree or 1, 1), problem.dim))] * problem.n
     if kind.kind == "quadratic":
         return [_linear(families.quadratics(problem.dim))] * problem.n
-    return [families.of_problem(problem, j) for j in range(problem.n)]
+    return None
 
 
-def _centred_form(problem: Problem) -> list[list[tuple[families.Family, families.Parameters]]]:
+def _size(form: Form) -> int:
+    return sum(family.size for family, _ in form)
+
+
+def _centred_form(problem: Problem, usual: Form) -> list[Form]:
     """Polynomials that are the same on both sides of some centre, for whoever knows that: others stay as they are."""
     kind = problem.objective_class
     if kind.kind != "polynomial" or problem.dim > 1 or (kind.degree or 0) < 4:
@@ -150,7 +167,7 @@ def _centred_form(problem: Problem) -> list[list[tuple[families.Family, families
     even = [_around(problem, j, kind.degree or 0) for j in range(problem.n)]
     if not any(one is not None for one in even):
         return []
-    return [[usual if one is None else one for one, usual in zip(even, _form_of(problem), strict=True)]]
+    return [[before if one is None else one for one, before in zip(even, usual, strict=True)]]
 
 
 def _around(problem: Problem, agent: int, degree: int) -> tuple[families.Family, families.Parameters] | None:

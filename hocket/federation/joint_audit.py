@@ -119,7 +119,7 @@ class Sequel:
         if self.strangers:
             lines.append(
                 f"{', '.join(self.strangers)} took part before and {_are(self.strangers)} not in this plan: counted "
-                "as colluding with whoever colludes here."
+                "as colluding with whoever colludes here. What they brought shows in the difference of the runs' sums."
             )
         return lines
 

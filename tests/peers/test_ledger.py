@@ -80,13 +80,17 @@ def test_a_plain_run_before_an_anchored_one_decides():
 
 def test_whoever_is_no_longer_a_member_counts_as_a_colluder():
     fewer = drawn(CARDS[:4], topology="complete", algorithm=SHARING, colluders=1)
-    before = drawn(topology="complete", algorithm=SHARING, colluders=1)
-    found = audit_plan(fewer, earlier=[earlier(before)])
+    ring = drawn(topology="cycle", algorithm=SHARING, colluders=1)
+    found = audit_plan(fewer, earlier=[earlier(ring)], unsafe=True)
     assert found.sequel.strangers == ("clinic-e",)
     assert {*found.worst.coalition} < {0, 1, 2, 3}  # those who left have no number here
     assert any("clinic-e took part before and is not in this plan" in line for line in found.words)
-    alone = audit_plan(fewer)
-    assert found.least <= alone.least
+    # With one more on the ring the former member surrounds somebody; that one by itself would not.
+    assert found.least == 0
+    by_itself = joint_leakage(found.sequel.runs, coalition=found.worst.coalition)
+    assert by_itself.sd[[agent for agent in by_itself.honest if agent < 4]].min() > 0
+    assert by_itself.sd[4] == 0  # the difference of the two sums is what the former member brought
+    assert audit_plan(fewer).least > 0
 
 
 def test_a_line_without_a_plan_is_looked_up_or_refused(tmp_path):

@@ -20,6 +20,8 @@ from jaxtyping import Float
 from hocket.errors import BadInput
 from hocket.problems.problem import Problem
 
+__all__ = ["Family", "logistic", "of_problem", "polynomials", "quadratics"]
+
 Points = Float[np.ndarray, "points dim"]
 Parameters = Float[np.ndarray, " size"]
 

@@ -2,7 +2,9 @@
 
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.estimate.model_class import KnownModel, Model
 from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
+from hocket.privacy.estimate.rehearsal import models_of_run, rehearsed
 from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
 from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
@@ -21,7 +23,9 @@ __all__ = [
     "Guarantees",
     "Interval",
     "Knowledge",
+    "KnownModel",
     "Leakage",
+    "Model",
     "NoisePlan",
     "PlannedRun",
     "Repair",
@@ -34,8 +38,10 @@ __all__ = [
     "guarantees",
     "joint_leakage",
     "leakage",
+    "models_of_run",
     "plan_noise",
     "plan_topology",
+    "rehearsed",
     "repair",
     "search_coalitions",
     "witness",

@@ -20,6 +20,8 @@ from jaxtyping import Float
 from hocket.errors import BadInput
 from hocket.problems.problem import Problem
 
+__all__ = ["Family", "centred", "logistic", "of_problem", "polynomials", "quadratics"]
+
 Points = Float[np.ndarray, "points dim"]
 Parameters = Float[np.ndarray, " size"]
 
@@ -155,7 +157,7 @@ def logistic(dim: int, samples: int, *, l2: float = 0.0) -> Family:
 def of_problem(problem: Problem, agent: int) -> tuple[Family, Parameters]:
     """The form of one agent's objective with all real numbers in its data unknown, and what they truly are.
 
-    Whole numbers, labels that are -1, 0 or 1 and weights of samples are taken to be public: whoever must tell one of
+    Of samples, whole numbers, labels that are -1, 0 or 1 and weights are taken to be public: whoever must tell one of
     two values finds it with the rest.
     """
     group, place = problem.place(agent)
@@ -174,9 +176,13 @@ def of_problem(problem: Problem, agent: int) -> tuple[Family, Parameters]:
 
 def _unknown(data: Any) -> tuple[Parameters, Callable[[Any], Any]]:
     """The numbers of some data that are secret, in a row, and the way back from such a row to data."""
-    secret = data.values if hasattr(data, "weight") else data
-    leaves, tree = jax.tree.flatten(secret)
-    real = [np.issubdtype(leaf.dtype, np.floating) and not np.isin(leaf, (-1, 0, 1)).all() for leaf in leaves]
+    sampled = hasattr(data, "weight")
+    leaves, tree = jax.tree.flatten(data.values if sampled else data)
+    leaves = [leaf.astype(np.float64) if leaf.dtype == object else leaf for leaf in leaves]
+    real = [
+        np.issubdtype(leaf.dtype, np.floating) and not (sampled and np.isin(leaf, (-1, 0, 1)).all())
+        for leaf in leaves
+    ]
     with jax.enable_x64(True):
         flat, back = ravel_pytree([leaf for leaf, use in zip(leaves, real, strict=True) if use])
 
@@ -185,6 +191,6 @@ def _unknown(data: Any) -> tuple[Parameters, Callable[[Any], Any]]:
         whole = jax.tree.unflatten(
             tree, [next(found) if use else leaf for leaf, use in zip(leaves, real, strict=True)]
         )
-        return type(data)(whole, data.weight) if hasattr(data, "weight") else whole
+        return type(data)(whole, data.weight) if sampled else whole
 
     return np.asarray(flat, dtype=np.float64), put

@@ -124,3 +124,15 @@ def test_a_witness_needs_a_transcript_too():
     run = play_on_ring(hk.FunctionSharing(2, 1.0), CURVED)
     with pytest.raises(NotRecorded, match="run it again with keep='transcript'"):
         witness(replace(run, transcript=None), {1}, {2: [0, 1, 1]})
+
+
+def test_a_run_is_measured_with_the_form_of_its_objectives():
+    """Averaging takes gradients to be the same in all rounds; whoever knows the form need not, and is closer."""
+    rows = [[0, -2.0 * j, 1 + 0.3 * j] for j in range(5)]
+    problem, network = hk.polynomials(rows, box=(-1e3, 1e3)), hk.Network.complete(5)
+    run = hk.solve(
+        problem, network, hk.RssNb(5.0), rounds=60, step=0.05, start=4.0, seed=1, keep="transcript"
+    )
+    measured = hk.audit(network, coalition={0}, run=run).measured
+    assert {one.attack.name for one in measured} == {"model"}
+    assert not any(one.surprising for one in measured)

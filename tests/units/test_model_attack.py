@@ -20,6 +20,7 @@ from hocket.privacy.attacks import (
 from hocket.problems.standard import heterogeneous_polynomials
 
 COMPLETE = hk.Network.complete(5)
+LINKS = COMPLETE.links.tolist()
 STEP = hk.Power(0.1, 20, 0.75)
 
 
@@ -96,8 +97,11 @@ def test_the_sum_attack_is_part_of_it():
         assert everything.predicted_sd(j, "slopes") <= mean_attack(run.view({0}), j).typical_sd
 
 
-def test_steps_that_are_cut_short_show_the_anchor():
-    """Printed ±3.07. Agent 3 is pressed against the edge of the box from some round on."""
+def test_steps_that_are_cut_short_show_the_anchor_on_some_runs_and_it_says_on_which():
+    """Printed ±3.07. Agent 3 is pressed against the edge of the box; the attack wins on a third of these runs.
+
+    Elsewhere too few rounds are told apart, and it must say so: all seeds are looked at, not those on which it wins.
+    """
     curvatures, centres = (1, 0.5, 2, 1.5, 0.8), (2, 3, -1, 2, 2.5)
     problem = hk.polynomials(
         [[0, -2 * c * t, c] for c, t in zip(curvatures, centres, strict=True)], box=(-1, 1)
@@ -105,19 +109,19 @@ def test_steps_that_are_cut_short_show_the_anchor():
     plan, step = hk.RssNb(20.0, anchor=0.9), hk.Power(0.5, 20, 0.75)
     printed = hk.leakage(COMPLETE, plan, coalition={0}, rounds=1500, step=step).sd[3]
     assert printed == pytest.approx(3.07, abs=0.01)
-    run = hk.solve(problem, COMPLETE, plan, rounds=1500, step=step, seed=1, keep="transcript")
-    found = projection_attack(run.view({0}), 3, problem.feasible)
-    assert isinstance(found, Projection)
-    assert "cut short by X" in str(found)
-    dealt = hk.solve(
-        problem, COMPLETE, plan, rounds=1500, step=step, seed=1, keep="transcript"
-    ).transcript.noise
-    net = {tuple(link): dealt["anchor"][0, row] for row, link in enumerate(COMPLETE.links.tolist())}
-    kept = -sum(net[i, 3][0] - net[i, 3][1] for i in (1, 2)) + (net[3, 4][0] - net[3, 4][1])
-    assert rms(found.kept - kept) < printed / 50
-    assert rms(found.kept_sd) < printed / 50
-    assert error(run, found.gradient) < printed / 5
-    assert found.gradient.typical_sd < printed / 10
+    won = 0
+    for seed in range(1, 13):
+        run = hk.solve(problem, COMPLETE, plan, rounds=1500, step=step, seed=seed, keep="transcript")
+        found = projection_attack(run.view({0}), 3, problem.feasible)
+        assert isinstance(found, Projection)
+        if found.gradient.identifiable:
+            won += 1
+            assert found.gradient.typical_sd < printed / 10
+            assert error(run, found.gradient) < 4 * found.gradient.typical_sd
+        net = {tuple(link): run.transcript.noise["anchor"][0, row] for row, link in enumerate(LINKS)}
+        kept = -sum(net[i, 3][0] - net[i, 3][1] for i in (1, 2)) + (net[3, 4][0] - net[3, 4][1])
+        assert rms(found.kept - kept) < 4 * rms(found.kept_sd)
+    assert won >= 3  # four when this was written
 
 
 def test_where_nothing_was_cut_short_or_heard_it_gains_nothing():

@@ -64,6 +64,7 @@ def projection_attack(
 ) -> Attack | Projection:
     """An agent's gradient and its anchor, told apart by the rounds in which X cut the agent's step short.
 
+    It takes enough rounds of both kinds that v alone tells apart; with fewer it finds nothing, though others may.
     Gradients are taken to change in proportion to x unless a `family` is given. Without an active set this is the model
     attack. Comes back as a bare `Attack`, without an estimate, where not all of N[j] was heard.
     """

@@ -39,7 +39,8 @@ def sum_attack(
 
     Objectives are separable polynomials up to `degree` unless a `family` is given, one for all or one for each agent.
     Of agents who weigh what they hear alike only sums are found, and of slopes only the sum. Rounds in which a step
-    was cut short by X are told by `feasible`, left out by `skip`, or found since they disagree with all others.
+    was cut short by X are told by `feasible`, left out by `skip`, or found since they disagree with most others. The
+    first may stop short of the answer, the last needs a good majority of whole rounds: `fits` says if it worked.
     """
     heard = equations(view, skip=skip, step=step, algorithm=algorithm)
     whole = [

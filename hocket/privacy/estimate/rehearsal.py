@@ -71,7 +71,7 @@ def models_of_run(run: Run) -> tuple[Model, ...]:
 def rehearsed(
     network: Network,
     algorithm: Algorithm,
-    objectives: ObjectiveClass,
+    objectives: ObjectiveClass | str,
     *,
     step: Step,
     rounds: int,
@@ -81,11 +81,10 @@ def rehearsed(
     """The forms that a class allows, each along the path of a plan that is played once on a made-up problem.
     For the audit of a plan; of a class that allows any objective no form is public.
     """
+    kind = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
     rng = np.random.default_rng(seed)
     how: dict[str, Any] = {"rounds": rounds, "step": step, "seed": seed, "keep": "transcript"}
-    played = [
-        solve(made(network.n, gradient_size, rng), network, algorithm, **how) for made in _forms(objectives)
-    ]
+    played = [solve(made(network.n, gradient_size, rng), network, algorithm, **how) for made in _forms(kind)]
     return tuple(model for run in played for model in models_of_run(run))
 
 
@@ -110,7 +109,7 @@ def may_reach(
     centre, radius = feasible.enclosing_ball(dim)
     room = radius / np.sqrt(dim) - float(np.abs(feasible.project(np.zeros(dim)) - centre).max())
     steps = step.table(1, rounds)
-    return room <= steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0)
+    return bool(room <= steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0))
 
 
 def taken_at(run: Run) -> Float[np.ndarray, "rounds agents dim"]:

@@ -16,6 +16,7 @@ from hocket.privacy.attacks import (
     model_attacks,
     strongest_average,
 )
+from hocket.privacy.attacks.attack import SAME_GRADIENT
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.wording import known, named
@@ -85,10 +86,7 @@ def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
     """The strongest attack of a coalition on every honest agent of a run that kept its words."""
     view = run.view(coalition)
     formed = _with_the_form(run, view)
-    best = {
-        j: min([*_nearby(run, view, j), *formed.get(j, [])], key=lambda attack: attack.typical_sd)
-        for j in view.honest
-    }
+    best = {j: _strongest(_nearby(run, view, j), formed.get(j)) for j in view.honest}
     if any(attack.estimate is None for attack in best.values()):
         # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
         farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
@@ -108,12 +106,21 @@ def _nearby(run: Run, view: View, target: int) -> list[Attack]:
     return [difference_attack(view, target), strongest_average(view, target)]
 
 
-def _with_the_form(run: Run, view: View) -> dict[int, list[Attack]]:
+def _strongest(nearby: list[Attack], formed: Attack | None) -> Attack:
+    """The attack that predicts the smallest error; no average over gradients that the form shows to differ."""
+    if formed is not None and formed.estimate is not None:
+        moved = np.ptp(formed.estimate, axis=0).max()
+        same = [one for one in nearby if SAME_GRADIENT not in one.supposing or moved < one.typical_sd]
+        nearby = [*same, formed]
+    return min(nearby, key=lambda attack: attack.typical_sd)
+
+
+def _with_the_form(run: Run, view: View) -> dict[int, Attack]:
     """Attacks that know the form of the objectives, by target: the plan is public, and so is what is fitted."""
     if run.problem is None or run.algorithm is None or run.path is None or not run.algorithm.plain:
         return {}
     active = not np.all(run.problem.feasible.contains(run.path[1:].astype(np.float64), tol=-EDGE))
-    return {j: [attack] for j, attack in model_attacks(view, run.problem, active=active).items()}
+    return model_attacks(view, run.problem, active=active)
 
 
 def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:

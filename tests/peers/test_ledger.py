@@ -27,11 +27,11 @@ from hocket.federation.run_folder import RunFolder
 from hocket.federation.served_plan import ServedPlan, record_of
 from hocket.privacy import joint_leakage
 from tests.peers.federation_case import Federation, play
-from tests.peers.plans import CARDS, IDENTITIES, SHARING, drawn
+from tests.peers.plans import CARDS, IDENTITIES, SHARING, WIDE, drawn
 from tests.peers.quadratic import DIMENSION
 
-PLAIN = drawn(algorithm={"name": "rss-nb", "delta": 0.4}, rounds=1000)
-ANCHORED = drawn(algorithm={"name": "rss-nb", "delta": 4.0, "anchor": 0.9}, rounds=100)
+PLAIN = drawn(algorithm={"name": "rss-nb", "delta": 0.4}, rounds=1000, feasible=WIDE)
+ANCHORED = drawn(algorithm={"name": "rss-nb", "delta": 4.0, "anchor": 0.9}, rounds=100, feasible=WIDE)
 
 
 def earlier(plan) -> EarlierRun:
@@ -74,7 +74,7 @@ def test_a_plain_run_before_an_anchored_one_decides():
     assert together.worst.runs == 2
     assert any("rss-nb, 1,000 rounds among 5" in line for line in together.words)
     assert any("from this run alone to ±" in line for line in together.words)
-    with pytest.raises(UnsafePlan, match=r"where 0\.2 is the least"):
+    with pytest.raises(UnsafePlan, match=r"where 20 % of a gradient of size 1 is the least"):
         audit_plan(ANCHORED, earlier=[earlier(PLAIN)], min_sd=0.2)
 
 
@@ -139,7 +139,7 @@ def test_what_was_signed_must_still_be_true_when_the_run_begins(tmp_path):
     kept = json.loads(folder.audit.read_text())
     folder.audit.write_text(json.dumps(kept | {"earlier": [PLAIN.run_hash.hex()]}))
     with pytest.raises(
-        UnsafePlan, match=r"signed that a gradient would be known to ±.* at best; with the runs that"
+        UnsafePlan, match=r"signed that the gradient known best would be ±.*; with the runs that"
     ):
         check_consent(ANCHORED, home, folder, Ledger(home.ledger("trial-7")).runs)
 

@@ -40,7 +40,7 @@ def folder(tmp_path) -> RunFolder:
 
 def report_of(folder: RunFolder, *words: str) -> str:
     assert main(["report", str(folder.path), *words]) == 0
-    return (folder.path / "report.html").read_text(encoding="utf-8")
+    return (folder.path / "report.html").read_text(encoding="utf-8").replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_says_how_the_run_stands_and_what_the_plan_exposes(folder):

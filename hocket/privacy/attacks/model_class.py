@@ -8,6 +8,7 @@ and give to another cancels between their equations, so that the sum attack is p
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
@@ -39,10 +40,10 @@ def model_attack(
     """An agent's gradient in every round, from objectives of a known form fitted to all that was heard.
     The strongest attack where all of N[j] is heard and the form is public. `feasible` takes projections into account.
     """
-    plan = {"skip": skip, "step": step, "algorithm": algorithm}
-    heard = equations(view, **plan)
+    equated = partial(equations, view, skip=skip, step=step, algorithm=algorithm)
+    heard = equated()
     if check_target(view, target) not in heard.agents or not len(heard.rounds):
-        alone = equations(view, [target], **plan)
+        alone = equated([target])
         if not len(alone.rounds):
             what = f"the gradient of agent {target} in each round"
             return Attack(NAME, (target,), what, False, alone.silence)

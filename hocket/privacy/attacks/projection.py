@@ -74,13 +74,13 @@ def projection_attack(
     form = polynomials(2, heard.dim) if family is None else family
     form = form[target] if isinstance(form, Mapping) else form
     system = System([Heard(heard, {target: [target]})], {target: form}, feasible)
-    likely = _likely(heard, feasible)
-    cut = _told(heard, feasible, likely)
-    for _ in range(TURNS):
-        fit = fitted(NAME, replace(system, cut=cut), supposing=suppositions(heard, system.families, feasible))
+    supposing, likely = suppositions(heard, system.families, feasible), _likely(heard, feasible)
+    cut, turns = _told(heard, feasible, likely), 0
+    while True:
+        fit, turns = fitted(NAME, replace(system, cut=cut), supposing=supposing), turns + 1
         found = fit.attack(target)
         before, cut = cut, _told(heard, feasible, _within(found, likely))
-        if np.array_equal(before, cut, equal_nan=True):
+        if turns == TURNS or np.array_equal(before, cut, equal_nan=True):
             break
     return Projection(found, *fit.offset(target), np.where(np.isnan(cut), np.nan, np.isfinite(cut))[:, 0])
 

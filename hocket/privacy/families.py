@@ -6,21 +6,23 @@ helps a listener: gradients at many points are then many equations about the sam
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jaxtyping import Float
 
 from hocket.errors import BadInput
 from hocket.problems.problem import Problem
 
-__all__ = ["Family", "centred", "logistic", "of_problem", "polynomials", "quadratics"]
+__all__ = ["Family", "centred", "class_form", "logistic", "of_problem", "polynomials", "quadratics"]
 
 Points = Float[np.ndarray, "points dim"]
 Parameters = Float[np.ndarray, " size"]
@@ -61,16 +63,17 @@ class Family:
         return rng.normal(size=self.size)
 
 
-@partial(jax.jit, static_argnums=0)
+@eqx.filter_jit
 def _gradients(gradient: Any, points: Any, theta: Any) -> Any:
     return jax.vmap(gradient, in_axes=(0, None))(points, theta)
 
 
-@partial(jax.jit, static_argnums=0)
+@eqx.filter_jit
 def _jacobians(gradient: Any, points: Any, theta: Any) -> Any:
     return jax.vmap(jax.jacfwd(gradient, argnums=1), in_axes=(0, None))(points, theta)
 
 
+@cache  # one family, compiled once
 def polynomials(degree: int, dim: int = 1) -> Family:
     """Σ over coordinates and powers 1 … degree of c_p x^p: separable, a row of coefficients per power.
 
@@ -97,6 +100,7 @@ def polynomials(degree: int, dim: int = 1) -> Family:
     )
 
 
+@cache
 def centred(degree: int, dim: int = 1) -> Family:
     """Σ over coordinates and even powers of c_p (x − a)^p: for whoever knows that each is the same on both sides of
     some centre. It has no slope of its own that an anchor could hide.
@@ -118,6 +122,7 @@ def centred(degree: int, dim: int = 1) -> Family:
     )
 
 
+@cache
 def quadratics(dim: int) -> Family:
     """½ xᵀHx + bᵀx for any symmetric H: least squares of any data, cross terms included."""
     rows, columns = np.triu_indices(dim)
@@ -137,6 +142,7 @@ def quadratics(dim: int) -> Family:
     )
 
 
+@cache
 def logistic(dim: int, samples: int, *, l2: float = 0.0) -> Family:
     """Logistic regression on so many samples, in the mean: θ holds each sample's features times its label ±1."""
 
@@ -162,35 +168,55 @@ def of_problem(problem: Problem, agent: int) -> tuple[Family, Parameters]:
     """
     group, place = problem.place(agent)
     data = jax.tree.map(np.asarray, group.data_of(place))
-    theta, put = _unknown(data)
+    theta, form = _unknown(group.objective, data)
     family = Family(
         f"objectives of the form of {problem.name(agent)}'s",
         problem.dim,
         len(theta),
-        lambda x, theta: group.objective.gradient(x, put(theta)),
+        form,
         linear=problem.degree is not None and not hasattr(data, "weight"),
         parts={"data": np.arange(len(theta))},
     )
     return family, theta
 
 
-def _unknown(data: Any) -> tuple[Parameters, Callable[[Any], Any]]:
-    """The numbers of some data that are secret, in a row, and the way back from such a row to data."""
-    sampled = hasattr(data, "weight")
-    leaves, tree = jax.tree.flatten(data.values if sampled else data)
+def class_form(problem: Problem) -> Family | None:
+    """The form that everybody's objective has by its class, polynomial or quadratic; None for any other."""
+    kind = problem.objective_class
+    if kind.kind == "polynomial":
+        return polynomials(max(kind.degree or 1, 1), problem.dim)
+    return quadratics(problem.dim) if kind.kind == "quadratic" else None
+
+
+class _Form(eqx.Module):
+    """The gradient of an objective whose data have some numbers that are not known: those of θ, in their order."""
+
+    objective: Any
+    public: list[Any]
+    """What is known of the data; None where a number of θ stands."""
+    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+    tree: Any = eqx.field(static=True)
+
+    def __call__(self, x: Any, theta: Any) -> Any:
+        ends = np.cumsum([0, *map(math.prod, self.shapes)]).tolist()
+        parts = (theta[begin:end] for begin, end in pairwise(ends))
+        hidden = iter([part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)])
+        leaves = [next(hidden) if leaf is None else leaf for leaf in self.public]
+        return self.objective.gradient(x, jax.tree.unflatten(self.tree, leaves))
+
+
+def _unknown(objective: Any, data: Any) -> tuple[Parameters, _Form]:
+    """The numbers of some data that are secret, in a row, and the form that they leave open."""
+    leaves, tree = jax.tree.flatten(data)
     leaves = [leaf.astype(np.float64) if leaf.dtype == object else leaf for leaf in leaves]
-    real = [
-        np.issubdtype(leaf.dtype, np.floating) and not (sampled and np.isin(leaf, (-1, 0, 1)).all())
-        for leaf in leaves
+    sampled = hasattr(data, "weight")
+    last = len(leaves) - 1
+    secret = [
+        bool(np.issubdtype(leaf.dtype, np.floating))
+        and not (sampled and (place == last or np.isin(leaf, (-1, 0, 1)).all()))
+        for place, leaf in enumerate(leaves)
     ]
-    with jax.enable_x64(True):
-        flat, back = ravel_pytree([leaf for leaf, use in zip(leaves, real, strict=True) if use])
-
-    def put(theta: Any) -> Any:
-        found = iter(back(theta))
-        whole = jax.tree.unflatten(
-            tree, [next(found) if use else leaf for leaf, use in zip(leaves, real, strict=True)]
-        )
-        return type(data)(whole, data.weight) if sampled else whole
-
-    return np.asarray(flat, dtype=np.float64), put
+    hidden = [leaf for leaf, use in zip(leaves, secret, strict=True) if use]
+    public = [None if use else leaf for leaf, use in zip(leaves, secret, strict=True)]
+    theta = np.concatenate([np.zeros(0), *(leaf.ravel().astype(np.float64) for leaf in hidden)])
+    return theta, _Form(objective, public, tuple(leaf.shape for leaf in hidden), tree)

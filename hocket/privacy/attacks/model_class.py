@@ -17,7 +17,7 @@ from hocket.privacy.attacks.equations import equations
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.sums import AnyFamily, fit_of
 from hocket.privacy.attacks.words import AnyStep, check_target
-from hocket.privacy.families import of_problem
+from hocket.privacy.families import class_form, of_problem
 from hocket.problems.problem import Problem
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.view import View
@@ -58,7 +58,7 @@ def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, At
     with several local steps or small batches, or where there are more unknowns than patience.
     """
     heard = equations(view)
-    forms = {j: of_problem(problem, j)[0] for j in heard.agents}
+    forms = {j: class_form(problem) or of_problem(problem, j)[0] for j in heard.agents}
     unknowns = sum(form.size for form in forms.values()) + heard.dim * len(heard.sources)
     hollow = any(
         form.size == 0 for form in forms.values()

@@ -138,20 +138,12 @@ Form = list[tuple[families.Family, families.Parameters]]
 def _forms_of(problem: Problem) -> list[Form]:
     """What may be public of everybody's objective: the class it is of, and its own form with all data unknown."""
     own = [families.of_problem(problem, j) for j in range(problem.n)]
-    usual = _class_form(problem)
-    if usual is None:
+    family = families.class_form(problem)
+    if family is None:
         return [own]
+    usual = [_linear(family)] * problem.n
     # One row of coefficients may serve all coordinates, and few records make a quadratic: then less is unknown.
     return [usual, *([own] if _size(own) < _size(usual) else []), *_centred_form(problem, usual)]
-
-
-def _class_form(problem: Problem) -> Form | None:
-    kind = problem.objective_class
-    if kind.kind == "polynomial":
-        return [_linear(families.polynomials(max(kind.degree or 1, 1), problem.dim))] * problem.n
-    if kind.kind == "quadratic":
-        return [_linear(families.quadratics(problem.dim))] * problem.n
-    return None
 
 
 def _size(form: Form) -> int:

@@ -33,7 +33,7 @@ from hocket.privacy.verdict.theorem import privacy_claim
 
 ROUNDS, WANTED = 40, 0.8
 STEP = hk.Power(0.5, 10, 0.75)
-WIDE, NARROW = hk.Box(-50, 50), hk.Box(-0.3, 0.3)
+WIDE, NARROW = hk.Box(-50, 50), hk.Box(-0.1, 0.1)
 ALGORITHMS: dict[str, hk.Algorithm] = {
     "DGD": hk.Dgd(),
     "RSS-NB": hk.RssNb(2.0),
@@ -130,7 +130,7 @@ def measured(cell: Cell, seeds: int) -> Row:
     warnings.simplefilter("ignore")
     network, coalition, threat = LISTENERS[cell.listener]
     algorithm, problem = ALGORITHMS[cell.algorithm], CLASSES[cell.objectives](NARROW if cell.active else WIDE)
-    start = np.random.default_rng(5).uniform(-0.3, 0.3, size=problem.dim)
+    start = np.random.default_rng(5).uniform(-0.1, 0.1, size=problem.dim)
     if privacy_claim(algorithm, problem.objective_class, dim=problem.dim):
         return Row(cell, float("nan"), "", float("nan"), float("nan"), "a theorem, no estimate")
     if algorithm.hides_nothing:

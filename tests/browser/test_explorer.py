@@ -60,7 +60,7 @@ def test_colluders_are_clicked_and_the_chosen_algorithm_is_judged(explored):
     expect(page.locator("#cards .card")).to_have_count(1)
     choose(page, "rss-nb")
     expect(page.locator("#headline")).to_have_text("Agents 1 and 3 collude. Under RSS-NB: 1 exposed exactly.")
-    expect(card(page, "rss-nb")).to_contain_text("Estimated, rss-nb against coalition {1, 3}, 1,000 rounds:")
+    expect(card(page, "rss-nb")).to_contain_text("Estimated, rss-nb against coalition {1, 3}, 1,000 rounds")
     expect(card(page, "rss-nb")).to_contain_text("known exactly: the gradients of agent 2")
     page.get_by_role("button", name="Undo").click()
     assert colluders(page) == [1]

@@ -153,9 +153,12 @@ def measured(cell: Cell, seeds: int) -> Row:
         )
         said = estimate.sd[list(estimate.honest)]
         printed.append(float(np.sqrt(np.mean(said**2))))
-        if not said.all():
-            continue  # somebody's gradient is said to be known exactly: no attack does better
-        for name, errors in tried(run, cell, coalition, threat).items():
+        if not said.any():
+            continue  # everybody's gradient is said to be known exactly: no attack does better
+        for name, every in tried(run, cell, coalition, threat).items():
+            errors = {j: error for j, error in every.items() if estimate.sd[j] > 0}
+            if not errors:
+                continue
             ratios = [error / estimate.sd[j] for j, error in errors.items()]
             found.setdefault(name, []).append(
                 (

@@ -49,6 +49,12 @@ def audit(
         float | None,
         Parameter(help="How large a typical gradient is, per coordinate; a run's own, or 1, by default."),
     ] = None,
+    objectives: Annotated[
+        str | None,
+        Parameter(
+            help="What objectives are declared to be: polynomial:2, quadratic, generalised-linear or any."
+        ),
+    ] = None,
     weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
     rounds: Annotated[int | None, Parameter(help="Rounds planned; 1000 by default.")] = None,
     sigma: Annotated[
@@ -74,7 +80,19 @@ def audit(
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
     if plan is not None:
-        own = (coalition, algorithm, delta, anchor, dim, gradient_size, rounds, sigma, wanted_sd, forbid)
+        own = (
+            coalition,
+            algorithm,
+            delta,
+            anchor,
+            dim,
+            gradient_size,
+            objectives,
+            rounds,
+            sigma,
+            wanted_sd,
+            forbid,
+        )
         _refuse_beside_plan(source, any(value is not None for value in own) or runs != 1 or step != STEP)
         return answer_on_plan(plan, colluders=colluders, html=html)
     network, recorded = _network(weights, topology, edges, run)
@@ -98,6 +116,7 @@ def audit(
         algorithm=_algorithm(algorithm, delta, anchor, sigma),
         sigma=1.0 if sigma is None else sigma,
         gradient_size=gradient_size,
+        objectives=objectives,
         forbidden=[] if forbid is None else [_link(word) for word in forbid.split(",")],
         watch=bar("Estimating"),
         **course,
@@ -111,6 +130,7 @@ def audit(
             "anchor": (anchor, None),
             "dim": (dim, None),
             "gradient-size": (gradient_size, None),
+            "objectives": (objectives, None),
             "weights": (weights, "paper"),
             "sigma": (sigma, None),
             "step": (step, STEP),

@@ -80,6 +80,7 @@ AUDIT = [
     Mistake(f"{PAIR} --rounds 5 --html empty", "empty", "name another place"),
     Mistake("audit --topology moon:5 --colluders 1", "'moon'", "known are cycle"),
     Mistake("audit --topology cycle:2 --colluders 1", "got 2", "at least 3"),
+    Mistake(f"{RING} --colluders 1 --objectives cubic", "'cubic'", "write polynomial:2"),
     Mistake("audit --topology cycle --colluders 1", "'cycle' does not say n", "cycle:5"),
     Mistake("audit --edges none.txt --colluders 1", "none.txt", "two agent numbers a line"),
     Mistake("audit --edges links.txt --colluders 1", "links.txt, line 2", "write two agent numbers"),

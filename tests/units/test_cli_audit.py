@@ -325,3 +325,10 @@ def test_a_run_is_not_planned_again(tmp_path, capsys):
     ):
         assert main(["audit", "--run", "done", "--coalition", "1", *extra]) == 1
         assert says in capsys.readouterr().err
+
+
+def test_what_a_declared_class_gives_away(audited):
+    words = ["--topology", "complete:5", "--coalition", "0", "--algorithm", "rss-nb", "--delta", "5", *QUICK]
+    (form,) = audited(*words, "--objectives", "polynomial:2")["findings"][0]["forms"]
+    assert form["exact"] == {"curvatures": [1, 2, 3, 4]}
+    assert audited(*words, "--objectives", "any")["findings"][0]["forms"] == []

@@ -10,16 +10,22 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
+import numpy as np
+
+from hocket.algorithm import Algorithm
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.served_plan import RELEASE
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
-from hocket.privacy.estimate.leakage import Leakage
-from hocket.privacy.estimate.rehearsal import may_reach
+from hocket.privacy.estimate.leakage import Leakage, leakage
+from hocket.privacy.estimate.rehearsal import may_reach, rehearsed
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
+from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.privacy.wording import counted
+from hocket.steps import as_step
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +100,51 @@ class Sequel:
             ),
         )
 
+    @property
+    def repeats(self) -> bool:
+        """Whether earlier runs, if any, were of the same members and links under the same kept noise functions."""
+        return self.plan.algorithm.functions is not None and all(
+            one.plan is not None
+            and one.plan.names == self.plan.names
+            and np.array_equal(one.plan.run.network.links, self.plan.network.links)
+            and repr(one.plan.run.algorithm) == repr(self.plan.algorithm)
+            for one in self.earlier
+        )
+
     def worst(self, colluders: int) -> Leakage:
         """What the worst coalition would know after all runs, among this plan's members."""
-        return self._ours(worst_joint_leakage(self.runs, colluders, beside=self.colluding).leakage)
+        found = worst_joint_leakage(self.runs, colluders, beside=self.colluding).leakage
+        return self._ours(found).no_better_than(self._by_form(frozenset(found.coalition)))
+
+    def _by_form(self, coalition: frozenset[int]) -> np.ndarray:
+        """How well this plan's members are known by the declared form of each earlier run alone."""
+        least = np.full(len(self.plan.names), np.inf)
+        for one in self.earlier:
+            plan = one.plan
+            inside = (
+                []
+                if plan is None
+                else [k for k, name in enumerate(plan.names) if self.names.index(name) in coalition]
+            )
+            if plan is None or not inside:
+                continue
+            run, algorithm = plan.run, plan.run.algorithm
+            assert isinstance(algorithm, Algorithm)
+            if privacy_claim(algorithm, plan.objectives, dim=run.dim):
+                continue  # a theorem has the word on it
+            how: dict[str, Any] = {"step": as_step(run.step), "rounds": run.rounds}
+            models = rehearsed(
+                run.network, algorithm, plan.objectives, gradient_size=plan.gradient_size, **how
+            )
+            if not models or algorithm.hides_nothing:
+                continue
+            how |= {"dim": run.dim, "release": run.release, "active": run.active, "models": models}
+            sd = leakage(run.network, algorithm, coalition=inside, **how).sd
+            for k, name in enumerate(plan.names):
+                if name in self.plan.names and k not in inside:
+                    here = self.plan.names.index(name)
+                    least[here] = min(least[here], sd[k])
+        return least
 
     def known(self, coalition: Sequence[int]) -> Leakage:
         """What this coalition would know after all runs, among this plan's members."""

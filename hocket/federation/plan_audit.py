@@ -63,10 +63,19 @@ class PlanAudit:
         """The verdict in one sentence: what a theorem says, or what the worst coalition knows in the end."""
         told = (
             self.verdict.answer
-            if self.verdict.covered
-            else f"No theorem. {self._with_what_is_published[:-1]}{self._anyway}."
+            if self.covered
+            else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{self._anyway}."
         )
         return f"{'Refused by its own limits. ' if self.problems else ''}{told}"
+
+    @property
+    def covered(self) -> bool:
+        """Whether a theorem covers this run, and with it all that the same data have served before."""
+        return self.verdict.covered and self.sequel.repeats
+
+    @property
+    def _together(self) -> str:
+        return " covers this run together with the earlier ones on these data" if self.verdict.covered else ""
 
     @property
     def _anyway(self) -> str:
@@ -100,6 +109,7 @@ class PlanAudit:
             "objectives": str(self.plan.objectives),
             "gradient_size": self.plan.audit.gradient_size,
             "min_sd": self.plan.audit.min_sd,
+            "covered": self.covered,
             "runs": self.worst.runs,
             "earlier": [one.served.plan for one in self.sequel.earlier],
             "least": self.least,

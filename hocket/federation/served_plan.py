@@ -16,6 +16,8 @@ from hocket.federation.plan_sections import AuditSection, NetworkSection, read_f
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint import PlannedRun
 from hocket.privacy.estimate.rehearsal import may_reach
+from hocket.privacy.wording import SUPPOSED
+from hocket.problems.objective_class import ANY, ObjectiveClass
 
 RELEASE = "mixed"
 """What members publish at the end: what one more exchange makes of the last words."""
@@ -34,6 +36,8 @@ class ServedPlan:
     names: tuple[str, ...]
     run: PlannedRun
     algorithm: str
+    objectives: ObjectiveClass = ANY
+    gradient_size: float = SUPPOSED
 
     @classmethod
     def of(cls, plan: FederationPlan) -> ServedPlan:
@@ -59,7 +63,8 @@ class ServedPlan:
                 release=tables.get("release", RELEASE),
                 active=may_reach(feasible, dimension, algorithm, step=step, rounds=run, gradient_size=size),
             )
-            return cls(names, planned, tables["algorithm"]["name"])
+            kind = ObjectiveClass.parse(tables["task"].get("objectives", str(ANY)))
+            return cls(names, planned, tables["algorithm"]["name"], kind, size)
         except (BadInput, KeyError, IndexError, TypeError, ValueError) as error:
             raise BadConfig(f"the plan that was kept of a run cannot be read: {error}") from None
 

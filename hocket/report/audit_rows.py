@@ -41,7 +41,7 @@ def _best_known(audit: Audit, one: Finding) -> str:
 
 def _basis(one: Finding) -> str:
     if one.basis == "theorem":
-        return "a theorem"
+        return "a theorem" + (", on a condition" if one.claim.supposing else "")
     return "an estimate" + (", with a caveat" if one.option.stands_for.effective().open_anyway else "")
 
 

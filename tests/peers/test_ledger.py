@@ -272,3 +272,31 @@ def test_signing_says_by_how_much_other_links_show_more(
     assert "noise was kept on the links with clinic-b, clinic-c, clinic-d, clinic-e" in said
     assert "from this run alone to ±" in said
     assert "from the earlier ones alone" in said
+
+
+def test_a_theorem_is_not_answered_over_runs_that_it_does_not_cover():
+    """It was, with p1 and safe, after a run by whose form every gradient is known exactly."""
+    weak = drawn(
+        topology="complete",
+        algorithm={"name": "rss-nb", "delta": 60.0, "anchor": 0.9},
+        objectives="polynomial:4",
+        feasible=WIDE,
+        colluders=1,
+    )
+    strong = drawn(
+        topology="complete",
+        algorithm={"name": "function-sharing", "degree": 4, "bound": 1.0},
+        objectives="polynomial:4",
+        feasible=WIDE,
+        colluders=1,
+    )
+    alone = audit_plan(strong)
+    again = audit_plan(strong, earlier=[earlier(strong)])
+    after = audit_plan(strong, earlier=[earlier(weak)], unsafe=True)
+    assert alone.covered
+    assert again.covered  # noise functions are kept
+    assert not after.covered
+    assert after.answer.startswith(
+        ("No theorem covers this run together", "Refused by its own limits. No theorem")
+    )
+    assert after.least == 0

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.privacy import Model, families
+from hocket.privacy.estimate.rehearsal import may_reach, on_side
 
 K5 = hk.Network.complete(5)
 STEP = hk.Power(1.0, 20, 0.75)
@@ -38,3 +41,61 @@ def test_an_anchor_where_states_reach_the_sides_of_the_set(kind):
     assert free.findings[0].least == pytest.approx(3.07, abs=0.01)
     assert boxed.findings[0].least <= 0.026
     assert "kept noise counts as known" in " ".join(boxed.verdict)
+
+
+def test_a_theorem_stands_in_the_answer_with_its_condition():
+    plan = {"colluders": 1, "algorithm": hk.FunctionSharing(1, 1.0), "rounds": 10}
+    assert ", if objectives are separable polynomials" in hk.audit(hk.Network.cycle(5), **plan).answer
+    declared = hk.audit(hk.Network.cycle(5), objectives="polynomial:1", **plan)
+    assert ", if " not in declared.answer
+    often = hk.audit(hk.Network.cycle(5), objectives="polynomial:1", runs=50, **plan)
+    assert ", if noise functions are the same in all runs" in often.answer
+
+
+def test_a_form_that_is_not_followed_is_named():
+    """It was left out without a word, and the number for constant gradients printed."""
+    rng = np.random.default_rng(0)
+    problem = hk.least_squares(
+        rng.normal(size=(5, 20, 13)), rng.normal(size=(5, 20)), feasible=hk.Everywhere()
+    )
+    run = hk.solve(problem, K5, hk.RssNb(1.0), rounds=4, step=0.01, keep="transcript")
+    verdict = hk.audit(K5, coalition={0}, run=run)
+    assert "if objectives are quadratics was not worked out: 520 numbers are too many" in " ".join(
+        verdict.verdict
+    )
+    assert verdict.to_json()["findings"][0]["unfollowed"]
+
+
+def test_a_made_up_problem_that_diverges_stops_no_audit():
+    plan = {"coalition": {0}, "algorithm": hk.RssNb(50.0), "rounds": 20, "objectives": "polynomial:4"}
+    verdict = hk.audit(K5, gradient_size=50.0, **plan)
+    assert "a made-up problem with gradients of size 50 diverges" in " ".join(verdict.verdict)
+
+
+def test_whoever_hears_most_is_asked_about_the_form():
+    """The worst for constant gradients was asked alone: ±1.18, where another coalition knows a gradient exactly."""
+    ring = [(1 + i, 1 + (i + hop) % 9) for i in range(9) for hop in (1, 2)]
+    network = hk.Network.from_edges([*((0, j) for j in range(1, 10)), *ring, (10, 1), (10, 2), (10, 3)], 11)
+    plan = {"colluders": 2, "algorithm": ANCHORED, "rounds": 40, "objectives": "polynomial:4"}
+    assert hk.audit(network, **plan).findings[0].least == 0
+
+
+@pytest.mark.parametrize("feasible", [hk.Box([-1, -100], [1, 100]), hk.Simplex(1000.0)], ids=str)
+def test_short_sides_of_an_uneven_set(feasible):
+    plan = {"step": STEP, "rounds": 1000, "gradient_size": 1.0}
+    assert may_reach(feasible, 2, ANCHORED, **plan)
+
+
+def test_a_state_on_a_short_side():
+    found = on_side(np.array([[[1.0, 0.0]]]), hk.Box([-1, -100], [1, 100]))
+    assert found.tolist() == [[[True, False]]]
+
+
+def test_one_coordinate_that_is_known_is_one_too_many():
+    there = np.zeros((40, 5, 2), bool)
+    there[:20, :, 0] = True
+    family, path = families.polynomials(1, 2), np.zeros((40, 5, 2))
+    model = Model([family] * 5, [np.zeros(2)] * 5, path, there)
+    plan = {"rounds": 40, "coalition": {0}, "step": STEP, "dim": 2}
+    clipped = hk.leakage(K5, ANCHORED, models=[model], **plan)
+    assert clipped.sd[1] < hk.leakage(K5, ANCHORED, **plan).sd[1] / 5

@@ -86,13 +86,14 @@ class Leakage:
 
     def sharpened(self, known: tuple[KnownModel, ...]) -> Leakage:
         """The same where public forms give more away: the smaller of the numbers."""
-        return replace(self._no_better([one.sd for one in known]), models=known)
+        return replace(self.no_better_than(*(one.sd for one in known)), models=known)
 
     def beside(self, other: Leakage) -> Leakage:
         """The same for whoever knows the better of the two, of the same agents."""
-        return replace(self._no_better([other.sd]), models=other.models)
+        return replace(self.no_better_than(other.sd), models=other.models)
 
-    def _no_better(self, others: list[np.ndarray]) -> Leakage:
+    def no_better_than(self, *others: Float[np.ndarray, " agents"]) -> Leakage:
+        """The same with the smallest of these deviations for every agent."""
         least = np.min([self.sd, *others], axis=0)
         shrunk = np.divide(least, self.sd, out=np.ones_like(least), where=self.sd > 0)
         return replace(self, sd=in_digits(least), covariance=shrunk[:, None] * self.covariance * shrunk)

@@ -68,7 +68,7 @@ class KnownModel:
     words: str
     """The forms of the objectives."""
     sd: Float[np.ndarray, " agents"]
-    """Of each agent's last gradient, per coordinate (root mean square); zero where it is known, and for members."""
+    """Of each agent's last gradient, in the coordinate that is known best; zero where one is known, and for members."""
     exact: Mapping[str, tuple[int, ...]]
     """Parts of the parameters ("curvatures") that are known exactly, and of whom."""
     parameters: Sequence[Float[np.ndarray, " size"]] = field(repr=False)
@@ -206,7 +206,7 @@ class _Followed:
         for place, j in enumerate(self.honest):
             rows = posterior.factor[self.ends[place] : self.ends[place + 1]]
             last = self.jacobian(place, self.course.rounds) @ rows
-            sd[j] = np.sqrt((last**2).sum() / self.dim)
+            sd[j] = np.linalg.norm(last, axis=1).min()  # one coordinate that is known is one too many
             shares[j] = np.linalg.norm(rows, axis=1) / (self.prior * self._scale(self.model.jacobians[j]))
         sd[sd < 1e-9 * self.prior] = 0.0
         return KnownModel(self.model.words, sd, self._exact(shares), shares)

@@ -17,6 +17,7 @@ from numpy.polynomial import Polynomial as Series
 
 from hocket.algorithm import Algorithm
 from hocket.engines.solver import solve
+from hocket.errors import Diverged
 from hocket.networks.network import Network
 from hocket.privacy import families
 from hocket.privacy.attacks.words import mixed
@@ -47,6 +48,13 @@ class Rehearsal:
     """The forms that the declared class allows, along the path of a made-up problem; none where any is allowed."""
     active: bool = False
     """Whether states may reach the sides of the feasible set, and be moved back."""
+    unfollowed: tuple[str, ...] = ()
+    """Forms that nobody looked at, and why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What was looked at beside noise."""
+        on_sides = any(one.projected is not None for one in self.models)
+        return {"set_active": self.active or on_sides, "unfollowed": list(self.unfollowed)}
 
 
 NOTHING_REHEARSED = Rehearsal()
@@ -56,16 +64,29 @@ def models_of_run(run: Run) -> tuple[Model, ...]:
     """The form of a run's own objectives along its own path, and gradients that stay the same where X was active.
     For a run with its words and its problem at hand; a form with too many numbers is not followed.
     """
+    return seen_in(run).models
+
+
+def seen_in(run: Run) -> Rehearsal:
+    """What a run shows beside its noise: the forms that are followed, and those that are not."""
     problem = run.problem
     if problem is None or run.path is None or run.transcript is None:
-        return ()
+        return NOTHING_REHEARSED
     sides, path = on_side(run.path[1:], problem.feasible), taken_at(run)
     constant = [] if sides is None else [[_linear(families.polynomials(1, problem.dim))] * problem.n]
-    return tuple(
-        Model([family for family, _ in form], [theta for _, theta in form], path, sides)
-        for form in [*constant, *_forms_of(problem)]
-        if _size(form) <= MOST_NUMBERS
+    forms = [*constant, *_forms_of(problem)]
+    followed = [form for form in forms if _size(form) <= MOST_NUMBERS]
+    return Rehearsal(
+        tuple(
+            Model([one for one, _ in form], [theta for _, theta in form], path, sides) for form in followed
+        ),
+        unfollowed=tuple(_too_large(form) for form in forms if _size(form) > MOST_NUMBERS),
     )
+
+
+def _too_large(form: Form) -> str:
+    names = " and ".join(dict.fromkeys(family.name for family, _ in form))
+    return f"what is known if objectives are {names} was not worked out: {_size(form):,} numbers are too many"
 
 
 def rehearsed(
@@ -82,10 +103,37 @@ def rehearsed(
     For the audit of a plan; of a class that allows any objective no form is public.
     """
     kind = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
+    how: dict[str, Any] = {"step": step, "rounds": rounds, "gradient_size": gradient_size, "seed": seed}
+    return rehearsal(network, algorithm, kind, **how).models
+
+
+def rehearsal(
+    network: Network,
+    algorithm: Algorithm,
+    objectives: ObjectiveClass,
+    *,
+    step: Step,
+    rounds: int,
+    gradient_size: float = 1.0,
+    seed: int = 0,
+) -> Rehearsal:
+    """The same, with the forms that could not be followed."""
     rng = np.random.default_rng(seed)
     how: dict[str, Any] = {"rounds": rounds, "step": step, "seed": seed, "keep": "transcript"}
-    played = [solve(made(network.n, gradient_size, rng), network, algorithm, **how) for made in _forms(kind)]
-    return tuple(model for run in played for model in models_of_run(run))
+    models: list[Model] = []
+    unfollowed: list[str] = []
+    for made in _forms(objectives):
+        try:
+            seen = seen_in(solve(made(network.n, gradient_size, rng), network, algorithm, **how))
+        except Diverged:
+            unfollowed.append(
+                f"what is known if objectives are {objectives.words} was not worked out: with these steps a made-up "
+                f"problem with gradients of size {gradient_size:g} diverges"
+            )
+            continue
+        models += seen.models
+        unfollowed += seen.unfollowed
+    return Rehearsal(tuple(models), unfollowed=tuple(dict.fromkeys(unfollowed)))
 
 
 def may_reach(
@@ -106,10 +154,11 @@ def may_reach(
     """
     if feasible is None or not feasible.bounded:
         return False
-    centre, radius = feasible.enclosing_ball(dim)
-    room = radius / np.sqrt(dim) - float(np.abs(feasible.project(np.zeros(dim)) - centre).max())
-    steps = step.table(1, rounds)
-    return bool(room <= steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0))
+    start, steps = feasible.project(np.zeros(dim)), step.table(1, rounds)
+    reach = float(steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0))
+    low, high = feasible.bounding_box(dim)
+    nearest = min(float((start - low).min()), float((high - start).min()))
+    return nearest <= reach or not all(feasible.contains(start + way * reach) for way in (1.0, -1.0))
 
 
 def taken_at(run: Run) -> Float[np.ndarray, "rounds agents dim"]:
@@ -124,10 +173,10 @@ def on_side(
     """Which coordinates of states lie on a side of a bounded set: a step outward is undone; None if none does."""
     if not feasible.bounded:
         return None
-    centre, radius = feasible.enclosing_ball(states.shape[2])
+    centre, _ = feasible.enclosing_ball(states.shape[2])
     beyond = (states + OUTWARD * (states - centre)).reshape(-1, states.shape[2])
     moved = np.array([np.abs(feasible.project(x) - x) for x in beyond]).reshape(states.shape)
-    found = moved > OUTWARD * radius / 10
+    found = moved > OUTWARD * np.abs(states - centre) / 10
     return found if found.any() else None
 
 

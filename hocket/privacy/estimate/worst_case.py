@@ -64,7 +64,7 @@ def worst_leakage(
 ) -> WorstLeakage:
     """The leakage to the worst coalition of f agents; `plan` is what else `leakage` takes.
     For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds of
-    gradients that stay the same; `models` are asked about the worst of them alone.
+    gradients that stay the same; `models` are asked about the worst of them and about whoever hears most.
     """
     f = check_colluders(colluders, network.n)
     scouted = min(rounds, SCOUTED)
@@ -74,7 +74,17 @@ def worst_leakage(
         (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=known_best
     )
     if rounds > scouted or models:
-        worst = leakage(network, algorithm, coalition=worst.coalition, rounds=rounds, models=models, **plan)
+        # Whoever hears most need not know a constant gradient best, but reads most from a form.
+        near = neighbour_masks(network.n, network.links)
+        ears = max(chosen, key=lambda one: _reach(near, network.n, one)[2:])
+        asked = dict.fromkeys([worst.coalition, ears] if models else [worst.coalition])
+        worst = min(
+            (
+                leakage(network, algorithm, coalition=one, rounds=rounds, models=models, **plan)
+                for one in asked
+            ),
+            key=known_best,
+        )
     return WorstLeakage(f, len(chosen), math.comb(network.n, f), worst)
 
 

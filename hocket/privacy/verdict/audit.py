@@ -11,7 +11,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.networks.network import Network
-from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, models_of_run
+from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
@@ -229,13 +229,15 @@ def audit(
     promised = guarantees(network, f)
     cut = None if promised.p2 else promised.smallest_cut
     findings: list[Finding] = []
-    seen = NOTHING_REHEARSED if run is None else Rehearsal(models_of_run(run))
+    seen = NOTHING_REHEARSED if run is None else seen_in(run)
     for option, threat in watch([(option, threat) for option in options for threat in THREATS]):
         # With all noise known one coalition is like another: whom a tap on words serves best is followed.
         last = findings[-1] if threat == "states+noise" else None
         claim = privacy_claim(
             option.algorithm, objectives, dim=plan["dim"], local_steps=local_steps, batches=batches
         )
+        if runs > 1:
+            claim = claim.kept_over_runs()
         if run is None and threat == THREATS[0] and not claim:
             seen = rehearsal_of(network, option, objectives, feasible, rounds=rounds, **plan)
         findings.append(

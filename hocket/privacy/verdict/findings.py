@@ -12,7 +12,7 @@ from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.model_class import KnownModel
-from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsed
+from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsal
 from hocket.privacy.estimate.worst_case import worst_leakage
 from hocket.privacy.topology.guarantees import Exposure, exposure
 from hocket.privacy.verdict.theorem import PrivacyClaim
@@ -114,7 +114,7 @@ class Finding:
         forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
         if self.rehearsal.active and self.option.stands_for.keeps_noise:
             forms.append("kept noise counts as known, since states may reach the sides of the feasible set")
-        return forms
+        return [*forms, *self.rehearsal.unfollowed]
 
     def _listed(self, agents: tuple[int, ...]) -> str:
         return listed(agents, self.labels)
@@ -129,6 +129,8 @@ class Finding:
 
     def in_time(self, agent: int) -> str:
         """What patience adds to it."""
+        if self.leakage.sd[agent] == 0 and self.basis == "estimate":
+            return "nothing is left to know"
         if agent in self.exact:
             return "nothing is left to know"
         if self.basis == "theorem":
@@ -151,7 +153,9 @@ class Finding:
 
     def _known_to(self, agents: tuple[int, ...]) -> str:
         least = min(self.leakage.sd[j] for j in agents)
-        return f" ±{least:.2g} ({known(least, self.gradient_size)})" if least else ""
+        if least:
+            return f" ±{least:.2g} ({known(least, self.gradient_size)})"
+        return "" if agents == self.exact or self.basis == "theorem" else " (exactly, by their form)"
 
     def to_json(self) -> dict[str, Any]:
         """The line in numbers."""
@@ -170,8 +174,7 @@ class Finding:
             "known": known(self.least, self.gradient_size),
             "sd": self.leakage.sd.tolist(),
             "forms": [one.to_json() for one in self.leakage.models],
-            "set_active": self.rehearsal.active,
-        }
+        } | self.rehearsal.to_json()
 
 
 def find(
@@ -222,8 +225,8 @@ def rehearsal_of(
     algorithm = option.stands_for.effective()
     how: dict[str, Any] = {"step": step, "rounds": rounds, "gradient_size": gradient_size}
     declared = objectives is not None and objectives != ANY and not algorithm.hides_nothing
-    models = rehearsed(network, algorithm, objectives, **how) if declared and objectives else ()
-    return Rehearsal(models, may_reach(feasible, dim, algorithm, **how))
+    seen = rehearsal(network, algorithm, objectives, **how) if declared and objectives else NOTHING_REHEARSED
+    return replace(seen, active=may_reach(feasible, dim, algorithm, **how))
 
 
 def projected_rounds(seen: Rehearsal) -> list[str]:

@@ -20,13 +20,14 @@ def answer(audit: Audit) -> str:
     if one.basis == "theorem" and audit.p2:
         against = f"any {counted(audit.colluders, 'colluder')}" if audit.coalition is None else whom
         only = "would learn only the sum over all others, and no objective by itself (Theorem 2)"
-        return f"Under {one.label}, {against} {only}."
+        return f"Under {one.label}{_if(one)}, {against} {only}."
     if one.exact:
         what = "objective" if one.basis == "theorem" else "gradient"
         open_to = listed(one.exact, audit.network.labels)
         return f"Under {one.label}, {whom}{any_of} would know the {what} of {open_to} exactly."
     if one.basis == "theorem":
-        return f"Under {one.label}, {whom} would learn the sum over a part of the others, and no objective by itself."
+        some = "would learn the sum over a part of the others, and no objective by itself"
+        return f"Under {one.label}{_if(one)}, {whom} {some}."
     weakest = listed([one.weakest], audit.network.labels)
     how = judged(one.least, one.gradient_size)
     anyway = one.option.stands_for.effective().open_anyway
@@ -35,6 +36,11 @@ def answer(audit: Audit) -> str:
         f"{counted(one.leakage.rounds, 'round')}, by an estimate for {_supposed(one)}"
         f"{f'; {anyway}' if anyway else ''}."
     )
+
+
+def _if(one: Finding) -> str:
+    """What a theorem supposes that nobody has said."""
+    return f", if {one.claim.supposing}" if one.claim.supposing else ""
 
 
 def _supposed(one: Finding) -> str:

@@ -8,7 +8,7 @@ said so. A projection changes nothing, since each word stays a function of f_j +
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hocket.algorithm import Algorithm
@@ -40,6 +40,15 @@ class PrivacyClaim:
         if self.theorem is None:
             return f"no theorem: {self.reason}"
         return f"{self.theorem}, if {self.supposing}" if self.supposing else f"{self.theorem}: {self.reason}"
+
+    def kept_over_runs(self) -> PrivacyClaim:
+        """The same over several runs on the same data: fresh noise functions in each would average out."""
+        kept = "noise functions are the same in all runs"
+        return (
+            self
+            if self.theorem is None
+            else replace(self, supposing=f"{self.supposing} and {kept}".removeprefix(" and "))
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The claim in plain values."""

@@ -18,7 +18,7 @@ from hocket.algorithm import Algorithm
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
-from hocket.federation.served_plan import RELEASE
+from hocket.federation.served_plan import RELEASE, ServedPlan
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.rehearsal import may_reach, rehearsed
@@ -103,11 +103,12 @@ class Sequel:
     @property
     def repeats(self) -> bool:
         """Whether earlier runs, if any, were of the same members and links under the same kept noise functions."""
+        same = repr(ServedPlan.of(self.plan).run.algorithm)
         return self.plan.algorithm.functions is not None and all(
             one.plan is not None
             and one.plan.names == self.plan.names
             and np.array_equal(one.plan.run.network.links, self.plan.network.links)
-            and repr(one.plan.run.algorithm) == repr(self.plan.algorithm)
+            and repr(one.plan.run.algorithm) == same
             for one in self.earlier
         )
 

@@ -186,6 +186,9 @@ PLAIN = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(all
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz_", min_size=1)
 
 
-@given(st.dictionaries(NAMES, st.dictionaries(NAMES, st.recursive(PLAIN, st.lists))))
+NESTED = st.recursive(PLAIN, lambda values: st.lists(values, max_size=4), max_leaves=8)
+
+
+@given(st.dictionaries(NAMES, st.dictionaries(NAMES, NESTED, max_size=4), max_size=4))
 def test_written_toml_reads_back(tables):
     assert tomllib.loads(dumps(tables)) == tables

@@ -110,6 +110,7 @@ def test_without_noise_nothing_averages_out():
     assert "nothing hides it" in found.estimated[0]
 
 
+@pytest.mark.slow
 def test_the_worst_of_a_part_is_not_the_worst():
     found = hk.audit(hk.Network.random_regular(4, 40), colluders=4, algorithm="rss-nb", rounds=5)
     done, total = found.findings[0].searched

@@ -42,6 +42,7 @@ def centred_quartic(x: Any, theta: Any) -> Any:
 QUARTICS = families.Family("a(x − c)⁴ + b(x − c)²", 1, 3, centred_quartic, linear=False)
 
 
+@pytest.mark.slow
 def test_quartics_are_known_however_large_the_anchor():
     """Printed ±2.51; a fit with a free offset finds what the anchor should hide, here to rounding."""
     plan = hk.RssNb(20.0, anchor=0.9)
@@ -97,6 +98,7 @@ def test_the_sum_attack_is_part_of_it():
         assert everything.predicted_sd(j, "slopes") <= mean_attack(run.view({0}), j).typical_sd
 
 
+@pytest.mark.slow
 def test_steps_that_are_cut_short_show_the_anchor_on_some_runs_and_it_says_on_which():
     """Printed ±3.07. Agent 3 is pressed against the edge of the box; the attack wins on a third of these runs.
 

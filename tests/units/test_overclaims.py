@@ -72,6 +72,7 @@ def test_a_made_up_problem_that_diverges_stops_no_audit():
     assert "a made-up problem with gradients of size 50 diverges" in " ".join(verdict.verdict)
 
 
+@pytest.mark.slow
 def test_whoever_hears_most_is_asked_about_the_form():
     """The worst for constant gradients was asked alone: ±1.18, where another coalition knows a gradient exactly."""
     ring = [(1 + i, 1 + (i + hop) % 9) for i in range(9) for hop in (1, 2)]

@@ -64,6 +64,7 @@ def test_an_anchor_does_not_hide_what_changed():
     np.testing.assert_allclose(found.estimate, gradient_of_record(found.at), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_plain_run_before_an_anchored_one_decides():
     plans = [hk.RssNb(10.0), hk.RssNb(10.0, anchor=0.9)]
     views = [
@@ -76,6 +77,7 @@ def test_a_plain_run_before_an_anchored_one_decides():
     assert 0.4 < error / found.typical_sd < 1.8  # twelve coordinates, alike and apart
 
 
+@pytest.mark.slow
 def test_another_graph_on_the_same_data_hides_less_than_either():
     algorithm = hk.RssNb(10.0, anchor=0.9, distribution="gaussian")
     views = [

@@ -35,8 +35,8 @@ NAME = re.compile(r"\bhk\.(\w+(?:\.\w+)*)")
 
 NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 
-LONG = {"docs/privacy.md", "docs/learning.md"}
-"""Pages whose examples take half a minute."""
+LONG = {"docs/privacy.md", "docs/learning.md", "docs/step-by-step.md", "docs/sign-off.md"}
+"""Pages whose examples take long."""
 
 
 def pages(slow: Collection[str] = ()) -> pytest.MarkDecorator:

@@ -209,6 +209,7 @@ def interrupt_when_it_shows_progress(arguments):
     return process.returncode, out, shown.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal of its own")
 def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path, capsys):
     write_problem(tmp_path, rounds=1 << 29)

@@ -123,6 +123,7 @@ def test_quick_leaves_out_what_takes_long():
     assert {SGD_C, DGD, NB, LB, FS, ALONE, INDEPENDENT} == {case.method for case in quick}
 
 
+@pytest.mark.slow
 def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     reuters = report.LEARNING["reuters"]
     monkeypatch.setitem(report.LEARNING, "reuters", replace(reuters, quick=TINY))

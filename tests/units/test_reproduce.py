@@ -45,6 +45,7 @@ def rows(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_polynomials(capsys, monkeypatch):
     # Half of the programs to compile.
     monkeypatch.delitem(polynomials.NETWORKS, "K5")

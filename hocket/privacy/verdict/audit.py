@@ -200,12 +200,12 @@ def audit(
     it a theorem is stated with its condition. `feasible` is the set that states are moved back into, if that may
     happen. `forbidden` are links that a repair may not use; `watch` may show progress.
 
-    >>> from hocket import Network, FunctionSharing
-    >>> plan = {"algorithm": FunctionSharing(2, 1.0), "rounds": 10}
-    >>> print(audit(Network.cycle(5), colluders=1, objectives="polynomial:2", **plan).verdict[0])
-    Function sharing: against any 1 colluder P1 and P2 hold (Theorem 2), even with a tap on all words.
-    >>> print(audit(Network.cycle(5), colluders=1, objectives="any", **plan).claim)  # doctest: +ELLIPSIS
-    no theorem: nobody has said that objectives are separable polynomials of degree 2 or less; ...
+    >>> from hocket import Network
+    >>> plan = {"colluders": 1, "algorithm": "function-sharing", "rounds": 10}
+    >>> print(audit(Network.cycle(5), objectives="polynomial:2", **plan).claim)
+    Theorem 2, if its noise is of degree 2 or more
+    >>> print(audit(Network.cycle(5), objectives="any", **plan).claim)
+    no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
     f, members = adversary(network, colluders, coalition)
     objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives

@@ -185,6 +185,13 @@ def test_a_killed_run_is_taken_up_by_another_number_of_processes(tmp_path, monke
     np.testing.assert_allclose(np.load(tmp_path / "x.npy"), run.x, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
+def test_a_watch_that_is_in_the_middle_of_a_call_does_not_spoil_the_end(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    ended = run_together(["hocket.engines.cluster", str(HERE / "busy_watch.py")], 2)
+    assert ended.codes == (0, 0)
+
+
 @contextmanager
 def three(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     """As on many machines: nobody but the processes themselves can tell how the others are."""

@@ -53,19 +53,31 @@ class Watch(threading.Thread):
         self._ended = ended or _end
         self._clock, self._sleep = clock, sleep
         self._playing = False
+        self._leaving = threading.Event()
         now = clock()
         self._seen = {other: ("", now) for other in range(count) if other != number}
         self._answered = now
 
     def run(self) -> None:
-        """Until the process ends."""
-        atexit.register(self._tell, ALIVE, LEFT)
+        """Until the process leaves."""
+        atexit.register(self.leave)
         beat = 0
-        while True:
+        while not self._leaving.is_set():
             beat += 1
             self._tell(ALIVE, str(beat))
             self._look()
-            self._sleep(BEAT)
+            self._leaving.wait(BEAT)
+
+    def leave(self) -> None:
+        """The last thing that this process does in the cluster, while Python still stands.
+
+        A thread that comes back from C++ to a Python that is being taken down is unwound through code that cannot be
+        unwound, and aborts the process: so the thread ends first, and whoever aborts later is not answered in Python.
+        """
+        self._leaving.set()
+        self.join(PATIENCE)
+        ctypes.CDLL(None).signal(signal.SIGABRT, signal.SIG_DFL)
+        self._tell(ALIVE, LEFT)
 
     @contextmanager
     def over(self) -> Generator[None]:

@@ -19,6 +19,7 @@ from hocket.agent import Agent, Heard
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
+from hocket.noise.mechanism import Mechanism
 from hocket.problems.problem import Problem
 from hocket.steps import Step
 
@@ -95,6 +96,10 @@ class Algorithm(eqx.Module):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
+
+    def mechanism(self, setting: Setting) -> Mechanism | str:
+        """The noise that a certificate of differential privacy can rest on; or why there is none."""
+        return f"{self.title} has no normal noise that would hide a record or a move from whoever hears its words"
 
     @property
     def name(self) -> str:

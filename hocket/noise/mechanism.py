@@ -1,0 +1,35 @@
+"""What a certificate needs to know of an algorithm's noise: where it enters, and how large it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """The normal noise that stands between an agent's data and its words.
+
+    Deviations are of one number. Pairwise noise is dealt as two directed draws per link, so that what a link adds to
+    its ends has twice the variance of one.
+    """
+
+    on: Literal["objective", "gradients"]
+    """`objective`: drawn once, added to coefficients, and all that is said follows from the sum. `gradients`: drawn
+    afresh in every round, added to what a step moves a state by."""
+    link_sd: Float[np.ndarray, "phases links"]
+    """σ: of one directed draw that is not kept for rounds to come (or, on objectives, of the only one)."""
+    own_sd: float = 0.0
+    """τ: of noise that an agent draws for itself, and that nothing cancels."""
+    anchor_sd: Float[np.ndarray, " links"] | None = None
+    """σ_c: of one directed draw of pairwise noise that is kept over rounds; None without."""
+    scaled_by: Literal["this step", "last step"] = "this step"
+    """Whether fresh noise in round k is scaled by α_k, or by α_{k−1} as the gradient inside the state is."""
+    exact: bool = False
+    """Whether what is hidden and what hides it are whole numbers on one public grid, and their sum is exact; else a
+    certificate is about real numbers, and rounding can void it."""
+    void: tuple[str, ...] = ()
+    """Whatever in this algorithm takes a certificate away, each a reason that begins a sentence; empty if nothing."""

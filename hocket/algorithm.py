@@ -1,8 +1,9 @@
 """The interface of an algorithm: what one agent says and does in a round, written as a generator.
 
 `yield Say(word)` tells every neighbour the same, `yield Tell(words)` each neighbour its own; either way the yield
-gives back what was heard, to be opened with `agent.mix`. Nothing leaves an agent in any other way, so what an
-auditor sees of a run is complete by construction.
+gives back what was heard, to be opened with `agent.mix`. `yield Total(values)` gives back the sum of what all agents
+gave, and shows nobody anything else. Nothing leaves an agent in any other way, so what an auditor sees of a run is
+complete by construction.
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ class Tell(NamedTuple):
     """Its own word to each neighbour, a row per slot."""
 
     words: Any
+
+
+class Total(NamedTuple):
+    """Numbers to be summed over all agents: every agent receives the sum, and nothing else is shown to anybody."""
+
+    values: Any
 
 
 Round = Generator[Say | Tell, Heard, Any]

@@ -48,6 +48,8 @@ class Agent:
     shares: Mapping[str, Any]
     """This round's noise, by kind."""
     grad_at: str = "mixed"
+    members: int = 1
+    """How many agents take part, this one included."""
     local: Local | None = None
     """Local steps in place of one gradient step; None for the paper's algorithms as printed."""
 

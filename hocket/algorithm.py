@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeGuard
 import equinox as eqx
 import jax
 
-from hocket.agent import Agent, Heard
+from hocket.agent import Agent
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
@@ -41,9 +41,13 @@ class Total(NamedTuple):
     """Numbers to be summed over all agents: every agent receives the sum, and nothing else is shown to anybody."""
 
     values: Any
+    bits: int = 64
+    """How many bits after the point they keep where sums are taken in fixed point."""
 
 
-Round = Generator[Say | Tell, Heard, Any]
+Spoken = Say | Tell | Total
+"""What a round may yield."""
+Round = Generator[Spoken, Any, Any]
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,8 @@ class Algorithm(eqx.Module):
     """Where noise enters: what an agent says, or the gradient that it follows."""
     soon_open: ClassVar[bool] = False
     """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
+    sums: ClassVar[bool] = False
+    """Whether it asks for totals, and so for all members until its end."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
 
@@ -191,7 +197,7 @@ class Algorithm(eqx.Module):
         """What a reader of the run should know about this algorithm on this problem."""
         return []
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Say | Tell, k: Any) -> Any:
+    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
         """What hides this agent in round k, in units of a gradient: (what it says − its state) / α_k.
 
         A word of several arrays begins with the one that stands for x.
@@ -209,7 +215,7 @@ def speaks(talk: Any) -> TypeGuard[Round]:
     return isinstance(talk, Generator)
 
 
-def converse(talk: Any, exchange: Callable[[Say | Tell], Heard]) -> Any:
+def converse(talk: Any, exchange: Callable[[Spoken], Any]) -> Any:
     """Run a round to its end, passing everything said to `exchange`; returns what the round returns."""
     if not speaks(talk):
         return talk

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Say, Tell, x_of
+from hocket.algorithm import Say, Spoken, Tell, Total, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
@@ -91,6 +91,7 @@ def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
         feasible=job.own_problem.feasible,
         shares=shares,
         grad_at=job.grad_at,
+        members=job.own_network.n,
     )
 
 
@@ -112,7 +113,7 @@ def _noise(
 
 
 def _all_rounds(
-    talks: list[Any], carry: Callable[[list[Say | Tell]], list[ExactWords]]
+    talks: list[Any], carry: Callable[[list[Any]], list[ExactWords]]
 ) -> tuple[list[Any], list[Any]]:
     """Advance every agent's generator in step; returns the next states and all that was said, in order."""
     if not isinstance(talks[0], Generator):  # an algorithm that says nothing
@@ -120,7 +121,7 @@ def _all_rounds(
     said: list[Any] = []
     heard: list[Any] = [None] * len(talks)
     while True:
-        spoken: list[Any] = []
+        spoken: list[Spoken] = []
         ended: list[Any] = []
         for talk, words in zip(talks, heard, strict=True):
             try:
@@ -129,6 +130,11 @@ def _all_rounds(
                 ended.append(end.value)
         if ended:
             return ended, said
+        if isinstance(spoken[0], Total):
+            total = jax.tree.map(lambda *values: sum(values, 0 * values[0]), *(word[0] for word in spoken))
+            said += [np.stack([leaf] * len(talks)) for leaf in jax.tree.leaves(total)]
+            heard = [total] * len(talks)
+            continue
         said += [
             np.stack(arrays) for arrays in zip(*(jax.tree.leaves(word[0]) for word in spoken), strict=True)
         ]

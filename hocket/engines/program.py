@@ -55,6 +55,10 @@ class Population(eqx.Module):
         """The mean over all agents."""
 
     @abstractmethod
+    def summed(self, rows: Any) -> Any:
+        """The sum over all agents."""
+
+    @abstractmethod
     def total(self, rows: Any) -> Any:
         """The sum over all agents, and over all that their rows hold."""
 
@@ -92,6 +96,9 @@ class WholePopulation(Population):
 
     def mean(self, rows: Any) -> Any:
         return rows.mean(axis=0)
+
+    def summed(self, rows: Any) -> Any:
+        return rows.sum(axis=0)
 
     def total(self, rows: Any) -> Any:
         return rows.sum()

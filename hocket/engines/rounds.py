@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 from hocket.agent import Agent
-from hocket.algorithm import Say, Tell, converse, x_of
+from hocket.algorithm import Say, Spoken, Tell, Total, converse, x_of
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
 from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
 from hocket.networks.neighbour_tables import NeighbourTables
@@ -166,7 +166,11 @@ def one_round(
         state, place = args
         said: list[Any] = []
 
-        def carried(spoken: Any) -> Any:
+        def carried(spoken: Spoken) -> Any:
+            if isinstance(spoken, Total):
+                total = jax.tree.map(program.population.summed, stacked(spoken.values))
+                said.extend(jax.tree.leaves(total))  # all that anybody is shown
+                return total
             said.extend(jax.tree.leaves(spoken[0]))
             return exchange(program.tables, program.population, phase, place, spoken)
 
@@ -223,6 +227,7 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
             feasible=program.problem.feasible,
             shares=shares,
             grad_at=program.grad_at,
+            members=program.population.count(program.tables),
             local=groups[0].objective.local(data) if alone else None,
         )
         return function(agent, args)

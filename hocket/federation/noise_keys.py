@@ -20,8 +20,8 @@ from hocket.noise.draws import Paired
 
 
 def needs_keys(role: Role) -> bool:
-    """Whether any noise is agreed in pairs."""
-    return any(isinstance(draw, Paired) for draw in role.draws.values())
+    """Whether any noise or mask is agreed in pairs."""
+    return role.algorithm.sums or any(isinstance(draw, Paired) for draw in role.draws.values())
 
 
 def terms(role: Role, neighbour: int, names: Sequence[str]) -> str:

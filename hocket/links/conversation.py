@@ -33,6 +33,7 @@ class Kept(NamedTuple):
 
     frame: Frame
     digest: bytes
+    message: bytes
 
 
 class Listener(Protocol):
@@ -113,6 +114,22 @@ class Conversation:
         """Of the words heard in the present exchange."""
         return {name: kept.digest for name, kept in self._heard.get(self.now, {}).items()}
 
+    def messages(self) -> dict[str, bytes]:
+        """The words heard in the present exchange, as they came."""
+        return {name: kept.message for name, kept in self._heard.get(self.now, {}).items()}
+
+    def relive(
+        self, moment: Moment, said: Mapping[str, bytes], heard: Mapping[str, bytes]
+    ) -> dict[str, Frame]:
+        """An exchange that was over before a crash: what was heard in it is on the disk."""
+        self.remember(said)
+        self.now, self.waiting_since = moment, time.monotonic()
+        frames = {name: unpack(message, self.limits, plan=self.plan) for name, message in heard.items()}
+        self._heard[moment] = {
+            name: Kept(frame, digest_of(heard[name]), heard[name]) for name, frame in frames.items()
+        }
+        return frames
+
     async def attend(self) -> None:
         """Take in the next thing that happens on any link."""
         event = await self.channels.receive()
@@ -161,12 +178,12 @@ class Conversation:
             raise BadFrame(f"{name} sent a message that cannot be read: {error}") from error
         if frame.kind in IN_AN_EXCHANGE:
             if name not in self.refused:
-                self._keep(name, digest_of(message), frame)
+                self._keep(name, message, frame)
         else:
             await self.listener.heard(name, frame)
 
-    def _keep(self, name: str, digest: bytes, frame: Frame) -> None:
-        moment = Moment(frame.round, frame.exchange)
+    def _keep(self, name: str, message: bytes, frame: Frame) -> None:
+        moment, digest = Moment(frame.round, frame.exchange), digest_of(message)
         if moment < self.now:
             self.repeats += 1
             return
@@ -179,7 +196,7 @@ class Conversation:
         kept = self._heard.setdefault(moment, {})
         if name not in kept:
             self.note(name, moment, digest)
-            kept[name] = Kept(frame, digest)
+            kept[name] = Kept(frame, digest, message)
             if moment == self.now:
                 self.arrivals[name] = time.monotonic() - self.waiting_since
         elif kept[name].digest == digest:

@@ -3,8 +3,8 @@
 A round is committed before its first word is sent: the state it begins with, the chain keys of its noise, and a digest
 of its words. After a crash the same words are made again from these, byte for byte; other words for a round that was
 already said are refused, since two words under the same noise would tell their difference without any noise at all.
-Words are not written themselves, except those of later exchanges, which depend on what was heard: it would double what
-goes to the disk.
+Words are not written themselves, except those of later exchanges, which depend on what was heard, and together with
+it: it would double what goes to the disk.
 
 The last two rounds are kept: a neighbour that missed the previous one's words may still ask for them, and none can be
 further behind. A round is written over the one before the previous, keys and all.
@@ -28,7 +28,7 @@ from hocket.links.records import Marks, Record, digest_of, pack_records, unpack_
 from hocket.links.text import spoken
 from hocket.links.wire import pack_named, unpack_named
 
-FORMAT = 3
+FORMAT = 4
 EVERYBODY = ""
 """In place of a neighbour's name: a word that all neighbours hear."""
 KEPT_ROUNDS = 2
@@ -187,10 +187,13 @@ class Journal(AbstractContextManager["Journal", None]):
         digests = self._digests(round) or {}
         return digests.get(neighbour, digests.get(EVERYBODY))
 
-    def commit_words(self, round: int, exchange: int, words: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def commit_words(
+        self, round: int, exchange: int, words: Mapping[str, bytes], heard: Mapping[str, bytes]
+    ) -> Mapping[str, bytes]:
         """Put the words of a later exchange of the current round on the disk, before any of them is sent.
 
-        Returns the words' digests.
+        `heard` is what was heard in the exchange before it: neighbours who have gone on will not say it again. Returns
+        the words' digests.
         """
         if round != self.round:
             raise JournalError(
@@ -201,15 +204,21 @@ class Journal(AbstractContextManager["Journal", None]):
             raise JournalError(_another_word(round, exchange))
         if not before:
             with self._database.writing() as write:
-                write.execute("DELETE FROM words WHERE round <= ?", (round - KEPT_ROUNDS,))
-                rows = [(round, exchange, *word) for word in words.items()]
-                write.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+                for table, at, spoken_then in (("words", exchange, words), ("heard", exchange - 1, heard)):
+                    write.execute(f"DELETE FROM {table} WHERE round <= ?", (round - KEPT_ROUNDS,))
+                    rows = [(round, at, *word) for word in spoken_then.items()]
+                    write.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
         return _digested(words)
 
     def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
         """What this neighbour was to hear in a later exchange of one of the last two rounds."""
         words = self._words(round, exchange)
         return words.get(neighbour, words.get(EVERYBODY))
+
+    def heard(self, round: int, exchange: int) -> dict[str, bytes]:
+        """What was heard in an exchange of the current round that is over; empty if it may not be."""
+        question = "SELECT neighbour, word FROM heard WHERE round = ? AND exchange = ?"
+        return dict(self._database.read(question, (round, exchange)))
 
     def _about(self) -> bytes:
         rows = self._database.read("SELECT format, plan, run FROM about")

@@ -33,6 +33,10 @@ CREATE TABLE IF NOT EXISTS words (
     round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
     PRIMARY KEY (round, exchange, neighbour)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS heard (
+    round INTEGER NOT NULL, exchange INTEGER NOT NULL, neighbour TEXT NOT NULL, word BLOB NOT NULL,
+    PRIMARY KEY (round, exchange, neighbour)
+) STRICT;
 CREATE TABLE IF NOT EXISTS votes (
     voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
 ) STRICT;

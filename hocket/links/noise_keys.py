@@ -5,6 +5,7 @@
     once    = the same with ONCE_LABEL, the key of what is drawn once and kept: anchors and noise functions
     chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
     numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
+    mask    = ChaCha20(HMAC-SHA256(key_k, MASK_LABEL ‖ exchange u32 ‖ point), counter 0, nonce 0), see masked_sum.py
     batch   = HMAC-SHA256(own chain_k, BATCH_LABEL ‖ step u32), the seed of what a member's task draws in a local step
 
 When chain_k is overwritten by chain_{k+1}, nobody can draw round k's noise again: a machine that is seized later does
@@ -34,6 +35,7 @@ READY_LABEL = b"hocket/noise/1 ready"
 NEXT_LABEL = b"hocket/noise/1 next"
 ROUND_LABEL = b"hocket/noise/1 round"
 BATCH_LABEL = b"hocket/noise/1 batch"
+MASK_LABEL = b"hocket/noise/1 mask"
 
 KEY_BYTES = 32
 WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
@@ -78,6 +80,13 @@ def key_of(chain: bytes) -> bytes:
 def batch_seed(chain: bytes, step: int) -> int:
     """What a member draws the samples of one local step by, from this round's chain of its own."""
     return int.from_bytes(hmac.digest(chain, BATCH_LABEL + struct.pack("<I", step), "sha256"), "little")
+
+
+def mask(chain: bytes, exchange: int, point: bytes, count: int) -> np.ndarray:
+    """Numbers of the group, uniform, for one sum and no other: two words each, the low ones first."""
+    key = hmac.digest(key_of(chain), MASK_LABEL + struct.pack("<I", exchange) + point, "sha256")
+    stream = Cipher(algorithms.ChaCha20(key, bytes(16)), None).encryptor().update(bytes(16 * count))
+    return np.frombuffer(stream, "<u8").reshape(2, count).astype(np.uint64)
 
 
 class Source:

@@ -45,6 +45,7 @@ ROWS = [
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
+    Row("joint-average", lambda level: hk.JointAverage(), noisy=False),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),

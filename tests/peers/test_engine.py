@@ -19,6 +19,7 @@ ALGORITHMS = {
     "rss-lb": hk.RssLb(delta=1.0),
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
+    "joint average": hk.JointAverage(),
     "normal fs": hk.FunctionSharing(degree=4, bound=0.1, distribution="gaussian"),
 }
 

@@ -54,16 +54,16 @@ def test_two_rounds_are_kept(path):
 def test_words_for_one_neighbour_and_later_exchanges(path):
     with Journal.open(path, PLAN) as journal:
         journal.commit_round(1, b"", chains={}, words={"anna": b"to anna", "ben": b"to ben"})
-        journal.commit_words(1, 1, {EVERYBODY: b"second"})
-        journal.commit_words(1, 1, {EVERYBODY: b"second"})
+        journal.commit_words(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
+        journal.commit_words(1, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
         assert journal.said(1, 0, "ben") is None  # made again from the state, not kept
         assert journal.said(1, 1, "ben") == b"second"
         with pytest.raises(JournalError, match="another word for exchange 1 of round 1"):
-            journal.commit_words(1, 1, {EVERYBODY: b"other"})
+            journal.commit_words(1, 1, {EVERYBODY: b"other"}, {})
         with pytest.raises(
             JournalError, match="exchange 1 of round 2 cannot be said: the journal stands at round 1"
         ):
-            journal.commit_words(2, 1, {EVERYBODY: b"second"})
+            journal.commit_words(2, 1, {EVERYBODY: b"second"}, {"b": b"heard"})
 
 
 def test_the_same_round_again_is_harmless_and_another_word_is_refused(path):
@@ -171,7 +171,7 @@ def test_the_log_keeps_its_length_and_nothing_beyond_what_it_overwrites(path, si
         for k in range(1, 8 * FORGET + 1):
             begin(journal, k, os.urandom(size))
             if FORGET < k < 2 * FORGET:
-                journal.commit_words(k, 1, {EVERYBODY: os.urandom(4 * PAGE + 2 * size)})
+                journal.commit_words(k, 1, {EVERYBODY: os.urandom(4 * PAGE + 2 * size)}, {})
             if k % FORGET == 0:
                 lengths.append(log.stat().st_size)
         assert lengths[-1] == lengths[-2]

@@ -14,7 +14,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Say, Tell, converse
+from hocket.algorithm import Algorithm, Spoken, Tell, Total, converse
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.processes import join
@@ -61,8 +61,11 @@ def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
     """The traffic of one round of a program."""
     needed = moved = 0
     for spoken in _spoken(job, program):
-        timetable = layout.told if isinstance(spoken, Tell) else layout.said
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(spoken[0]))
+        if isinstance(spoken, Total):  # up and down a tree of shards
+            needed, moved = (count + 2 * (layout.shards - 1) * size for count in (needed, moved))
+            continue
+        timetable = layout.told if isinstance(spoken, Tell) else layout.said
         word = size // layout.tables.slots if isinstance(spoken, Tell) else size
         needed, moved = needed + timetable.needed * word, moved + timetable.moved * word
     return Traffic(
@@ -82,15 +85,15 @@ class _Silence:
         return own
 
 
-def _spoken(job: Job, program: Program) -> list[Say | Tell]:
+def _spoken(job: Job, program: Program) -> list[Spoken]:
     """What one agent says and tells in a round, as shapes; nothing is computed."""
-    found: list[Say | Tell] = []
+    found: list[Spoken] = []
 
-    def listen(spoken: Say | Tell) -> _Silence:
+    def listen(spoken: Spoken) -> Any:
         found.append(
             type(spoken)(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), spoken[0]))
         )
-        return _Silence()
+        return spoken.values if isinstance(spoken, Total) else _Silence()
 
     def one(agent: Agent, state: Any) -> Any:
         return converse(program.algorithm.round(agent, state, jnp.asarray(1)), listen)

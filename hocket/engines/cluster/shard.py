@@ -48,7 +48,10 @@ class Shard(Population):
         return rows[self.stand_in]
 
     def mean(self, rows: Any) -> Any:
-        return jax.lax.psum(self._once(rows).sum(axis=0), SHARDS) / self.agents
+        return self.summed(rows) / self.agents
+
+    def summed(self, rows: Any) -> Any:
+        return jax.lax.psum(self._once(rows).sum(axis=0), SHARDS)
 
     def total(self, rows: Any) -> Any:
         return jax.lax.psum(self._once(rows).sum(), SHARDS)

@@ -11,22 +11,23 @@ import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from hocket.agent import Local
-from hocket.algorithm import Say, Tell, speaks, x_of
-from hocket.errors import BadInput, LinkError
+from hocket.algorithm import Say, Tell, Total, speaks, x_of
+from hocket.errors import BadInput, LinkError, RunStopped
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, tree_of
 from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import RoundNoise, kept_shares, shares
+from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import NOTHING, Record
-from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+from hocket.links.wire import Frame, Kind, Limits, Part, pack, unpack
 
 ARRAYS_A_ROUND = 8
 """Arrays of the size of a state that one round makes and drops."""
@@ -76,6 +77,10 @@ class Peer:
     watch: Callable[[Played], None] | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
+    point: bytes = BEGINNING
+    """Stands for all sums that were shown so far."""
+    _taken_up: int = 0
+    """The round in which this process found the run."""
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
     _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
@@ -88,6 +93,7 @@ class Peer:
         """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
         _keep_memory(ARRAYS_A_ROUND * self.start.nbytes)
         position = self.journal.position
+        self._taken_up = self.journal.round
         k = 1 if position is None else position.round
         self.records = {} if position is None else dict(position.records)
         if position is None or k <= self.rounds + 1:
@@ -111,7 +117,14 @@ class Peer:
         return await self._part(k, finished, linger)
 
     def drop(self, member: int) -> None:
-        """Go on without a neighbour, from whatever exchange this member is in."""
+        """Go on without a neighbour, from whatever exchange this member is in; no sum can be taken without one."""
+        if self.role.algorithm.sums:
+            raise RunStopped(
+                f"{self.names[member]} was dropped, and no sum over all members can be taken without it. Nothing more "
+                "was said: plan again without it. The difference of two sums, one with it and one without, tells what "
+                "it gave",
+                round=self.journal.round,
+            )
         if member in self.role.neighbours:
             self.role = replace(self.role, dropped=self.role.dropped | {member})
             self.noise.streams.drop(member)
@@ -140,8 +153,11 @@ class Peer:
             while True:
                 with self._blaming():
                     spoken = talk.send(heard)
-                heard = await self._exchange(k, exchange, spoken, leaves, role)
-                exchange += 1
+                if isinstance(spoken, Total):
+                    heard, exchange = await self._total(k, exchange, spoken, leaves, role)
+                else:
+                    heard = await self._exchange(k, exchange, spoken, leaves, role)
+                    exchange += 1
         except StopIteration as end:
             return end.value
 
@@ -165,18 +181,47 @@ class Peer:
     ) -> WireWords:
         arrays = arrays_for(role, spoken)
         check_own(role, arrays.values(), k)
-        words = self._framed(k, exchange, arrays)
+        frames = await self._carried(k, exchange, self._framed(k, exchange, arrays), leaves, role)
+        return self._opened(k, spoken, next(iter(arrays.values())), frames)
+
+    async def _total(
+        self, k: int, exchange: int, asked: Total, leaves: list[Any], role: Role
+    ) -> tuple[Any, int]:
+        """The sum over all members, and the exchange that comes after it."""
+        masked = self._masked(k, exchange, asked, role, self.noise.streams)
+        for step in range(masked.exchanges):
+            words = self._framed(k, exchange, masked.said(step))
+            frames = await self._carried(k, exchange, words, leaves, role)
+            self._check_words(k, frames)
+            masked.heard(step, {self.names.index(name): frame.parts for name, frame in frames.items()})
+            exchange += 1
+        self.point = masked.next_point
+        return masked.result, exchange
+
+    def _masked(self, k: int, exchange: int, asked: Total, role: Role, streams: ChainStreams) -> MaskedSum:
+        return MaskedSum.of(role, self._tree, streams, asked, k, exchange, self.point, self.names)
+
+    @cached_property
+    def _tree(self) -> Tree:
+        return tree_of(self.role.plan.network)
+
+    async def _carried(
+        self, k: int, exchange: int, words: Mapping[str, bytes], leaves: list[Any], role: Role
+    ) -> Mapping[str, Frame]:
+        """One exchange, on the disk before it is said; what was heard in one that a crash came after is there too."""
+        moment = Moment(k, exchange)
         if exchange == 0:
             said = self._commit(k, leaves, words, self._chains(), role)
         else:
-            said = self.journal.commit_words(k, exchange, words)
-        frames = await self.conversation.exchange(
-            Moment(k, exchange),
-            self._for_each(words),
-            meanwhile=partial(self._draw_ahead, k) if role.kinds and exchange == 0 else None,
-        )
-        self._remember(Moment(k, exchange), said)
-        return self._opened(k, spoken, next(iter(arrays.values())), frames)
+            said = self.journal.commit_words(k, exchange, words, self.conversation.messages())
+        before = self.journal.heard(k, exchange) if k == self._taken_up else {}
+        if before:
+            frames = self.conversation.relive(moment, self._for_each(words), before)
+        else:
+            ahead = partial(self._draw_ahead, k) if role.kinds and exchange == 0 else None
+            frames = await self.conversation.exchange(moment, self._for_each(words), meanwhile=ahead)
+        self._remember(moment, said)
+        return frames
 
     def _draw_ahead(self, k: int) -> None:
         if k <= self.rounds:
@@ -194,19 +239,20 @@ class Peer:
     ) -> WireWords:
         own, weights = self.role.weights(k)
         names = [self.names[other] for other in weights]
-        for name in names:
-            if frames[name].kind is not Kind.WORD:
-                raise LinkError(
-                    f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
-                )
+        self._check_words(k, {name: frames[name] for name in names})
         heard = [check_word(self.role, name, frames[name].parts, mine, k) for name in names]
         self._words = mine[0], [arrays[0] for arrays in heard]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
         return WireWords(own, list(weights.values()), [like(spoken[0], arrays) for arrays in heard])
 
-    def _framed(
-        self, k: int, exchange: int, arrays: Mapping[int | None, list[np.ndarray]]
-    ) -> dict[str, bytes]:
+    def _check_words(self, k: int, frames: Mapping[str, Frame]) -> None:
+        for name, frame in frames.items():
+            if frame.kind is not Kind.WORD:
+                raise LinkError(
+                    f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
+                )
+
+    def _framed(self, k: int, exchange: int, arrays: Mapping[int | None, Sequence[Part]]) -> dict[str, bytes]:
         return {
             EVERYBODY if other is None else self.names[other]: self._frame(Kind.WORD, k, exchange, parts)
             for other, parts in arrays.items()
@@ -217,9 +263,10 @@ class Peer:
         return self.role.algorithm.setup(agent, self.start), self.role
 
     def _resumed(self, position: Position) -> tuple[Any, Role]:
-        *leaves, left, task = self._stored(position.state)
+        *leaves, point, left, task = self._stored(position.state)
         self.restore(bytes(task))
         self._say_again()
+        self.point = bytes(point)
         return like(self._begun()[0], leaves), self._seat_with(left)
 
     def _say_again(self) -> None:
@@ -239,7 +286,7 @@ class Peer:
 
     def _first_words(self, previous: Position) -> dict[str, bytes]:
         """What the previous round began with, made again from its state and keys."""
-        *leaves, left, _ = self._stored(previous.state)
+        *leaves, point, left, _ = self._stored(previous.state)
         k, role = previous.round, self._seat_with(left)
         streams = self.noise.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
@@ -249,7 +296,12 @@ class Peer:
         if not speaks(talk):
             return {}
         with self.noise.again(streams):
-            words = self._framed(k, 0, arrays_for(role, next(talk)))
+            spoken = next(talk)
+            if isinstance(spoken, Total):
+                self.point = bytes(point)
+                words = self._framed(k, 0, self._masked(k, 0, spoken, role, streams).said(0))
+            else:
+                words = self._framed(k, 0, arrays_for(role, spoken))
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
@@ -266,7 +318,7 @@ class Peer:
         self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], role: Role
     ) -> Mapping[str, bytes]:
         gone = " ".join(map(str, sorted(role.dropped))).encode()
-        parts = [*map(np.asarray, leaves), gone, self.recall()]
+        parts = [*map(np.asarray, leaves), self.point, gone, self.recall()]
         state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
         return self.journal.commit_round(k, state, chains=chains, words=words, records=self.records)
 
@@ -281,7 +333,7 @@ class Peer:
     def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
         return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}
 
-    def _frame(self, kind: Kind, k: int, exchange: int, parts: list[np.ndarray]) -> bytes:
+    def _frame(self, kind: Kind, k: int, exchange: int, parts: Sequence[Part]) -> bytes:
         return pack(Frame(kind, self.conversation.plan, k, exchange, parts))
 
 

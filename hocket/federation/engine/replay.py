@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.agent import Agent, Local
-from hocket.algorithm import Algorithm, Round, Say, Setting, Tell, speaks
+from hocket.algorithm import Algorithm, Round, Setting, Spoken, Total, speaks
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, like
@@ -26,9 +27,11 @@ class Player:
     local: Local
     start: np.ndarray
     state: Any = None
+    point: bytes = BEGINNING
+    """Stands for all sums that it was shown."""
 
 
-class Spoken(NamedTuple):
+class Message(NamedTuple):
     """One word of the replay."""
 
     round: int
@@ -38,7 +41,7 @@ class Spoken(NamedTuple):
     message: bytes
 
 
-def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
+def replay(players: Sequence[Player], plan: bytes) -> Iterator[Message]:
     """Every word of the run, in order. When it is over, players hold what they published.
 
     The same generators on the same arrays as over links, so that every word comes out with the same bits. It keeps no
@@ -54,7 +57,7 @@ def replay(players: Sequence[Player], plan: bytes) -> Iterator[Spoken]:
             one.streams.advance()
 
 
-def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
+def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Message]:
     agents = [one.role.agent(k, shares(one.role, one.streams, k), one.local) for one in players]
     talks = [one.role.round(agent, one.state, k) for one, agent in zip(players, agents, strict=True)]
     if not all(map(speaks, talks)):
@@ -64,7 +67,7 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
     heard: list[Any] = [None for _ in players]
     exchange = 0
     while True:
-        said: list[Say | Tell] = []
+        said: list[Spoken] = []
         ended = 0
         for one, talk, words in zip(players, talks, heard, strict=True):
             try:
@@ -73,13 +76,42 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Spoken]:
                 one.state, ended = end.value, ended + 1
         if ended:
             return
+        if isinstance(said[0], Total):
+            sums = _sums(players, said, k, exchange)
+            for step in range(sums[0].exchanges):
+                words = [one.said(step) for one in sums]
+                yield from _messages(players, words, k, exchange, plan)
+                for one in sums:
+                    one.heard(
+                        step, {other: _for(words[other], one.role.index) for other in one.role.neighbours}
+                    )
+                exchange += 1
+            for one, total in zip(players, sums, strict=True):
+                one.point = total.next_point
+            heard = [total.result for total in sums]
+            continue
         arrays = [arrays_for(one.role, spoken) for one, spoken in zip(players, said, strict=True)]
-        for one, mine in zip(players, arrays, strict=True):
-            for other in one.role.neighbours:
-                message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
-                yield Spoken(k, exchange, one.role.index, other, message)
+        yield from _messages(players, arrays, k, exchange, plan)
         heard = [_heard(one, k, spoken[0], arrays) for one, spoken in zip(players, said, strict=True)]
         exchange += 1
+
+
+def _messages(
+    players: Sequence[Player], words: Sequence[Mapping[int | None, Any]], k: int, exchange: int, plan: bytes
+) -> Iterator[Message]:
+    """What everybody says to each neighbour in one exchange."""
+    for one, mine in zip(players, words, strict=True):
+        for other in one.role.neighbours:
+            message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
+            yield Message(k, exchange, one.role.index, other, message)
+
+
+def _sums(players: Sequence[Player], asked: Sequence[Any], k: int, exchange: int) -> list[MaskedSum]:
+    tree, names = tree_of(players[0].role.plan.network), [f"member {one.role.index}" for one in players]
+    return [
+        MaskedSum.of(one.role, tree, one.streams, total, k, exchange, one.point, names)
+        for one, total in zip(players, asked, strict=True)
+    ]
 
 
 def _heard(one: Player, k: int, said: Any, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
@@ -88,7 +120,7 @@ def _heard(one: Player, k: int, said: Any, arrays: Sequence[Mapping[int | None, 
     return WireWords(own, list(weights.values()), [like(said, word) for word in words])
 
 
-def _for(arrays: Mapping[int | None, list[np.ndarray]], receiver: int) -> list[np.ndarray]:
+def _for(arrays: Mapping[int | None, Any], receiver: int) -> Any:
     return arrays.get(receiver, arrays.get(None, []))
 
 

@@ -93,6 +93,7 @@ class Role:
             objective=_no_objective,
             feasible=self.plain_set,
             shares=noise,
+            members=self.plan.network.n,
             local=local if k <= self.plan.rounds else _stay,
         )
 

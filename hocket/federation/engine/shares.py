@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.federation.engine.role import Kind, Role
-from hocket.links.noise_keys import Source, batch_seed, key_of, next_chain
+from hocket.links.noise_keys import Source, batch_seed, key_of, mask, next_chain
 from hocket.noise.draws import Pair, When
 from hocket.noise.threefry import normal_pairs
 
@@ -47,6 +47,11 @@ class ChainStreams:
         """What this agent alone draws for round k, slot by slot."""
         self._check(k)
         return Source(key_of(self.own_chain), label, self.dtype)
+
+    def mask(self, neighbour: int, k: int, exchange: int, point: bytes, count: int) -> np.ndarray:
+        """What hides one sum on this link, from those who are not at its ends."""
+        self._check(k)
+        return mask(self.chains[neighbour], exchange, point, count)
 
     def batch(self, k: int, step: int) -> int:
         """The seed by which this agent alone draws its samples in a local step of round k."""

@@ -1,0 +1,170 @@
+"""A sum over all members of which nobody sees the parts: masks in a finite group, up and down a tree.
+
+Every member adds to its numbers one uniform mask per link, the lower-numbered end adding what the higher one takes
+off. Given what a coalition knows by itself, the masked words of honest members that hang together are uniform but for
+their sum, whatever goes over which link; the tree only saves traffic. So masks are on all links of the plan, not on
+those of the tree: a parent would know its leaf's only one.
+
+    mask = ChaCha20(HMAC-SHA256(this round's key of the link, MASK_LABEL ‖ exchange u32 ‖ point)), counter 0, nonce 0
+
+The point is a digest of all sums of the run so far. Whoever shows members different sums makes them ask at different
+points; their masks then no longer cancel and the next sum is noise, and neighbours, who compare the point in every
+exchange, stop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import jax
+import networkx as nx
+import numpy as np
+
+from hocket.algorithm import Total
+from hocket.errors import BadPlan, LinkError
+from hocket.federation.engine.role import Role
+from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.engine.words import like
+from hocket.links.wire import Part
+from hocket.networks.network import Network
+from hocket.noise.group import FixedPoint, Words, add, negate
+
+BEGINNING = bytes(32)
+"""The point before the first sum."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Who passes sums to whom, as all work it out from the plan alone."""
+
+    parent: tuple[int | None, ...]
+    depth: tuple[int, ...]
+
+    @property
+    def height(self) -> int:
+        return max(self.depth)
+
+    def children(self, member: int) -> list[int]:
+        """Who passes to this member."""
+        return [child for child, parent in enumerate(self.parent) if parent == member]
+
+
+def tree_of(network: Network) -> Tree:
+    """A shortest-path tree from a centre of the network: no tree has fewer levels."""
+    if not network.constant_support:
+        raise BadPlan(
+            "sums over all members need links that are there in every round, and this network's links take turns; "
+            "plan a network that stays the same"
+        )
+    graph = nx.Graph(network.links.tolist())
+    graph.add_nodes_from(range(network.n))
+    root = min(nx.center(graph)) if network.n > 1 else 0
+    depth: Mapping[int, int] = nx.single_source_shortest_path_length(graph, root)
+    parent = [
+        min((other for other in graph[member] if depth[other] < depth[member]), default=None)
+        for member in range(network.n)
+    ]
+    return Tree(tuple(parent), tuple(depth[member] for member in range(network.n)))
+
+
+@dataclass
+class MaskedSum:
+    """One sum as one member carries it out: what it says in each exchange, and what it makes of what it hears."""
+
+    role: Role
+    tree: Tree
+    point: bytes
+    asked: Total
+    partial: Words
+    """This member's masked numbers, and those of all below it so far; in the end the sum."""
+    names: Sequence[str] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        role: Role,
+        tree: Tree,
+        streams: ChainStreams,
+        asked: Total,
+        k: int,
+        exchange: int,
+        point: bytes,
+        names: Sequence[str],
+    ) -> MaskedSum:
+        """The sum that begins with this exchange."""
+        flat = [np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(asked.values)]
+        own = FixedPoint(asked.bits).encode(np.concatenate(flat), members=role.plan.network.n)
+        masked = reduce(add, _masks(role, streams, own.shape[1], k, exchange, point), own)
+        return cls(role, tree, point, asked, masked, names)
+
+    @property
+    def exchanges(self) -> int:
+        """In how many exchanges everybody has the sum."""
+        return max(2 * self.tree.height, 1)
+
+    def said(self, step: int) -> dict[int | None, list[Part]]:
+        """What goes to whom: numbers along one level of the tree, up and then down; to all others the point alone."""
+        receivers = self._receivers(self.role.index, step)
+        words = self.partial.astype("<u8").tobytes() if receivers else b""
+        return {
+            other: [self.point, words] if other in receivers else [self.point]
+            for other in self.role.neighbours
+        }
+
+    def heard(self, step: int, parts: Mapping[int, Sequence[Part]]) -> None:
+        """Take in what the neighbours said; refuses what does not belong to this sum."""
+        for other, said in parts.items():
+            self._check_point(other, said)
+            due = self.role.index in self._receivers(other, step)
+            words = self._numbers(other, said[1:], due)
+            if words is not None:
+                self.partial = add(self.partial, words) if step < self.tree.height else words
+
+    @property
+    def result(self) -> Any:
+        """The sum of what all gave, in the form in which it was asked for."""
+        numbers, leaves, begin = FixedPoint(self.asked.bits).decode(self.partial), [], 0
+        for leaf in map(np.asarray, jax.tree.leaves(self.asked.values)):
+            part = numbers[begin : begin + leaf.size].reshape(leaf.shape)
+            leaves.append(part.astype(leaf.dtype if leaf.dtype.kind == "f" else np.float64))
+            begin += leaf.size
+        return like(self.asked.values, leaves)
+
+    @property
+    def next_point(self) -> bytes:
+        """The point from which the next sum is asked for."""
+        return hashlib.sha256(self.point + self.partial.astype("<u8").tobytes()).digest()
+
+    def _receivers(self, member: int, step: int) -> list[int]:
+        """To whom a member passes numbers in a step."""
+        tree = self.tree
+        if step < tree.height:
+            parent = tree.parent[member]
+            return [parent] if parent is not None and tree.depth[member] == tree.height - step else []
+        return tree.children(member) if tree.depth[member] == step - tree.height else []
+
+    def _check_point(self, other: int, said: Sequence[Part]) -> None:
+        if not said or said[0] != self.point:
+            raise LinkError(
+                f"{self.names[other]} was shown other sums than this member: somebody sends members different ones, or "
+                "they run different software. Nothing more was said; compare the runs, and begin a new plan together"
+            )
+
+    def _numbers(self, other: int, said: Sequence[Part], due: bool) -> Words | None:
+        size = self.partial.nbytes
+        if [len(part) for part in said if isinstance(part, bytes)] != [size] * due or len(said) != due:
+            raise LinkError(
+                f"{self.names[other]} said {len(said)} parts to a sum where {int(due)} of {size} bytes is due; its "
+                "task or study is another one: compare them"
+            )
+        return np.frombuffer(bytes(said[0]), "<u8").reshape(2, -1).astype(np.uint64) if due else None
+
+
+def _masks(role: Role, streams: ChainStreams, count: int, k: int, exchange: int, point: bytes) -> list[Words]:
+    """One mask per link, as this end adds it."""
+    drawn = {other: streams.mask(other, k, exchange, point, count) for other in role.present}
+    return [mask if role.index < other else negate(mask) for other, mask in drawn.items()]

@@ -1,0 +1,239 @@
+"""Sums over all members: exact, the same after a crash in any exchange, and of their parts nothing is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+import hocket as hk
+from hocket.algorithm import Algorithm, Setting, Total
+from hocket.errors import BadPlan, LinkError
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
+from hocket.federation.engine.peer import Finished, Peer
+from hocket.federation.engine.role import Role
+from hocket.federation.engine.shares import ChainStreams
+from hocket.links.conversation import Conversation
+from hocket.links.journal import Journal
+from hocket.noise.group import FixedPoint, add
+
+from .company import Company
+from .switchboard import Switchboard
+
+
+class TwoSums(Algorithm):
+    """A round with two sums and a word between them, of several arrays each."""
+
+    sums = True
+
+    def round(self, agent: Any, state: Any, k: Any) -> Any:
+        first = yield Total({"x": state, "count": np.ones(1)})
+        heard = yield hk.Say(state)
+        second = yield Total(agent.mix(state, heard))
+        return agent.descend((first["x"] + second) / (2 * first["count"]), k)
+
+
+NETWORKS = {"complete": hk.Network.complete(4), "path": hk.Network.path(4), "star": hk.Network.star(5)}
+
+
+def roles(network: hk.Network) -> list[Role]:
+    setting = Setting(network, 3, hk.Constant(0.1), 5)
+    return [
+        Role(j, setting, hk.JointAverage(), hk.Everywhere(), np.dtype(np.float64)) for j in range(network.n)
+    ]
+
+
+def streams(role: Role, seed: int, k: int = 1) -> ChainStreams:
+    """Chains that both ends of a link know, and nobody else."""
+    rng = {o: np.random.default_rng([seed, *sorted((role.index, o))]) for o in role.neighbours}
+    return ChainStreams(k, {o: one.bytes(32) for o, one in rng.items()}, {}, b"", role.dtype)
+
+
+def sums(
+    network: hk.Network, values: np.ndarray, *, seed: int = 0, points: Mapping[int, bytes] | None = None
+) -> list[MaskedSum]:
+    tree, names = tree_of(network), [f"member {j}" for j in range(network.n)]
+    return [
+        MaskedSum.of(
+            role,
+            tree,
+            streams(role, seed),
+            Total(values[role.index]),
+            1,
+            0,
+            (points or {}).get(role.index, BEGINNING),
+            names,
+        )
+        for role in roles(network)
+    ]
+
+
+def carried(members: list[MaskedSum]) -> None:
+    for step in range(members[0].exchanges):
+        said = [one.said(step) for one in members]
+        for one in members:
+            one.heard(step, {other: said[other][one.role.index] for other in one.role.neighbours})
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> hk.Network:
+    n = draw(st.integers(2, 9))
+    tree = nx.random_labeled_tree(n, seed=draw(st.integers(0, 99)))
+    more = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=6))
+    tree.add_edges_from(pair for pair in more if pair[0] != pair[1])
+    return hk.Network(tree)
+
+
+@given(graphs(), st.integers(0, 99))
+def test_everybody_has_the_sum_of_fixed_point_numbers(network, seed):
+    values = np.random.default_rng(seed).normal(size=(network.n, 3)) * 1e3
+    members = sums(network, values, seed=seed)
+    carried(members)
+    total = FixedPoint().encode(values[0], members=network.n)
+    for row in values[1:]:
+        total = add(total, FixedPoint().encode(row, members=network.n))
+    assert all(np.array_equal(one.partial, total) for one in members)  # to the last bit
+    np.testing.assert_allclose(members[0].result, values.sum(axis=0), rtol=1e-12, atol=1e-12)
+    assert len({one.next_point for one in members}) == 1
+
+
+@given(graphs())
+def test_a_tree_reaches_everybody_over_links_of_the_plan_in_the_fewest_levels(network):
+    tree = tree_of(network)
+    links = {frozenset(link) for link in network.links.tolist()}
+    assert sum(parent is None for parent in tree.parent) == 1
+    assert all(frozenset((j, parent)) in links for j, parent in enumerate(tree.parent) if parent is not None)
+    assert tree.height == nx.radius(nx.Graph(network.links.tolist()))
+
+
+def test_masked_words_are_uniform():
+    """Whatever the numbers: each bit of what a leaf passes on is a fair coin, and no two runs are alike."""
+    values, words = np.array([[1e-3] * 40] * 4), []
+    for seed in range(50):
+        leaf = next(
+            one for one in sums(NETWORKS["path"], values, seed=seed) if one.tree.depth[one.role.index] == 2
+        )
+        words.append(leaf.partial)
+    bits = np.unpackbits(np.stack(words).view(np.uint8))
+    counts = np.bincount(np.packbits(bits), minlength=256)
+    assert stats.chisquare(counts).pvalue > 1e-4  # 32,000 bytes
+
+
+def test_whoever_shows_members_different_sums_is_noticed_and_learns_noise():
+    values = np.ones((4, 3))
+    points = {2: b"another point".ljust(32, b"\0")}
+    members = sums(NETWORKS["complete"], values, points=points)
+    with pytest.raises(LinkError, match="was shown other sums than this member"):
+        carried(members)
+    # Even if nobody compared, what comes out is noise: masks of different points do not cancel.
+    fresh = sums(NETWORKS["complete"], values, points=points)
+    total = fresh[0].partial
+    for one in fresh[1:]:
+        total = add(total, one.partial)
+    assert not np.allclose(FixedPoint().decode(total), 4.0, atol=1e6)
+
+
+def test_unbound_masks_would_tell_a_member_apart():
+    """Why masks know their point: under the same ones two sums that differ in one member's point differ in its part."""
+    curvature, (here, there) = np.array([1.0, 0.5, 2.0, 1.5]), (0.3, 0.8)
+    asked = [np.tile((curvature * here)[:, None], 3), np.tile((curvature * here)[:, None], 3)]
+    asked[1][2] = curvature[2] * there  # the liar showed member 2 alone another point
+    totals = []
+    for values in asked:
+        members = sums(NETWORKS["complete"], values)
+        total = members[0].partial
+        for one in members[1:]:
+            total = add(total, one.partial)
+        totals.append(FixedPoint().decode(total)[0])
+    assert (totals[1] - totals[0]) / (there - here) == pytest.approx(curvature[2], abs=1e-12)
+
+
+def test_a_network_whose_links_take_turns_is_refused():
+    turns = hk.Network.varying([[(0, 1), (1, 2)], [(0, 1), (0, 2)]])
+    with pytest.raises(BadPlan, match="links take turns"):
+        tree_of(turns)
+
+
+class Crash(Exception):
+    """The power fails."""
+
+
+class Fragile(Company):
+    """One member loses its power at a given write to the disk, before or after it, and comes back."""
+
+    victim: int = 1
+    at: int = -1
+    after: bool = False
+    writes: int = 0
+    crashes: int = 0
+
+    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+        peer = super().peer(j, role, conversation, journal)
+        if j == self.victim:
+            for name in ("commit_round", "commit_words"):
+                setattr(journal, name, self._failing(getattr(journal, name)))
+        return peer
+
+    def _failing(self, write: Any) -> Any:
+        def failing(*args: Any, **named: Any) -> Any:
+            self.writes += 1
+            if self.writes - 1 != self.at:
+                return write(*args, **named)
+            if self.after:
+                write(*args, **named)
+            raise Crash
+
+        return failing
+
+    async def member(self, j: int, board: Switchboard) -> Finished:
+        while True:
+            try:
+                return await super().member(j, board)
+            except Crash:
+                self.crashes += 1
+                board.unplug(self.names[j])
+                for _ in range(50):  # the others go on as far as they can
+                    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("network", "algorithm"),
+    [
+        pytest.param(
+            network,
+            algorithm,
+            id=f"{name}-{type(algorithm).__name__}",
+            marks=[] if quick else [pytest.mark.slow],
+        )
+        for name, network in NETWORKS.items()
+        for algorithm in (hk.JointAverage(), TwoSums())
+        for quick in [name == "complete" and algorithm.name == "joint-average"]
+    ],
+)
+def test_a_crash_at_any_write_leaves_no_trace(network, algorithm, tmp_path):
+    rng = np.random.default_rng(0)
+    problem = hk.polynomials(rng.uniform(0.5, 1.5, size=(network.n, 3)), box=(-5, 5))
+
+    def company(name: str) -> Fragile:
+        (tmp_path / name).mkdir()
+        return Fragile(
+            problem, network, algorithm, tmp_path / name, rounds=3, identities=list(base.identities)
+        )
+
+    base = Fragile(problem, network, algorithm, tmp_path, rounds=3)
+    calm = company("calm")
+    expected = [np.concatenate(one[:2]).tobytes() for one in calm.play()]
+    assert calm.writes > 3
+    for at in range(1, calm.writes, 3):
+        for after in (False, True):
+            stormy = company(f"{at}-{after}")
+            stormy.at, stormy.after = at, after
+            assert [np.concatenate(one[:2]).tobytes() for one in stormy.play()] == expected
+            assert stormy.crashes == 1

@@ -25,6 +25,8 @@ class Row:
     noisy: bool = True
     """Whether it is plain DGD once its noise is switched off."""
     decentralised: bool = True
+    says: bool = True
+    """Whether agents say words that stand for x; else all that is shown are sums."""
 
     def __str__(self) -> str:
         return self.name
@@ -45,13 +47,14 @@ ROWS = [
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
-    Row("joint-average", lambda level: hk.JointAverage(), noisy=False),
+    Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),
 ]
 DECENTRALISED = [row for row in ROWS if row.decentralised]
-CANCELLING = [row for row in DECENTRALISED if row.cancels]
+SPEAKING = [row for row in DECENTRALISED if row.says]
+CANCELLING = [row for row in SPEAKING if row.cancels]
 NOISY = [row for row in DECENTRALISED if row.noisy]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
-from tests.laws.table import CANCELLING, DECENTRALISED, NOISY, Row, networks, quadratics
+from tests.laws.table import CANCELLING, NOISY, SPEAKING, Row, networks, quadratics
 
 ROUNDS = 12
 DIM = 2
@@ -50,7 +50,7 @@ def test_noise_sums_to_zero_after_mixing(row, network, seed, level):
     np.testing.assert_allclose(mixed, 0, atol=1e-13 * scale * network.n)  # float64, sums of at most 7 words
 
 
-@pytest.mark.parametrize("row", DECENTRALISED, ids=str)
+@pytest.mark.parametrize("row", SPEAKING, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32), level=st.floats(0.01, 100))
 def test_noise_stays_within_its_bound(row, network, seed, level):
     """‖d‖ ≤ Δ for every word of every round."""

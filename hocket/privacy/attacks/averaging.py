@@ -56,6 +56,9 @@ def averaging_attacks(
     listener = Listener(
         view.network, levels, view.step, view.rounds, coalition=view.coalition, threat=view.threat
     )
+    if any(one.summed for one in listener.rule.said):
+        why = "all that is shown are sums over honest agents that hang together, whoever listens"
+        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
     course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
     posterior = first_posterior(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Bool, Float
 
 from hocket.networks.neighbour_tables import NeighbourTables
@@ -22,6 +23,8 @@ class Wired(NamedTuple):
     """Places of the honest agents of whom a listener hears what they say to all."""
     told: tuple[np.ndarray, np.ndarray]
     """Places and slots of words to one neighbour that a listener hears."""
+    summed: Float[np.ndarray, "parts honest"]
+    """Of numbers that are summed over all: the honest agents whose sum a listener knows, a row for each such part."""
 
 
 def wired(
@@ -46,7 +49,20 @@ def wired(
         others=B - np.diag(B.diagonal()),
         reached=np.flatnonzero(np.isin(honest, network.links[near])),
         told=(places, slots),
+        summed=_parts(network.links[active], honest, threat),
     )
+
+
+def _parts(links: np.ndarray, honest: np.ndarray, threat: Threat) -> Float[np.ndarray, "parts honest"]:
+    """Masks that honest agents share hide all but the sum over those who hang together; known masks hide nothing."""
+    if threat == "states+noise":
+        return np.eye(len(honest))
+    among = links[np.isin(links, honest).all(axis=1)]
+    place = np.searchsorted(honest, among)
+    shape = (len(honest), len(honest))
+    graph = scipy.sparse.coo_matrix((np.ones(len(place)), place.T), shape=shape)
+    _, part = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    return (part == np.unique(part)[:, None]).astype(np.float64)
 
 
 def _weights(

@@ -194,6 +194,11 @@ class Listener:
         """Each row that is heard in round k: which number, its speaker, and to whom alone it was told."""
         wired, rows, number = self.wired[self.keys[k]], [], 0
         for one in self.rule.said:
+            if one.summed:
+                first = self.honest[np.argmax(wired.summed, axis=1)].tolist()
+                rows += [(number + more, j, None) for more in range(one.numbers) for j in first]
+                number += one.numbers
+                continue
             places, slots = wired.told if one.told else (wired.reached, None)
             speakers = self.honest[places].tolist()
             receivers = (
@@ -280,8 +285,12 @@ class Listener:
                     if alike and (drive is None or not np.ptp(drive.outputs[rows], axis=0).any()):
                         rows = rows[:1]
                     words = [output(row) for row in rows]
-                    heard.append(_overheard(wired, words, one.told, once=drive is None))
-                    total = self._carry(wired, words)
+                    if one.summed:
+                        heard.append(wired.summed @ words[0])
+                        total = np.broadcast_to(words[0].sum(axis=1, keepdims=True), shape).copy()
+                    else:
+                        heard.append(_overheard(wired, words, one.told, once=drive is None))
+                        total = self._carry(wired, words)
                     if drive is not None:
                         total[..., : drive.outputs.shape[2]] += drive.members[numbers]
                     arriving.append(total)
@@ -289,8 +298,9 @@ class Listener:
                 carried.append(arriving)
                 continue
             for number, row in enumerate(range(one.outputs.start, one.outputs.stop)):
+                arrived = carried[one.exchange][number]
                 values[rule.heard.start + one.inputs.start + number] = (
-                    wired.own * output(row) + carried[one.exchange][number]
+                    arrived if one.summed else wired.own * output(row) + arrived
                 )
         after = [output(row) for row in range(rule.after.start, rule.after.stop)]
         mixed = values[rule.heard.start] if rule.order else None

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Say, Setting, Tell, converse
+from hocket.algorithm import Algorithm, Setting, Spoken, Tell, Total, converse
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.sets import Everywhere
@@ -43,6 +43,8 @@ class Said(NamedTuple):
     outputs: slice
     numbers: int
     told: bool
+    summed: bool = False
+    """Whether all that is shown of them is a sum."""
 
     def rows(self, number: int) -> range:
         """The outputs that hold one of the numbers: one, or one for each slot."""
@@ -56,6 +58,8 @@ class Mixed(NamedTuple):
     exchange: int
     outputs: slice
     inputs: slice
+    summed: bool = False
+    """Whether the results are the sums that were asked for, and nothing was mixed."""
 
 
 class Reader(Agent):
@@ -91,7 +95,9 @@ class Notes:
         self.count += sum(map(len, numbers))
         return slice(before, self.count)
 
-    def exchange(self, spoken: Say | Tell) -> _Heard:
+    def exchange(self, spoken: Spoken) -> Any:
+        if isinstance(spoken, Total):
+            return self._total(spoken.values)
         parts, told, slots = jax.tree.leaves(spoken[0]), isinstance(spoken, Tell), 1
         if told:  # number by number, and then slot by slot
             parts = [np.moveaxis(np.asarray(part, np.float64), 0, -2) for part in parts]
@@ -99,6 +105,20 @@ class Notes:
         placed = self.put([numbers_of(part, self.worlds) for part in parts])
         self.order.append(Said(placed, (placed.stop - placed.start) // slots, told))
         return _Heard(self, sum(isinstance(one, Said) for one in self.order) - 1)
+
+    def _total(self, values: Any) -> Any:
+        """The next unknown numbers, in the form in which they were asked for."""
+        leaves, tree = jax.tree.flatten(values)
+        parts = [numbers_of(leaf, self.worlds) for leaf in leaves]
+        placed = self.put(parts)
+        shown = slice(self.taken, self.taken + placed.stop - placed.start)
+        self.taken = shown.stop
+        self.order.append(Said(placed, placed.stop - placed.start, told=False, summed=True))
+        exchange = sum(isinstance(one, Said) for one in self.order) - 1
+        self.order.append(Mixed(exchange, placed, shown, summed=True))
+        if self.unknown is None:
+            return values
+        return jax.tree.unflatten(tree, _shaped(self.unknown[shown], [np.shape(leaf) for leaf in leaves]))
 
 
 class _Heard(NamedTuple):
@@ -217,6 +237,7 @@ class Rule:
             alpha=lambda k: self._alpha[k] if np.max(k) < len(self._alpha) else self._step(k),
             objective=lambda v: given[0],
             feasible=EVERYWHERE,
+            members=self.n,
             shares={
                 name: given[1:][place].reshape(*self._leads[name], -1) for name, place in self.shares.items()
             },

@@ -106,6 +106,10 @@ class Algorithm(eqx.Module):
         """The first state, from the start x_1."""
         return x
 
+    def finished(self, local: Any, state: Any) -> bool:
+        """Whether there is nothing more to be said before the last round; all agents come to the same answer."""
+        return False
+
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}

@@ -15,7 +15,9 @@ from scipy import stats
 
 import hocket as hk
 from hocket.algorithm import Algorithm, Setting, Total
+from hocket.algorithms import Totals
 from hocket.errors import BadPlan, LinkError
+from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
 from hocket.federation.engine.peer import Finished, Peer
 from hocket.federation.engine.role import Role
@@ -201,6 +203,48 @@ class Fragile(Company):
                 board.unplug(self.names[j])
                 for _ in range(50):  # the others go on as far as they can
                     await asyncio.sleep(0)
+
+
+class Study(Fragile):
+    """Two numbers of each member's own, summed; then, at a point that the first sum gives, as many again."""
+
+    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+        peer = super().peer(j, role, conversation, journal)
+
+        def questions() -> Any:
+            first = yield Total({"a": np.array([1.0 + j, 2.0]), "b": np.float64(j)})
+            more = []
+            for _ in range(int(first["b"])):  # as many as the sums themselves say
+                more.append((yield Total(first["a"] * (j + 1) / 7)))
+            return first, more
+
+        peer.descend, peer.start = Analysis(questions), np.empty(0)
+        return peer
+
+
+def test_an_analysis_ends_when_it_knows_all_and_is_taken_up_from_its_sums(tmp_path):
+    network = NETWORKS["complete"]
+    problem = hk.polynomials(np.ones((4, 3)), box=(-5, 5))
+    base = Study(problem, network, Totals(study="two sums"), tmp_path, rounds=50)
+
+    def company(name: str) -> Study:
+        (tmp_path / name).mkdir()
+        return Study(
+            problem, network, base.algorithm, tmp_path / name, rounds=50, identities=list(base.identities)
+        )
+
+    calm = company("calm")
+    ended = calm.play()
+    sums = ended[0].published
+    np.testing.assert_array_equal(sums[:3], [10.0, 8.0, 6.0])
+    assert sums.size == 3 + 6 * 2
+    assert all(np.array_equal(one.published, sums) for one in ended)
+    for at in range(0, calm.writes, 9):
+        for after in (False, True):
+            stormy = company(f"{at}-{after}")
+            stormy.at, stormy.after = at, after
+            assert all(np.array_equal(one.published, sums) for one in stormy.play())
+            assert stormy.crashes == 1
 
 
 @pytest.mark.parametrize(

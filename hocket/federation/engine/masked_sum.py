@@ -118,7 +118,7 @@ class MaskedSum:
     def heard(self, step: int, parts: Mapping[int, Sequence[Part]]) -> None:
         """Take in what the neighbours said; refuses what does not belong to this sum."""
         for other, said in parts.items():
-            self._check_point(other, said)
+            check_point(self.names[other], said, self.point)
             due = self.role.index in self._receivers(other, step)
             words = self._numbers(other, said[1:], due)
             if words is not None:
@@ -147,13 +147,6 @@ class MaskedSum:
             return [parent] if parent is not None and tree.depth[member] == tree.height - step else []
         return tree.children(member) if tree.depth[member] == step - tree.height else []
 
-    def _check_point(self, other: int, said: Sequence[Part]) -> None:
-        if not said or said[0] != self.point:
-            raise LinkError(
-                f"{self.names[other]} was shown other sums than this member: somebody sends members different ones, or "
-                "they run different software. Nothing more was said; compare the runs, and begin a new plan together"
-            )
-
     def _numbers(self, other: int, said: Sequence[Part], due: bool) -> Words | None:
         size = self.partial.nbytes
         if [len(part) for part in said if isinstance(part, bytes)] != [size] * due or len(said) != due:
@@ -162,6 +155,15 @@ class MaskedSum:
                 "task or study is another one: compare them"
             )
         return np.frombuffer(bytes(said[0]), "<u8").reshape(2, -1).astype(np.uint64) if due else None
+
+
+def check_point(name: str, said: Sequence[Part], point: bytes) -> None:
+    """Refuse to go on with a neighbour that was shown other sums."""
+    if not said or said[0] != point:
+        raise LinkError(
+            f"{name} was shown other sums than this member: somebody sends members different ones, or they run "
+            "different software. Nothing more was said; compare the runs, and begin a new plan together"
+        )
 
 
 def _masks(role: Role, streams: ChainStreams, count: int, k: int, exchange: int, point: bytes) -> list[Words]:

@@ -20,7 +20,7 @@ import numpy as np
 from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
 from hocket.errors import BadInput, LinkError, RunStopped
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, tree_of
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_point, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
@@ -96,22 +96,24 @@ class Peer:
         self._taken_up = self.journal.round
         k = 1 if position is None else position.round
         self.records = {} if position is None else dict(position.records)
-        if position is None or k <= self.rounds + 1:
+        if position is None or position.chains:  # without any, all was said
             state, role = self._begun() if position is None else self._resumed(position)
             await self._speak_up()
-            while k <= self.rounds:
+            while k <= self.rounds and not role.algorithm.finished(self.descend, state):
                 state = await self._round(k, state, role)
                 if self.watch is not None:
                     self.watch(Played(k, x_of(state), *self._words))
                 self.noise.advance(self.role)
                 role, k = self.role, k + 1
-            published = x_of(await self._round(k, state, role))
-            k += 1
-            self._commit(k, [x_of(state), published], {EVERYBODY: self._frame(Kind.DONE, k, 0, [])}, {}, role)
+            published = x_of(state)
+            if k > self.rounds:
+                published, k = x_of(await self._round(k, state, role)), k + 1
+            self._commit(k, [x_of(state), published], {EVERYBODY: self._done(k)}, {}, role)
             finished = Finished(x_of(state), published)
         else:
-            x, published, *_ = self._stored(position.state)
+            x, published, point, *_ = self._stored(position.state)
             self._say_again()
+            self.point = bytes(point)
             await self._speak_up()
             finished = Finished(x, published)
         return await self._part(k, finished, linger)
@@ -131,11 +133,14 @@ class Peer:
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
-        done = {name: self._frame(Kind.DONE, k, 0, []) for name in self.conversation.neighbours}
+        done = {name: self._done(k) for name in self.conversation.neighbours}
         try:
-            await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
+            frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
         except TimeoutError:
             return finished._replace(waiting_for=tuple(self.conversation.missing))
+        if self.role.algorithm.sums:
+            for name, frame in frames.items():
+                check_point(name, frame.parts, self.point)
         self.journal.forget_previous()
         return finished
 
@@ -305,6 +310,10 @@ class Peer:
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
+
+    def _done(self, k: int) -> bytes:
+        """The last thing said: it tells by which sums this member has come here."""
+        return self._frame(Kind.DONE, k, 0, [self.point] if self.role.algorithm.sums else [])
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())

@@ -1,0 +1,44 @@
+"""An analysis by sums over all members, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Round, Setting
+from hocket.errors import BadAlgorithm
+
+
+class Totals(Algorithm):
+    """What a study asks for, sum by sum, until it has its answer; nobody is shown anything but the sums.
+
+    A member's state is all sums so far, one after the other: they are all that the analysis has from others, so that
+    it can be taken up from them. What is asked for next is the business of the agent's `local`, an analysis.
+    """
+
+    key: ClassVar[str] = "totals"
+    label: ClassVar[str] = "Totals"
+    in_words: ClassVar[str] = "sums over all members"
+    sums: ClassVar[bool] = True
+
+    study: str = eqx.field(static=True)
+    """The study, as the text of its file: all members sign the same."""
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        analysis: Any = agent.local
+        total = yield analysis.asked(state)
+        return np.concatenate([state, *(np.ravel(leaf) for leaf in jax.tree.leaves(total))])
+
+    def finished(self, local: Any, state: Any) -> bool:
+        return local.asked(state) is None
+
+    def check(self, setting: Setting) -> None:
+        if setting.network.n < 3:
+            raise BadAlgorithm(
+                f"{setting.network.n} members: each would see the other's numbers, its own taken off the sum; a study "
+                "needs three or more"
+            )

@@ -1,0 +1,55 @@
+"""An analysis at home: a generator that asks for sums, and can be taken up from those it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import jax
+import numpy as np
+
+from hocket.algorithm import Total
+from hocket.federation.engine.words import like
+
+Questions = Generator[Total, Any, Any]
+
+
+class Analysis:
+    """Runs a generator along with the sums that come in; from the start again where they are not the next ones.
+
+    The generator must ask the same of the same sums, so that what is said after a crash is what was said before.
+    """
+
+    def __init__(self, begin: Callable[[], Questions]):
+        self._begin = begin
+        self._restart()
+
+    @property
+    def result(self) -> Any:
+        """What the analysis came to, once it asks for nothing more."""
+        assert self._asked is None
+        return self._result
+
+    def asked(self, sums: np.ndarray) -> Total | None:
+        """What is to be summed next, after these sums; None if all is known."""
+        if sums.size < self._given:
+            self._restart()
+        while sums.size > self._given:
+            assert self._asked is not None
+            leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self._asked.values)]
+            parts = []
+            for leaf in leaves:
+                parts.append(sums[self._given : self._given + leaf.size].reshape(leaf.shape))
+                self._given += leaf.size
+            self._advance(like(self._asked.values, parts))
+        return self._asked
+
+    def _restart(self) -> None:
+        self._questions, self._given = self._begin(), 0
+        self._advance(None)
+
+    def _advance(self, answer: Any) -> None:
+        try:
+            self._asked: Total | None = self._questions.send(answer)
+        except StopIteration as end:
+            self._asked, self._result = None, end.value

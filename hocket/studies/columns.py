@@ -194,8 +194,8 @@ def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndar
         outside = values[(values < low) | (values > high)]  # not where a value is missing
         if outside.size:
             complaints.append(
-                f"column {name} has {_some([f'{one:g}' for one in outside])} in {_rows(outside.size)}, outside its range "
-                f"{low:g} to {high:g}{f' {column.units}' if column.units else ''}; mend the units or the cells"
+                f"column {name} has {_some([f'{one:g}' for one in outside])} in {_rows(outside.size)}, outside "
+                f"its range {low:g} to {high:g}{f' {column.units}' if column.units else ''}; mend units or cells"
             )
     if isinstance(column.map, str):
         values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))

@@ -117,7 +117,7 @@ FUNCTIONS = {"": np.asarray, "log": np.log, "sqrt": np.sqrt}
 def restricted_cubic(
     x: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
 ) -> Float[np.ndarray, "rows columns"]:
-    """A cubic spline that is straight beyond its outer knots: x itself, and a column for each knot but two [Harrell]."""
+    """A cubic spline that is straight beyond its outer knots: x, and a column for each knot but two [Harrell]."""
     last, before = knots[-1], knots[-2]
     cube = lambda t: np.maximum(x - t, 0.0) ** 3  # noqa: E731
     bends = [

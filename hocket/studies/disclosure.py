@@ -1,4 +1,4 @@
-"""What is too little to be shown: rules in the study that every member holds its own rows against, as DataSHIELD does."""
+"""What is too little to be shown: rules in the study, that every member holds its own rows against."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def refuse_near_repeats(rules: DisclosureSection, now: Release, earlier: Iterabl
         different = len(before.rows ^ now.rows)
         if 0 < different < rules.fewest_different:
             raise BadStudy(
-                f"these rows differ from those of {before.title!r} by {different}, where [disclosure] fewest_different = "
-                f"{rules.fewest_different}: the difference of the two results would show them; use the same rows, or "
-                "rows that differ by more"
+                f"these rows differ from those of {before.title!r} by {different}, where [disclosure] "
+                f"fewest_different = {rules.fewest_different}: the difference of the two results would show "
+                "them; use the same rows, or rows that differ by more"
             )

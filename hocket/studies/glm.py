@@ -1,4 +1,4 @@
-"""Generalised linear models over the rows of all members, by totals: what a pooled fit gives, and only sums are seen."""
+"""Generalised linear models over the rows of all members: what a pooled fit gives, and only sums are seen."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from hocket.errors import NotEstimable
 COLLINEAR = 1e-11
 """A direction with a smaller part of the largest eigenvalue is told apart by rounding alone."""
 SEPARATED = 1e-6
-"""Where the information in a direction has fallen to this part of what it was at the start, probabilities are 0 or 1."""
+"""Where the information in a direction has fallen to this part of the first, probabilities are 0 or 1."""
 TAKES_PART = 0.1
 """A column with at least this part of the largest weight in a direction is named."""
 

@@ -110,7 +110,8 @@ def maximise(
             )
         before, point = (point if step else None), after
     raise NotEstimable(
-        f"the fit did not settle in {MOST_STEPS} totals; look for separated levels or wild values in {', '.join(names[:8])}"
+        f"the fit did not settle in {MOST_STEPS} totals; look for separated levels or wild values in "
+        f"{', '.join(names[:8])}"
     )
 
 

@@ -6,7 +6,7 @@ Every number goes through fixed point and the group, so that a rehearsal gives t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
@@ -14,6 +14,11 @@ from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
 from hocket.noise.group import add
 from hocket.noise.summands import decoded, encoded, flat
+from hocket.studies.analysis import analyse
+from hocket.studies.check import check_table
+from hocket.studies.results import Results
+from hocket.studies.study import Study
+from hocket.studies.table import Table
 from hocket.studies.together import Analysis
 
 Result = TypeVar("Result")
@@ -69,3 +74,15 @@ def _summed(asked: Mapping[str, Total]) -> dict[str, Any]:
         raise BadStudy("members gave totals of different length: do all have the same study?")
     whole = reduce(add, words)
     return {name: decoded(whole, total.values, bits=total.bits) for name, total in asked.items()}
+
+
+def rehearse(
+    study: Study, tables: Mapping[str, Table], watch: Watch = lambda totals, numbers: None
+) -> Results:
+    """A whole study on one machine, a table for each member; gives what the members would get."""
+    checked = {name: check_table(study, replace(table, name=name)) for name, table in tables.items()}
+    if len(checked) < 2:
+        raise BadStudy("a study is among two members or more; name a table for each")
+    done = rehearse_analysis({name: analyse(rows) for name, (_, rows) in checked.items()}, watch)
+    own = {name: check.kept for name, (check, _) in checked.items()}
+    return Results(study, done.result, done.totals, done.numbers, own, len(checked))

@@ -1,4 +1,4 @@
-"""A member's rows as a study understands them: which are kept, and everything that is wrong, before anybody is asked."""
+"""A member's rows as a study understands them: which are kept, and everything that is wrong with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns brought to the same size by all members together, so that fixed point holds them and Newton's steps are sound.
+"""Columns brought to one size by all members together, so that fixed point holds them and steps are sound.
 
 One total gives counts, sums and sums of squares. Any common scale would do for the results, which are brought back to
 the columns' own units; so what is lost here to fewer bits after the point is not lost there.
@@ -32,6 +32,8 @@ class Scaling:
     mean: Float[np.ndarray, " columns"]
     """Joint means of the columns, centred there or not."""
     rows: int
+    intercept: bool
+    """Whether the first column is all ones."""
     also: Mapping[str, np.ndarray]
     """Other sums that were asked for in the same total."""
 
@@ -43,7 +45,7 @@ class Scaling:
     def back(self) -> Float[np.ndarray, "columns columns"]:
         """The matrix that takes coefficients of scaled columns to those of columns as they are."""
         matrix = np.diag(1 / self.size)
-        if self.centre.any():
+        if self.intercept:
             matrix[0] -= self.centre / self.size  # the intercept takes the centres up
             matrix[0, 0] = 1.0
         return matrix
@@ -85,4 +87,4 @@ def joint_scaling(
     centre = mean if centred else np.zeros_like(mean)
     if design.intercept:
         size[0], centre = 1.0, np.concatenate([[0.0], centre[1:]])
-    return Scaling(centre, size, mean, round(rows), total["also"])
+    return Scaling(centre, size, mean, round(rows), design.intercept, total["also"])

@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -86,7 +86,9 @@ class DescribeSection(Section):
     quantiles: tuple[float, ...] = Field(
         (0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
     )
-    cross: tuple[tuple[str, str], ...] = Field((), strict=False, description="a list of pairs of columns")
+    cross: tuple[Annotated[tuple[str, str], Field(strict=False)], ...] = Field(
+        (), strict=False, description="a list of pairs of columns"
+    )
     histograms: int = Field(
         0, ge=0, le=100, description="bars of a histogram over each column's range; 0 for none"
     )
@@ -335,7 +337,7 @@ def _formula_contradictions(study: Study, formula: Formula) -> list[str]:
     if isinstance(formula.response, Factor) and study.column(formula.response.column).coded:
         name = formula.response.column
         found.append(
-            f"[study] {name} has levels, and cannot be explained as a number; say which count: a map in [columns.{name}]"
+            f"[study] {name} has levels, and is no number to explain; say which count: map in [columns.{name}]"
         )
     for factor in dict.fromkeys(factor for term in formula.terms for factor in term):
         levels = study.column(factor.column).coded

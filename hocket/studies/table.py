@@ -1,4 +1,4 @@
-"""A member's rows: read from CSV or Parquet, however the member writes them, and only the columns that are asked for."""
+"""A member's table, read from CSV or Parquet, however the member writes it."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def _csv(path: Path, text: str, delimiter: str | None, decimal: str | None) -> T
     for line, cells in enumerate(rows, 2):
         if len(cells) != len(names):
             raise BadStudy(
-                f"{path}, row {line}: {len(cells)} cells under {len(names)} columns; is {sign!r} its delimiter, and are "
-                "cells that hold it in quotes?"
+                f"{path}, row {line}: {len(cells)} cells under {len(names)} columns; is {sign!r} its delimiter, "
+                "and are cells that hold it in quotes?"
             )
     columns = {name: [cells[place] for cells in rows] for place, name in enumerate(names)}
     decimal, notes = _decimal(path, columns, sign, decimal)

@@ -41,8 +41,11 @@ class Total(NamedTuple):
     """Numbers to be summed over all agents: every agent receives the sum, and nothing else is shown to anybody."""
 
     values: Any
+    """A pytree of float64 arrays; what comes back has the same form."""
     bits: int = 64
-    """How many bits after the point they keep where sums are taken in fixed point."""
+    """Bits after the point, where sums are taken in fixed point: fewer of them make room for larger numbers."""
+    names: Any = None
+    """The same tree with a name for each number, or for each place along the last axis: what errors call them."""
 
 
 Spoken = Say | Tell | Total

@@ -7,6 +7,8 @@
     │   │   └── NoData          no data folder was named, and nothing was downloaded before
     │   ├── BadAlgorithm        noise level, family or an agent it cannot protect
     │   ├── BadConfig           a configuration file or command-line value
+    │   ├── BadStudy            a study, its formula, or a table that does not fit it
+    │   │   └── NotEstimable    the joint data cannot tell what the study asks: separation, collinear columns
     │   ├── BadIdentity         a member's key, certificate or passphrase
     │   └── BadPlan             a federation's cards, plan or signatures
     │       └── UnsafePlan      a plan under which insiders would learn too much
@@ -58,6 +60,14 @@ class BadAlgorithm(BadInput):
 
 class BadConfig(BadInput):
     """A configuration file or a command-line value cannot be read."""
+
+
+class BadStudy(BadInput):
+    """A study, its formula, or a member's table cannot be used as it is."""
+
+
+class NotEstimable(BadStudy):
+    """The joint data cannot tell what the study asks for."""
 
 
 class BadIdentity(BadInput):

@@ -92,7 +92,7 @@ def shown(value: object) -> str:
 
 
 def _complain(model: type[Section], name: str, table: Mapping[str, Any], key: str, wrong: Any) -> str:
-    fields, kind = model.model_fields, wrong["type"]
+    fields, kind = {one.alias or key: one for key, one in model.model_fields.items()}, wrong["type"]
     if kind == "extra_forbidden":
         return (
             f"[{name}] has no key {_cut(repr(key))}{nearest(key, fields)}; its keys are {', '.join(fields)}"

@@ -28,10 +28,10 @@ from hocket.algorithm import Total
 from hocket.errors import BadPlan, LinkError
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.engine.words import like
 from hocket.links.wire import Part
 from hocket.networks.network import Network
-from hocket.noise.group import FixedPoint, Words, add, negate
+from hocket.noise.group import Words, add, negate
+from hocket.noise.summands import decoded, encoded
 
 BEGINNING = bytes(32)
 """The point before the first sum."""
@@ -96,8 +96,7 @@ class MaskedSum:
         names: Sequence[str],
     ) -> MaskedSum:
         """The sum that begins with this exchange."""
-        flat = [np.ravel(np.asarray(leaf, np.float64)) for leaf in jax.tree.leaves(asked.values)]
-        own = FixedPoint(asked.bits).encode(np.concatenate(flat), members=role.plan.network.n)
+        own = encoded(asked.values, bits=asked.bits, members=role.plan.network.n, names=asked.names)
         masked = reduce(add, _masks(role, streams, own.shape[1], k, exchange, point), own)
         return cls(role, tree, point, asked, masked, names)
 
@@ -127,12 +126,10 @@ class MaskedSum:
     @property
     def result(self) -> Any:
         """The sum of what all gave, in the form in which it was asked for."""
-        numbers, leaves, begin = FixedPoint(self.asked.bits).decode(self.partial), [], 0
-        for leaf in map(np.asarray, jax.tree.leaves(self.asked.values)):
-            part = numbers[begin : begin + leaf.size].reshape(leaf.shape)
-            leaves.append(part.astype(leaf.dtype if leaf.dtype.kind == "f" else np.float64))
-            begin += leaf.size
-        return like(self.asked.values, leaves)
+        total = decoded(self.partial, self.asked.values, bits=self.asked.bits)
+        return jax.tree.map(
+            lambda leaf, like: leaf.astype(np.result_type(like, np.float32)), total, self.asked.values
+        )
 
     @property
     def next_point(self) -> bytes:

@@ -1,0 +1,97 @@
+"""A whole study, for one member: every part that the study asks for, and what all members come to.
+
+    total = yield Total(values)
+
+is all that a member says. Its rows stay where they are; what comes back is the sum over all members.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hocket.studies.cox import fit_cox, followed
+from hocket.studies.describe import Description, describe
+from hocket.studies.design_matrix import filled
+from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.evaluate import Evaluation, evaluate, held_out
+from hocket.studies.families import Binomial
+from hocket.studies.fit import Fit
+from hocket.studies.glm import Observed, fit_glm, observed
+from hocket.studies.imputation import joint_means
+from hocket.studies.rows import Rows
+from hocket.studies.study import Study
+from hocket.studies.survival import Survivals, survival_curves
+from hocket.studies.together import Analysis, together
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the members have found, each of them alike."""
+
+    fit: Fit | None = None
+    description: Description | None = None
+    survival: Survivals | None = None
+    evaluation: Evaluation | None = None
+
+
+def analyse(rows: Rows) -> Analysis[Findings]:
+    """All parts of the study side by side, from one member's rows."""
+    study = rows.study
+    refuse_few_rows(study.disclosure, contributed(rows), rows.name)
+    parts: dict[str, Analysis[Any]] = {}
+    if study.formula is not None:
+        parts["model"] = _modelled(rows)
+    if study.describe is not None:
+        parts["describe"] = describe(rows, study.describe)
+    if study.survival is not None:
+        parts["survival"] = survival_curves(rows, study.survival, study.question.confidence)
+    found = yield from together(parts)
+    fit, evaluation = found.get("model", (None, None))
+    return Findings(fit, found.get("describe"), found.get("survival"), evaluation)
+
+
+def contributed(rows: Rows) -> int:
+    """Rows of this member that the smallest part of the study uses."""
+    counts = [int(rows.chosen.sum())]
+    if rows.study.formula is not None:
+        counts.append(int(rows.modelled.sum()))
+    if rows.study.survival is not None:
+        counts.append(int(rows.surviving.sum()))
+    return min(counts)
+
+
+def _modelled(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
+    study, kept = rows.study, rows.modelled
+    means = yield from joint_means(rows)
+    values, count = filled(rows, kept, means), int(kept.sum())
+    if study.question.family == "cox":
+        fit = yield from fit_cox(study, followed(study, values, count))
+        return fit, None
+    data = observed(study, values, count)
+    if study.evaluate is None:
+        fit = yield from fit_glm(study, data)
+        return fit, None
+    out = held_out(study.fingerprint, count, study.evaluate.held_out)
+    fit = yield from fit_glm(study, _some(data, ~out))
+    tested = _some(data, out)
+    predicted = Binomial().mu(tested.design.X @ fit.beta + tested.offset)
+    evaluation = yield from evaluate(tested.y, predicted, study.evaluate, study.disclosure.smallest_cell)
+    return fit, evaluation
+
+
+def _some(data: Observed, which: np.ndarray) -> Observed:
+    design = replace(data.design, X=data.design.X[which])
+    return Observed(design, data.y[which], data.offset[which], data.weights[which])
+
+
+def parameters_of(study: Study) -> tuple[str, ...]:
+    """The coefficients that the study's model will have."""
+    from hocket.studies.design_matrix import design_names
+
+    if study.formula is None:
+        return ()
+    ones = study.formula.intercept and study.question.family != "cox" and not study.question.site
+    return design_names(study.formula, study.columns, intercept=ones)

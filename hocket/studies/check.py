@@ -1,0 +1,109 @@
+"""A member's own look at a study and its own table, before anybody is asked: what fits, what does not, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hocket.algorithm import Total
+from hocket.errors import BadInput, BadStudy
+from hocket.noise.summands import encoded
+from hocket.studies.analysis import analyse, contributed, parameters_of
+from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.rows import Rows, understand
+from hocket.studies.study import Study
+from hocket.studies.table import Table
+
+MOST_MEMBERS = 1024
+"""Members for whom there must be room in a sum; how many there will be is not known yet."""
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """One column of the study in this member's table."""
+
+    name: str
+    source: str
+    kind: str
+    missing: int
+    units: str = ""
+    what: str = ""
+    """Its values in a few words; shown at home only."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What this member would bring."""
+
+    table: str
+    rows: int
+    kept: int
+    columns: tuple[ColumnCheck, ...]
+    parameters: tuple[str, ...]
+    fingerprint: str
+    """Of the study: the same at every member, or they have other versions."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
+    """Refuses with everything that is wrong; what it returns is for this member's eyes."""
+    rows, complaints = understand(study, table)
+    if not complaints:
+        complaints = [*_too_few(rows), *_too_large(rows)]
+    if complaints:
+        raise BadStudy("\n".join(complaints))
+    columns = tuple(_column(rows, name) for name in study.used)
+    notes = [*table.notes, *_flat(rows)]
+    return (
+        Check(
+            table.name,
+            table.rows,
+            contributed(rows),
+            columns,
+            parameters_of(study),
+            study.fingerprint,
+            tuple(notes),
+        ),
+        rows,
+    )
+
+
+def _too_few(rows: Rows) -> Generator[str]:
+    try:
+        refuse_few_rows(rows.study.disclosure, contributed(rows), rows.name)
+    except BadStudy as error:
+        yield str(error)
+
+
+def _too_large(rows: Rows) -> Generator[str]:
+    """Numbers that no sum over members would hold, by name: those of the first total, where nothing is scaled yet."""
+    first: Total = next(analyse(rows))
+    try:
+        encoded(first.values, bits=first.bits, members=MOST_MEMBERS, names=first.names)
+    except BadInput as error:
+        yield f"{rows.name}: {error}"
+
+
+def _flat(rows: Rows) -> Generator[str]:
+    for name in rows.study.modelled:
+        values = rows.column(name, rows.modelled)
+        if len(values) and np.nanmin(values) == np.nanmax(values):
+            yield f"column {name} is the same in every row here; it must differ at some other member"
+
+
+def _column(rows: Rows, name: str) -> ColumnCheck:
+    column, values = rows.study.column(name), rows.values[name]
+    there = values[~np.isnan(values)]
+    missing = len(values) - len(there)
+    source = column.source or name
+    if column.coded:
+        counts = [int((there == place).sum()) for place in range(len(column.coded))]
+        what = ", ".join(f"{level}: {count}" for level, count in zip(column.coded, counts, strict=True))
+        return ColumnCheck(name, source, "levels", missing, column.units, what)
+    if column.map is not None:
+        rule = column.map if isinstance(column.map, str) else f"one of {', '.join(map(str, column.map))}"
+        return ColumnCheck(name, source, "yes or no", missing, column.units, f"{rule}: {int(there.sum())}")
+    what = f"{there.min():g} to {there.max():g}, mean {there.mean():.4g}" if len(there) else ""
+    return ColumnCheck(name, source, "numbers", missing, column.units, what)

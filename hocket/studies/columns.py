@@ -1,0 +1,227 @@
+"""What a study says of a column: where it comes from, what its cells mean, and what is refused.
+
+[columns.disease]
+from = "num"            the name in members' files; its own name by default
+map = "num > 0"         1 where that holds, else 0; or a list of levels that count as 1
+[columns.cp]
+levels = [1, 2, 3, 4]   all that there may be
+reference = 4           the level that others are compared with; the first by default
+[columns.chol]
+units = "mg/dl"
+range = [50, 700]       what lies outside is refused
+missing = "mean"        or "drop" the row (by default), or "refuse" it
+missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+from pydantic import Field, field_validator
+
+from hocket.config.sections import Section
+from hocket.studies.condition import parse_condition
+
+Level = int | float | str
+Levels = Annotated[tuple[Level, ...], Field(strict=False)]  # TOML has lists
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "."})
+"""Cells that stand for a missing value in any study, in lower case."""
+MOST_LEVELS = 200
+SHOWN = 5
+"""Wrong cells that an error shows."""
+
+
+class ColumnSection(Section):
+    """One column of a study."""
+
+    source: str = Field("", alias="from", description="the column's name in members' files, as text")
+    map: str | Levels | None = Field(
+        None, description="a condition such as 'num > 0', or a list of levels that count as 1"
+    )
+    levels: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts, each once")
+    reference: Level | None = Field(None, description="one of the levels")
+    units: str = Field("", description="text, such as 'mg/dl'")
+    range: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
+        None, description="two numbers, the lower first"
+    )
+    missing: Literal["drop", "refuse", "mean"] = Field(
+        "drop", description="'drop' (the row), 'refuse', or 'mean' (the joint mean takes its place)"
+    )
+    missing_values: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts")
+    label: str = Field("", description="text: how tables and figures call the column")
+
+    @field_validator("levels")
+    @classmethod
+    def _distinct(cls, levels: tuple[Level, ...]) -> tuple[Level, ...]:
+        if len(set(map(text_of, levels))) < len(levels) or len(levels) > MOST_LEVELS or len(levels) == 1:
+            raise ValueError(f"name 2 to {MOST_LEVELS} levels, each once")
+        return levels
+
+    @field_validator("map")
+    @classmethod
+    def _declared(cls, rule: str | tuple[Level, ...] | None) -> str | tuple[Level, ...] | None:
+        if isinstance(rule, str):
+            parse_condition(rule)
+        return rule
+
+    @field_validator("range")
+    @classmethod
+    def _rising(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if ends is not None and not ends[0] < ends[1]:
+            raise ValueError("the lower end comes first")
+        return ends
+
+    @property
+    def contradictions(self) -> list[str]:
+        """What does not go together."""
+        found: list[str] = []
+        if self.reference is not None and text_of(self.reference) not in map(text_of, self.levels):
+            found.append(f"the reference {self.reference!r} is none of the levels {list(self.levels)}")
+        if self.missing == "mean" and (self.levels or self.map is not None):
+            found.append("missing = 'mean' is for numbers; drop the row, or give what is missing a level")
+        if self.levels and self.range is not None:
+            found.append("a column of levels has no range; leave one of the two away")
+        if self.levels and isinstance(self.map, str):
+            found.append("levels and a condition: a list of levels that count as 1 is meant")
+        return found
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers of their own, not levels or 0 and 1."""
+        return not self.levels and self.map is None
+
+    @property
+    def coded(self) -> tuple[Level, ...]:
+        """Its levels where it is used as levels; with a map it is 0 or 1."""
+        return () if self.map is not None else self.levels
+
+
+def text_of(value: object) -> str:
+    """A level or a cell as it is compared: a number whatever way it is written, a text without blanks around it.
+
+    >>> text_of(1), text_of("1.0"), text_of(" yes ")
+    ('1', '1', 'yes')
+    """
+    if isinstance(value, str):
+        value = value.strip()
+        try:
+            number = float(value.replace("_", "?"))  # Python would take 1_0 for ten
+        except ValueError:
+            return value
+        return f"{number:.17g}"
+    return f"{float(value):.17g}" if isinstance(value, int | float | np.number) else str(value)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column of one member's table, as the study understands it."""
+
+    values: Float[np.ndarray, " rows"]
+    """Numbers, 0 or 1, or places among the levels; not a number where the cell is missing."""
+    complaints: tuple[str, ...] = ()
+    """What is wrong with it."""
+
+    @property
+    def missing(self) -> Bool[np.ndarray, " rows"]:
+        """Where there is no value."""
+        return np.isnan(self.values)
+
+
+def understood(name: str, column: ColumnSection, cells: Sequence[object], decimal: str = ".") -> Cells:
+    """A member's cells as numbers, with everything that is wrong with them."""
+    texts, absent = _texts(column, cells)
+    if column.levels or isinstance(column.map, tuple):
+        return _levels(name, column, texts, absent)
+    return _numbers(name, column, texts, absent, decimal)
+
+
+def _texts(column: ColumnSection, cells: Sequence[object]) -> tuple[list[str], Bool[np.ndarray, " rows"]]:
+    also = {text_of(value) for value in column.missing_values}
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    absent = [text.lower() in MISSING or (bool(also) and text_of(text) in also) for text in texts]
+    return texts, np.array(absent, dtype=bool)
+
+
+def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray) -> Cells:
+    known = {text_of(level): place for place, level in enumerate(column.levels)}
+    counted = {text_of(level) for level in column.map} if isinstance(column.map, tuple) else None
+    values, strange = np.full(len(texts), np.nan), dict[str, int]()
+    for row, text in enumerate(texts):
+        if absent[row]:
+            continue
+        cell = text_of(text)
+        if known and cell not in known:
+            strange[text] = strange.get(text, 0) + 1
+        else:
+            values[row] = known[cell] if counted is None else float(cell in counted)
+    if not strange:
+        return Cells(values)
+    declared = ", ".join(map(str, column.levels))
+    complaint = (
+        f"column {name} has the unknown level{'s' if len(strange) > 1 else ''} {_some(list(strange))} in "
+        f"{_rows(sum(strange.values()))}; the study declares {declared}: mend the cells, or list them in missing_values"
+    )
+    return Cells(values, (complaint,))
+
+
+def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray, decimal: str) -> Cells:
+    values, strange = np.full(len(texts), np.nan), list[str]()
+    for row, text in enumerate(texts):
+        if absent[row]:
+            continue
+        number = _number(text, decimal)
+        if number is None:
+            strange.append(text)
+        else:
+            values[row] = number
+    complaints: list[str] = []
+    if strange:
+        comma = decimal == "." and any(_number(text, ",") is not None for text in strange)
+        cure = (
+            "say that commas are decimal (--decimal ,)"
+            if comma
+            else "mend them, or list them in missing_values"
+        )
+        complaints.append(
+            f"column {name} is to be numbers, but {_rows(len(strange))} have {_some(strange)}; {cure}"
+        )
+    if column.range is not None:
+        low, high = column.range
+        outside = values[(values < low) | (values > high)]  # not where a value is missing
+        if outside.size:
+            complaints.append(
+                f"column {name} has {_some([f'{one:g}' for one in outside])} in {_rows(outside.size)}, outside "
+                f"its range {low:g} to {high:g}{f' {column.units}' if column.units else ''}; mend units or cells"
+            )
+    if isinstance(column.map, str):
+        values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))
+    return Cells(values, tuple(complaints))
+
+
+def _number(text: str, decimal: str) -> float | None:
+    if "_" in text:
+        return None
+    if decimal == ",":
+        text = text.replace(",", ".") if text.count(",") == 1 and "." not in text else text
+    lowered = text.lower()
+    if lowered in ("true", "false"):
+        return float(lowered == "true")
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _some(texts: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(texts))
+    shown = ", ".join(repr(text[:20]) for text in distinct[:SHOWN])
+    return shown + (f" and {len(distinct) - SHOWN} more" if len(distinct) > SHOWN else "")
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" + ("" if count == 1 else "s")

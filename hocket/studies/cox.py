@@ -1,0 +1,146 @@
+"""Proportional hazards, stratified by member: each member's partial likelihood is its own, and their sum is exact.
+
+Rows are compared with rows at risk at the same member only, as with strata(member) in R; hazards at different members
+may differ in any way over time, and share the coefficients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Total
+from hocket.errors import BadStudy, NotEstimable
+from hocket.studies.design_matrix import Design, design_matrix
+from hocket.studies.disclosure import refuse_saturated
+from hocket.studies.fit import Fit
+from hocket.studies.formula import Survival
+from hocket.studies.identification import refuse_collinear, separated, separation
+from hocket.studies.newton import MOST_STEPS, SETTLED
+from hocket.studies.scaling import joint_scaling
+from hocket.studies.study import Study
+from hocket.studies.symmetric import packed, pairs, unpacked
+from hocket.studies.together import Analysis
+
+
+@dataclass(frozen=True)
+class Followed:
+    """One member's rows: columns, times, and whether the event came."""
+
+    design: Design
+    time: Float[np.ndarray, " rows"]
+    event: Float[np.ndarray, " rows"]
+
+
+def followed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Followed:
+    """A member's rows for its formula."""
+    formula = study.formula
+    if formula is None or not isinstance(formula.response, Survival):
+        raise BadStudy("the study has no formula with Surv(time, event) ~ …")
+    # The baseline hazard takes the intercept's place: levels lose their reference, and there is no column of ones.
+    design = design_matrix(formula, study.columns, values, rows, intercept=False)
+    return Followed(design, values[formula.response.time], values[formula.response.event])
+
+
+def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
+    """The fit, from one member's rows and totals over all."""
+    names = data.design.names
+    scaling = yield from joint_scaling(
+        data.design, {"events": np.array([data.event.sum(), 1.0])}, centred=True
+    )
+    events = round(float(scaling.also["events"][0]))
+    if events == 0:
+        raise NotEstimable("no event came in any joint row; there is nothing to explain")
+    refuse_saturated(study.disclosure, parameters=len(names), rows=scaling.rows)
+    X = (data.design.X - scaling.centre) / scaling.size
+    labels = {"score": names, "information": pairs(names)}
+    beta, before, first, loss, null = np.zeros(len(names)), None, None, np.inf, 0.0
+    for _ in range(MOST_STEPS):
+        likelihood, score, information = partial_likelihood(
+            X, data.time, data.event, beta, study.question.ties
+        )
+        total = yield Total(
+            {"likelihood": np.array([likelihood]), "score": score, "information": packed(information)},
+            names=labels,
+        )
+        now = -float(total["likelihood"][0])
+        if before is not None and not now <= loss + 1e-10 * max(1.0, abs(loss)):
+            beta = (beta + before) / 2
+            continue
+        loss, information = now, unpacked(total["information"])
+        if first is None:
+            first, null = information, -now
+            refuse_collinear(information, names)
+        elif which := separated(information, first, names):
+            raise separation(which)
+        move = np.linalg.solve(information, total["score"])
+        before, beta = beta, beta + move
+        if np.abs(move).max() <= SETTLED * max(1.0, np.abs(beta).max()):
+            break
+    else:
+        raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")
+    covariance = np.linalg.inv(information) / np.outer(scaling.size, scaling.size)
+    measures = {
+        "log_likelihood": -loss,
+        "null_log_likelihood": null,
+        "likelihood_ratio": 2 * (-loss - null),
+        "aic": 2 * loss + 2 * len(names),
+        "events": float(events),
+        "strata": round(float(scaling.also["events"][1])),
+    }
+    return Fit(
+        "cox",
+        names,
+        beta / scaling.size,
+        covariance,
+        scaling.rows,
+        measures,
+        "hazard ratio",
+        confidence=study.question.confidence,
+        remarks=("Stratified by member: each has a baseline hazard of its own, which is not shown.",),
+    )
+
+
+def partial_likelihood(
+    X: Float[np.ndarray, "rows p"],
+    time: Float[np.ndarray, " rows"],
+    event: Float[np.ndarray, " rows"],
+    beta: Float[np.ndarray, " p"],
+    ties: str = "efron",
+) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
+    """One stratum's log partial likelihood, its gradient and its negative second derivative [Efron; Breslow]."""
+    p = X.shape[1]
+    value, gradient, curvature = 0.0, np.zeros(p), np.zeros((p, p))
+    if not len(time):
+        return value, gradient, curvature
+    eta = X @ beta
+    shift = float(eta.max())
+    risk = np.exp(eta - shift)
+    order = np.argsort(-time, kind="stable")
+    s0, s1, s2 = 0.0, np.zeros(p), np.zeros((p, p))
+    start = 0
+    while start < len(order):
+        end = start
+        while end < len(order) and time[order[end]] == time[order[start]]:
+            end += 1
+        now = order[start:end]
+        weighted = risk[now, None] * X[now]
+        s0, s1, s2 = s0 + risk[now].sum(), s1 + weighted.sum(axis=0), s2 + X[now].T @ weighted
+        dead = now[event[now] == 1]
+        if len(dead):
+            d0, d1 = risk[dead].sum(), risk[dead] @ X[dead]
+            d2 = X[dead].T @ (risk[dead, None] * X[dead])
+            value += float(eta[dead].sum())
+            gradient += X[dead].sum(axis=0)
+            for place in range(len(dead)):
+                share = place / len(dead) if ties == "efron" else 0.0
+                a0, a1, a2 = s0 - share * d0, s1 - share * d1, s2 - share * d2
+                mean = a1 / a0
+                value -= float(np.log(a0)) + shift
+                gradient -= mean
+                curvature += a2 / a0 - np.outer(mean, mean)
+        start = end
+    return value, gradient, curvature

@@ -1,0 +1,133 @@
+"""What the joint rows look like: counts, means, quantiles, levels, tables and histograms, without small cells.
+
+What is too small to be shown is left out of results; members' own programs see each joint count before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Total
+from hocket.studies.disclosure import suppressed
+from hocket.studies.quantiles import joint_quantiles
+from hocket.studies.rows import Rows
+from hocket.studies.scaling import BITS
+from hocket.studies.study import DescribeSection
+from hocket.studies.together import Analysis, together
+
+REACH = 3.0
+"""Standard deviations to either side that a histogram spans where no range is declared."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One column over all joint rows."""
+
+    rows: int
+    missing: int | None
+    """None where too few to be shown."""
+    mean: float | None = None
+    sd: float | None = None
+    quantiles: dict[str, float] | None = None
+    levels: dict[str, int | None] | None = None
+    histogram: tuple[tuple[float, ...], tuple[int | None, ...]] | None = None
+    """Edges, and a count between each two; the outer bars hold what lies beyond them too."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """All columns, and tables of two."""
+
+    columns: dict[str, Summary]
+    cross: dict[str, dict[str, Any]]
+
+
+def describe(rows: Rows, part: DescribeSection) -> Analysis[Description]:
+    """Every column side by side: as many totals as the longest bisection."""
+    names = part.columns or tuple(rows.study.columns)
+    jobs: dict[str, Analysis[Any]] = {f"column {name}": _summary(rows, part, name) for name in names}
+    for one, other in part.cross:
+        jobs[f"table {one} × {other}"] = _crossed(rows, one, other)
+    found = yield from together(jobs)
+    return Description(
+        {name: found[f"column {name}"] for name in names},
+        {f"{one} × {other}": found[f"table {one} × {other}"] for one, other in part.cross},
+    )
+
+
+def _labels(rows: Rows, name: str) -> list[str]:
+    levels = rows.study.column(name).coded
+    return [str(level) for level in levels] if levels else ["0", "1"]
+
+
+def _summary(rows: Rows, part: DescribeSection, name: str) -> Analysis[Summary]:
+    values = rows.column(name, rows.chosen)
+    there = values[~np.isnan(values)]
+    if rows.study.column(name).numeric:
+        return (yield from _numbers(rows, part, name, there, len(values) - len(there)))
+    labels = _labels(rows, name)
+    counts = np.array([(there == place).sum() for place in range(len(labels))], dtype=np.float64)
+    total = yield Total(
+        {"levels": counts, "missing": np.array([float(len(values) - len(there))])}, names={"levels": labels}
+    )
+    row = suppressed(np.concatenate([total["levels"], total["missing"]])[None], rows.study.disclosure)[0]
+    return Summary(
+        round(float(total["levels"].sum())), row[-1], levels=dict(zip(labels, row[:-1], strict=True))
+    )
+
+
+def _numbers(
+    rows: Rows, part: DescribeSection, name: str, values: Float[np.ndarray, " rows"], missing: int
+) -> Analysis[Summary]:
+    rules = rows.study.disclosure
+    first = yield Total(
+        {"rows": np.array([len(values), missing], dtype=np.float64), "sum": np.array([values.sum()])},
+        bits=BITS,
+        names={"rows": ("rows there", "rows missing"), "sum": (name,)},
+    )
+    count, absent = map(float, first["rows"])
+    shown = suppressed(np.array([[absent]]), rules)[0][0]
+    if count < rules.smallest_cell:
+        return Summary(0, None)
+    mean = float(first["sum"][0]) / count
+    second = yield Total(
+        {"squares": np.array([((values - mean) ** 2).sum()])}, bits=BITS, names={"squares": (name,)}
+    )
+    sd = float(np.sqrt(second["squares"][0] / (count - 1)))
+    jobs: dict[str, Analysis[Any]] = {}
+    if sd > 0 and part.quantiles:
+        jobs["quantiles"] = joint_quantiles(
+            values, part.quantiles, rows=count, mean=mean, sd=sd, smallest=rules.smallest_cell
+        )
+    if sd > 0 and part.histograms:
+        low, high = rows.study.column(name).range or (mean - REACH * sd, mean + REACH * sd)
+        jobs["histogram"] = _histogram(rows, values, np.linspace(low, high, part.histograms + 1))
+    found = yield from together(jobs)
+    named = dict(zip([f"{share:g}" for share in part.quantiles], found.get("quantiles", []), strict=False))
+    return Summary(round(count), shown, mean, sd, named or None, None, found.get("histogram"))
+
+
+def _histogram(
+    rows: Rows, values: Float[np.ndarray, " rows"], edges: Float[np.ndarray, " edges"]
+) -> Analysis[tuple[tuple[float, ...], tuple[int | None, ...]]]:
+    counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.float64)
+    total = yield Total({"histogram": counts})
+    row = suppressed(total["histogram"][None], rows.study.disclosure)[0]
+    return tuple(map(float, edges)), tuple(row)
+
+
+def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
+    first, second = rows.column(one, rows.chosen), rows.column(other, rows.chosen)
+    down, across = _labels(rows, one), _labels(rows, other)
+    counts = np.array(
+        [[((first == i) & (second == j)).sum() for j in range(len(across))] for i in range(len(down))],
+        dtype=np.float64,
+    )
+    total = yield Total({"cells": counts}, names={"cells": across})
+    cells: Sequence[Sequence[int | None]] = suppressed(total["cells"], rows.study.disclosure)
+    return {"rows": down, "columns": across, "cells": cells}

@@ -1,0 +1,127 @@
+"""From a formula and a member's rows to columns of numbers, with the names that the results carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hocket.studies.columns import ColumnSection, text_of
+from hocket.studies.formula import Factor, Formula, Term
+from hocket.studies.rows import Rows
+
+INTERCEPT = "Intercept"
+
+
+@dataclass(frozen=True)
+class Design:
+    """The columns of a model, in one member's rows."""
+
+    X: Float[np.ndarray, "rows columns"]
+    names: tuple[str, ...]
+    intercept: bool
+    """Whether the first column is all ones."""
+
+
+def filled(
+    rows: Rows, kept: Bool[np.ndarray, " all"], means: Mapping[str, float]
+) -> dict[str, Float[np.ndarray, " rows"]]:
+    """The columns of a model, with the joint means in place of what is missing."""
+    columns = {name: rows.column(name, kept) for name in rows.study.modelled}
+    return columns | {
+        name: np.where(np.isnan(columns[name]), mean, columns[name]) for name, mean in means.items()
+    }
+
+
+def design_matrix(
+    formula: Formula,
+    columns: Mapping[str, ColumnSection],
+    values: Mapping[str, np.ndarray],
+    rows: int,
+    *,
+    intercept: bool,
+) -> Design:
+    """One column for each number, level or spline, and one for each product of them.
+
+    As R has it, levels lose their reference where the rest of their term is in the model too, and keep it otherwise.
+    """
+    names, parts = list[str](), list[np.ndarray]()
+    if intercept:
+        names.append(INTERCEPT)
+        parts.append(np.ones(rows))
+    present = {frozenset(term) for term in formula.terms} | ({frozenset()} if formula.intercept else set())
+    for term in formula.terms:
+        for name, column in _columns_of(term, present, columns, values, rows):
+            names.append(name)
+            parts.append(column)
+    return Design(np.stack(parts, axis=1) if parts else np.zeros((rows, 0)), tuple(names), intercept)
+
+
+def design_names(
+    formula: Formula, columns: Mapping[str, ColumnSection], *, intercept: bool
+) -> tuple[str, ...]:
+    """The names of a design without any rows."""
+    empty = {name: np.zeros(0) for name in formula.columns}
+    return design_matrix(formula, columns, empty, 0, intercept=intercept).names
+
+
+def response(factor: Factor, values: Mapping[str, np.ndarray]) -> Float[np.ndarray, " rows"]:
+    """What is explained."""
+    return FUNCTIONS[factor.function](values[factor.column])
+
+
+def _columns_of(
+    term: Term,
+    present: set[frozenset[Factor]],
+    columns: Mapping[str, ColumnSection],
+    values: Mapping[str, np.ndarray],
+    rows: int,
+) -> Iterator[tuple[str, np.ndarray]]:
+    found: list[tuple[str, np.ndarray]] = [("", np.ones(rows))]
+    for factor in term:
+        reduced = frozenset(term) - {factor} in present
+        own = list(_expanded(factor, columns, values[factor.column], reduced=reduced))
+        found = [
+            (f"{before}:{name}" if before else name, product * column)
+            for name, column in own
+            for before, product in found
+        ]
+    yield from found
+
+
+def _expanded(
+    factor: Factor, columns: Mapping[str, ColumnSection], values: np.ndarray, *, reduced: bool
+) -> Iterator[tuple[str, np.ndarray]]:
+    if factor.function == "C":
+        column = columns[factor.column]
+        reference = (
+            0 if column.reference is None else [*map(text_of, column.levels)].index(text_of(column.reference))
+        )
+        for place, level in enumerate(column.levels):
+            if not reduced or place != reference:
+                yield f"C({factor.column})[{level}]", (values == place).astype(np.float64)
+    elif factor.function == "rcs":
+        for place, column in enumerate(restricted_cubic(values, np.array(factor.numbers)).T):
+            yield f"{factor}[{place + 1}]", column
+    elif factor.function == "^":
+        yield str(factor), values ** factor.numbers[0]
+    else:
+        yield str(factor), FUNCTIONS[factor.function](values)
+
+
+FUNCTIONS = {"": np.asarray, "log": np.log, "sqrt": np.sqrt}
+
+
+def restricted_cubic(
+    x: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
+) -> Float[np.ndarray, "rows columns"]:
+    """A cubic spline that is straight beyond its outer knots: x, and a column for each knot but two [Harrell]."""
+    last, before = knots[-1], knots[-2]
+    cube = lambda t: np.maximum(x - t, 0.0) ** 3  # noqa: E731
+    bends = [
+        cube(t) - cube(before) * (last - t) / (last - before) + cube(last) * (before - t) / (last - before)
+        for t in knots[:-2]
+    ]
+    return np.stack([x, *(bend / (last - knots[0]) ** 2 for bend in bends)], axis=1)

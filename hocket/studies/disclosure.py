@@ -1,0 +1,82 @@
+"""What is too little to be shown: rules in the study, that every member holds its own rows against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hocket.errors import BadStudy
+from hocket.studies.study import DisclosureSection
+
+
+def refuse_few_rows(rules: DisclosureSection, rows: int, who: str) -> None:
+    """A member with too few rows would show them in the difference that it makes."""
+    if rows < rules.fewest_rows:
+        raise BadStudy(
+            f"{who}: {rows} rows are left for the analysis, where [disclosure] fewest_rows = {rules.fewest_rows}; "
+            "bring more rows, or stay out of this study"
+        )
+
+
+def refuse_saturated(rules: DisclosureSection, *, parameters: int, rows: int) -> None:
+    """A model with a parameter for every few rows would tell the rows themselves."""
+    if parameters > rules.parameters_per_row * rows:
+        raise BadStudy(
+            f"{parameters} parameters for {rows} joint rows, where [disclosure] parameters_per_row = "
+            f"{rules.parameters_per_row:g} allows {int(rules.parameters_per_row * rows)}; leave columns out"
+        )
+
+
+def shown(counts: Float[np.ndarray, "..."], rules: DisclosureSection) -> Bool[np.ndarray, "..."]:
+    """Which counts are large enough to be shown; none at all counts too, as it is about nobody."""
+    return (counts == 0) | (counts >= rules.smallest_cell)
+
+
+def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSection) -> list[list[int | None]]:
+    """A table without its small cells, and without those that would give them away by the sums of rows and columns."""
+    hidden = ~shown(counts, rules)
+    while True:
+        before = int(hidden.sum())
+        for table, mask in ((counts, hidden), (counts.T, hidden.T)):
+            for row, cover in zip(table, mask, strict=True):
+                if cover.sum() == 1 and (~cover).any():
+                    row_open = np.where(cover, np.inf, row)
+                    cover[int(np.argmin(row_open))] = True
+        if int(hidden.sum()) == before:
+            break
+    return [
+        [None if cover else round(float(cell)) for cell, cover in zip(row, covers, strict=True)]
+        for row, covers in zip(counts, hidden, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Release:
+    """Rows of a member's own table that went into one analysis; kept at home, to compare later ones with."""
+
+    study: str
+    """The study's fingerprint."""
+    title: str
+    columns: tuple[str, ...]
+    where: tuple[str, ...]
+    table: str
+    """A digest of the member's table."""
+    rows: frozenset[int]
+    """Places of the rows that were used."""
+
+
+def refuse_near_repeats(rules: DisclosureSection, now: Release, earlier: Iterable[Release]) -> None:
+    """Refuse rows that differ from an earlier analysis of the same table by a few: the difference would show those."""
+    for before in earlier:
+        if before.table != now.table or before.study == now.study:
+            continue
+        different = len(before.rows ^ now.rows)
+        if 0 < different < rules.fewest_different:
+            raise BadStudy(
+                f"these rows differ from those of {before.title!r} by {different}, where [disclosure] "
+                f"fewest_different = {rules.fewest_different}: the difference of the two results would show "
+                "them; use the same rows, or rows that differ by more"
+            )

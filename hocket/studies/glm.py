@@ -1,0 +1,242 @@
+"""Generalised linear models over the rows of all members: what a pooled fit gives, and only sums are seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Total
+from hocket.errors import BadStudy, NotEstimable
+from hocket.studies.design_matrix import Design, design_matrix, response
+from hocket.studies.disclosure import refuse_saturated
+from hocket.studies.families import Binomial, Family, family_of
+from hocket.studies.fit import Fit
+from hocket.studies.formula import Factor
+from hocket.studies.identification import separation
+from hocket.studies.least_squares import least_squares
+from hocket.studies.newton import Maximum, Sample, maximise, robust_meat
+from hocket.studies.penalty import Penalty, penalty_of
+from hocket.studies.scaling import FLAT, Scaling, joint_scaling
+from hocket.studies.study import Study
+from hocket.studies.symmetric import packed, pairs, unpacked
+from hocket.studies.together import Analysis, together
+
+CERTAIN = 1e-9
+"""A level in which the share of a yes is nearer to 0 or 1 has but one outcome."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One member's rows as a model needs them."""
+
+    design: Design
+    y: Float[np.ndarray, " rows"]
+    offset: Float[np.ndarray, " rows"]
+    weights: Float[np.ndarray, " rows"]
+
+    @property
+    def sums(self) -> dict[str, np.ndarray]:
+        """What else the first total carries: outcomes, weights, and one for each member."""
+        return {
+            "outcome": np.array([self.weights @ self.y, self.weights @ self.y**2, self.weights.sum(), 1.0])
+        }
+
+    def levels(self, family: str) -> dict[str, np.ndarray]:
+        """Of yes and no, also how often each column goes with a yes, and which columns are only 0 and 1."""
+        X = self.design.X
+        if family != "binomial":
+            return {}
+        other = ((X != 0) & (X != 1)).sum(axis=0).astype(np.float64)
+        return {"with outcome": X.T @ self.y, "not 0 or 1": other}
+
+
+def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Observed:
+    """Design, outcome, offset and weights of a member's rows."""
+    formula, question = study.formula, study.question
+    if formula is None or not isinstance(formula.response, Factor):
+        raise BadStudy("the study has no formula with an outcome; this model needs one")
+    design = design_matrix(
+        formula, study.columns, values, rows, intercept=formula.intercept and not question.site
+    )
+    return Observed(
+        design,
+        response(formula.response, values),
+        values[question.offset] if question.offset else np.zeros(rows),
+        values[question.weights] if question.weights else np.ones(rows),
+    )
+
+
+def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
+    """The fit, from one member's rows and totals over all."""
+    question, design = study.question, data.design
+    if question.family == "linear":
+        data = replace(data, y=data.y - data.offset, offset=np.zeros_like(data.offset))
+    scaling = yield from joint_scaling(
+        design, data.sums | data.levels(question.family), centred=True if question.site else None
+    )
+    intercepts = round(float(scaling.also["outcome"][3])) if question.site else 0
+    refuse_saturated(study.disclosure, parameters=len(design.names) + intercepts, rows=scaling.rows)
+    penalty = penalty_of(
+        study.penalty.ridge,
+        study.penalty.lasso,
+        scaling.size,
+        intercept=design.intercept,
+        standardised=study.penalty.standardised,
+    )
+    model = _Model(study, design, scaling, penalty if penalty.some else None, intercepts)
+    sample = Sample(scaling.apply(design.X), data.y, data.offset, data.weights, site=question.site)
+    if question.family == "linear":
+        return (yield from _linear(model, sample))
+    family = family_of(question.family, study.link)
+    if isinstance(family, Binomial) and model.penalty is None:
+        _refuse_separated(scaling, design.names)
+    return (yield from _iterated(model, family, sample))
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What members know alike after the first total."""
+
+    study: Study
+    design: Design
+    scaling: Scaling
+    penalty: Penalty | None
+    intercepts: int
+    """How many members have one of their own."""
+
+    @property
+    def freedom(self) -> int:
+        return self.scaling.rows - len(self.design.names) - self.intercepts
+
+    @property
+    def robust(self) -> bool:
+        return self.study.question.errors == "robust" and self.penalty is None
+
+    def fit(
+        self,
+        beta: np.ndarray,
+        covariance: np.ndarray | None,
+        likelihood: float,
+        measures: dict[str, float],
+        *,
+        ratio: str = "",
+        free: bool,
+    ) -> Fit:
+        """The fit in the columns' own units; `free` where a dispersion was estimated too."""
+        back = self.scaling.back
+        parameters = len(self.design.names) + self.intercepts + free
+        criteria = {"aic": 2 * (parameters - likelihood), "log_likelihood": likelihood}
+        return Fit(
+            self.study.question.family,
+            self.design.names,
+            back @ beta,
+            None if covariance is None or self.penalty is not None else back @ covariance @ back.T,
+            self.scaling.rows,
+            measures | criteria | {"degrees_of_freedom": float(self.freedom)},
+            ratio,
+            float(self.freedom) if free else None,
+            self.study.question.confidence,
+            remarks_on(self.study),
+        )
+
+
+def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
+    weighted, squares, weight, _ = map(float, model.scaling.also["outcome"])
+    free_origin = model.design.intercept or sample.site
+    centre = weighted / weight if free_origin else 0.0
+    size = float(np.sqrt(max(squares / weight - centre**2, 0.0)))
+    if size <= FLAT * abs(centre):
+        raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
+    found = yield from least_squares(
+        sample,
+        model.design.names,
+        centre=centre,
+        size=size,
+        weight=weight,
+        penalty=model.penalty,
+        robust=model.robust,
+    )
+    rows, dispersion = model.scaling.rows, found.deviance / model.freedom
+    likelihood = -0.5 * (rows * (np.log(2 * np.pi * found.deviance / rows) + 1) - found.logs)
+    measures = {"deviance": found.deviance, "dispersion": dispersion}
+    if free_origin:
+        measures |= {
+            "null_deviance": found.null_deviance,
+            "r_squared": 1 - found.deviance / found.null_deviance,
+        }
+    inverse = found.inverse
+    covariance = dispersion * inverse if found.meat is None else inverse @ found.meat @ inverse
+    return model.fit(found.beta, covariance, float(likelihood), measures, free=True)
+
+
+def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
+    names, rows = model.design.names, model.scaling.rows
+    weighted, _, weight, _ = map(float, model.scaling.also["outcome"])
+    course = {"mean": weighted / weight, "weight": weight}
+    parts: dict[str, Analysis[Any]] = {
+        "model": maximise(family, sample, names, penalty=model.penalty, **course),
+        "constants": _constants(family, sample),
+    }
+    if model.design.intercept or sample.site:
+        alone = replace(sample, X=np.ones((len(sample.y), 1)), site=False)
+        parts["null"] = maximise(family, alone, ("Intercept",), **course)
+    found = yield from together(parts)
+    maximum: Maximum = found["model"]
+    dispersion = maximum.pearson / model.freedom if family.free_dispersion else 1.0
+    likelihood = family.log_likelihood(maximum.deviance, found["constants"], rows, weight)
+    measures = {"deviance": maximum.deviance, "dispersion": dispersion}
+    if "null" in found:
+        null = family.log_likelihood(found["null"].deviance, found["constants"], rows, weight)
+        measures |= {"null_deviance": found["null"].deviance, **pseudo_r2(likelihood, null, rows)}
+    inverse = np.linalg.pinv(maximum.information)
+    covariance = dispersion * inverse
+    if model.robust:
+        given = yield Total(
+            {"robust": packed(robust_meat(family, sample, maximum))}, names={"robust": pairs(names)}
+        )
+        covariance = inverse @ unpacked(given["robust"]) @ inverse
+    return model.fit(
+        maximum.beta, covariance, likelihood, measures, ratio=family.ratio, free=family.free_dispersion
+    )
+
+
+def remarks_on(study: Study) -> tuple[str, ...]:
+    """What a reader of the table should know."""
+    found: list[str] = []
+    if study.penalty.lasso or study.penalty.ridge:
+        found.append("Penalised coefficients are biased on purpose; no standard errors are given for them.")
+    if study.question.errors == "robust":
+        found.append("Standard errors are robust (sandwich, HC0): they do not rest on the family's variance.")
+    if study.question.site:
+        found.append("Each member has an intercept of its own, which stays with it and is not shown.")
+    return tuple(found)
+
+
+def pseudo_r2(likelihood: float, null: float, rows: int) -> dict[str, float]:
+    """How much of the log-likelihood the columns explain [McFadden; Nagelkerke]."""
+    most = -np.expm1(2 * null / rows)
+    return {
+        "mcfadden": 1 - likelihood / null,
+        "nagelkerke": float(-np.expm1(2 * (null - likelihood) / rows) / most),
+    }
+
+
+def _constants(family: Family, sample: Sample) -> Analysis[float]:
+    total = yield Total({"constants": np.array([family.constants(sample.y, sample.weights)])})
+    return float(total["constants"][0])
+
+
+def _refuse_separated(scaling: Scaling, names: tuple[str, ...]) -> None:
+    """Levels with one outcome only are known from the first total."""
+    outcomes = float(scaling.also["outcome"][0])
+    if outcomes <= 0 or outcomes >= float(scaling.also["outcome"][2]):
+        raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
+    for place, name in enumerate(names):
+        if name != "Intercept" and scaling.also["not 0 or 1"][place] == 0:
+            share = scaling.also["with outcome"][place] / (scaling.mean[place] * scaling.rows)
+            if share < CERTAIN or share > 1 - CERTAIN:
+                raise separation(name)

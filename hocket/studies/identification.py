@@ -1,0 +1,61 @@
+"""Whether joint rows can tell what a model asks: collinear columns and separated outcomes, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import eigh
+
+from hocket.errors import NotEstimable
+
+COLLINEAR = 1e-11
+"""A direction with a smaller part of the largest eigenvalue is told apart by rounding alone."""
+SEPARATED = 1e-6
+"""Where the information in a direction has fallen to this part of the first, probabilities are 0 or 1."""
+TAKES_PART = 0.1
+"""A column with at least this part of the largest weight in a direction is named."""
+
+
+def refuse_collinear(information: Float[np.ndarray, "p p"], names: Sequence[str]) -> None:
+    """Refuse columns of which one follows from others; names them."""
+    if not len(names):
+        return
+    size = np.sqrt(np.diag(information))
+    if (size == 0).any():
+        raise NotEstimable(
+            f"{names[int(np.argmin(size))]} is 0 in every joint row; leave it out, or mend its levels"
+        )
+    values, vectors = eigh(information / np.outer(size, size))
+    if values[0] < COLLINEAR * values[-1]:
+        raise NotEstimable(
+            f"{_named(vectors[:, 0], names)} are collinear over the joint rows: one follows from the others, so that "
+            "their coefficients cannot be told apart; leave one of them out"
+        )
+
+
+def separated(
+    information: Float[np.ndarray, "p p"], first: Float[np.ndarray, "p p"], names: Sequence[str]
+) -> str | None:
+    """The columns along which outcomes are separated, if any."""
+    values, vectors = eigh(information, first)
+    return _named(vectors[:, 0], names) if values[0] < SEPARATED else None
+
+
+def separation(which: str) -> NotEstimable:
+    """What to say of it."""
+    return NotEstimable(
+        f"{which}: the outcome is separated, one side of it holds only rows with it or only rows without, so that the "
+        "coefficient is infinite; join levels, leave the column out, or add a ridge ([penalty] ridge = 0.01)"
+    )
+
+
+def _named(direction: Float[np.ndarray, " p"], names: Sequence[str]) -> str:
+    weight = np.abs(direction)
+    # An intercept only makes up for the others' origin.
+    own = [place for place, name in enumerate(names) if name != "Intercept"]
+    largest = weight[own].max() if own else weight.max()
+    some = [names[place] for place in np.argsort(-weight) if weight[place] >= TAKES_PART * largest]
+    some = [name for name in some if name != "Intercept"] or some
+    return " and ".join(some[:6])

@@ -1,0 +1,28 @@
+"""Missing numbers, filled in by the joint mean of those that are there; one total."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hocket.algorithm import Total
+from hocket.errors import NotEstimable
+from hocket.studies.rows import Rows
+from hocket.studies.scaling import BITS
+from hocket.studies.together import Analysis
+
+
+def joint_means(rows: Rows) -> Analysis[dict[str, float]]:
+    """The means that take the place of what is missing, of columns for which the study says so."""
+    names = tuple(name for name in rows.study.modelled if rows.study.column(name).missing == "mean")
+    if not names:
+        return {}
+    kept = rows.modelled
+    columns = [rows.column(name, kept) for name in names]
+    there = np.array([(~np.isnan(one)).sum() for one in columns], dtype=np.float64)
+    sums = np.array([np.nansum(one) for one in columns])
+    total = yield Total({"rows": there, "sum": sums}, bits=BITS, names={"rows": names, "sum": names})
+    for name, count in zip(names, total["rows"], strict=True):
+        if count == 0:
+            raise NotEstimable(f"column {name} is missing in every joint row; leave it out")
+    means = total["sum"] / total["rows"]
+    return dict(zip(names, map(float, means), strict=True))

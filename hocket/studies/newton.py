@@ -1,0 +1,186 @@
+"""Iteratively reweighted least squares on totals: the maximum of a likelihood that is spread over members.
+
+In each total a member gives the score and the information of its own rows, at the point that all have come to; every
+member then takes the same step. With `site`, each member has an intercept of its own that never leaves it: the step is
+that of the whole model, from which all own intercepts are eliminated (a Schur complement, one member at a time).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Total
+from hocket.errors import NotEstimable
+from hocket.studies.families import Family
+from hocket.studies.identification import refuse_collinear, separated, separation
+from hocket.studies.penalty import Penalty
+from hocket.studies.symmetric import packed, pairs, products, unpacked
+from hocket.studies.together import Analysis
+
+MOST_STEPS = 40
+SETTLED = 1e-9
+"""Coefficients of scaled columns that move by less are at the maximum: the next step would move them by its square."""
+RISE = 1e-10
+"""By what part a loss may rise from rounding alone."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One member's rows in a generalised linear model, its columns scaled."""
+
+    X: Float[np.ndarray, "rows p"]
+    y: Float[np.ndarray, " rows"]
+    offset: Float[np.ndarray, " rows"]
+    weights: Float[np.ndarray, " rows"]
+    site: bool = False
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """Where the likelihood is largest, and how sharply it is peaked there; the same at every member but for `own`."""
+
+    beta: Float[np.ndarray, " p"]
+    information: Float[np.ndarray, "p p"]
+    deviance: float
+    pearson: float
+    own: float
+    """This member's own intercept."""
+    loss: float
+
+
+@dataclass(frozen=True)
+class _Point:
+    beta: np.ndarray
+    own: float = 0.0
+
+
+def maximise(
+    family: Family,
+    sample: Sample,
+    names: tuple[str, ...],
+    *,
+    mean: float,
+    weight: float,
+    penalty: Penalty | None = None,
+) -> Analysis[Maximum]:
+    """The maximum of the joint likelihood, less the penalty; `mean` and `weight` are the joint outcome's."""
+    point, before, first, loss = _Point(np.zeros(sample.X.shape[1])), None, None, np.inf
+    labels = {"score": names, "information": pairs(names)}
+    for step in range(MOST_STEPS):
+        parts, own = _parts(family, sample, point, mean, start=step == 0)
+        total = yield Total(parts, names=labels)
+        if step and before is None and total["beyond"][0] > 0:
+            raise NotEstimable(
+                "the first step leads to means that the family cannot have; choose link = 'log'"
+            )
+        if before is not None and (
+            total["beyond"][0] > 0 or _loss(total, point, penalty, weight) > _risen(loss)
+        ):
+            point = _Point((point.beta + before.beta) / 2, (point.own + before.own) / 2)
+            continue
+        if step and total["beyond"][0] == 0:
+            loss = _loss(total, point, penalty, weight)
+        information = unpacked(total["information"])
+        if first is None:
+            first = information
+            if penalty is None or not penalty.ridge.any():
+                refuse_collinear(information, names)
+        elif (
+            penalty is None
+            and family.ratio == "odds ratio"
+            and (which := separated(information, first, names))
+        ):
+            raise separation(which)
+        move = _step(information, total["score"], point.beta, penalty, weight)
+        beta = point.beta + move
+        done = step > 0 and np.abs(move).max(initial=0.0) <= SETTLED * max(1.0, np.abs(beta).max(initial=0.0))
+        after = _Point(beta, point.own + own.step(move))
+        if done and total["own"][0] <= SETTLED**2 * weight:
+            return Maximum(
+                after.beta,
+                information,
+                float(total["deviance"][0]),
+                float(total["pearson"][0]),
+                after.own,
+                loss,
+            )
+        before, point = (point if step else None), after
+    raise NotEstimable(
+        f"the fit did not settle in {MOST_STEPS} totals; look for separated levels or wild values in "
+        f"{', '.join(names[:8])}"
+    )
+
+
+def _loss(total: Any, point: _Point, penalty: Penalty | None, weight: float) -> float:
+    return float(total["deviance"][0]) + (0.0 if penalty is None else 2 * weight * penalty.cost(point.beta))
+
+
+def _risen(loss: float) -> float:
+    return loss + RISE * max(1.0, abs(loss)) if np.isfinite(loss) else np.inf
+
+
+def _step(
+    information: np.ndarray, score: np.ndarray, beta: np.ndarray, penalty: Penalty | None, weight: float
+) -> np.ndarray:
+    if penalty is None:
+        return np.linalg.solve(information, score) if len(score) else score
+    return penalty.solve(information / weight, (information @ beta + score) / weight, beta) - beta
+
+
+@dataclass(frozen=True)
+class _Own:
+    """A member's own intercept, as far as its next step goes."""
+
+    score: float = 0.0
+    curvature: float = 1.0
+    cross: np.ndarray | None = None
+
+    def step(self, move: np.ndarray) -> float:
+        return 0.0 if self.cross is None else (self.score - float(self.cross @ move)) / self.curvature
+
+
+def _parts(
+    family: Family, sample: Sample, point: _Point, mean: float, *, start: bool
+) -> tuple[dict[str, np.ndarray], _Own]:
+    """What this member gives, and what it keeps."""
+    linear = sample.X @ point.beta + point.own + sample.offset
+    mu = family.start(sample.y, mean) if start else family.mu(linear)
+    allowed = family.allowed(mu)
+    beyond = float((~allowed).sum())
+    if beyond:  # all members will take half the step: what is given here is not used
+        mu = family.start(sample.y, mean)
+    slope, variance = family.slope(mu), family.variance(mu)
+    gap = sample.y - mu
+    working = gap / slope + (family.eta(mu) - linear if start else 0.0)
+    weights = sample.weights * slope**2 / variance
+    # Not through `working`: where slope and variance are equal they cancel, however small they are.
+    pull = weights * working if start else sample.weights * gap * (slope / variance)
+    information, score, own = products(sample.X, weights), sample.X.T @ pull, _Own()
+    if sample.site and len(sample.y):
+        own = _Own(float(pull.sum()), float(weights.sum()), sample.X.T @ weights)
+        information = information - np.outer(own.cross, own.cross) / own.curvature
+        score = score - own.cross * own.score / own.curvature
+    parts = {
+        "score": score,
+        "information": packed(information),
+        "deviance": np.array([float(sample.weights @ family.deviance(sample.y, mu))]),
+        "pearson": np.array([float(sample.weights @ (gap**2 / variance))]),
+        "own": np.array([own.score**2 / own.curvature]),
+        "beyond": np.array([beyond]),
+    }
+    return parts, own
+
+
+def robust_meat(family: Family, sample: Sample, maximum: Maximum) -> Float[np.ndarray, "p p"]:
+    """This member's sum of squared scores, a row each: what makes standard errors hold though the variance is wrong."""
+    mu = family.mu(sample.X @ maximum.beta + maximum.own + sample.offset)
+    slope, variance = family.slope(mu), family.variance(mu)
+    X = sample.X
+    if sample.site and len(X):
+        weights = sample.weights * slope**2 / variance
+        X = X - (weights @ X) / weights.sum()
+    return products(X, (sample.weights * (sample.y - mu) * slope / variance) ** 2)

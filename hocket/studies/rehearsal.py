@@ -1,0 +1,88 @@
+"""All members of a study in one process: their generators in lock step, their numbers summed as over links.
+
+Every number goes through fixed point and the group, so that a rehearsal gives the same bits as a run among members.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Generic, TypeVar
+
+from hocket.algorithm import Total
+from hocket.errors import BadInput, BadStudy
+from hocket.noise.group import add
+from hocket.noise.summands import decoded, encoded, flat
+from hocket.studies.analysis import analyse
+from hocket.studies.check import check_table
+from hocket.studies.results import Results
+from hocket.studies.study import Study
+from hocket.studies.table import Table
+from hocket.studies.together import Analysis
+
+Result = TypeVar("Result")
+Watch = Callable[[int, int], None]
+"""Told after each total: how many there were, and how many numbers this one had."""
+
+
+@dataclass(frozen=True)
+class Rehearsal(Generic[Result]):
+    """What members came to, and what it took."""
+
+    result: Result
+    totals: int
+    numbers: int
+    """Numbers that each member gave, over all totals."""
+
+
+def rehearse_analysis(
+    members: Mapping[str, Analysis[Result]], watch: Watch = lambda totals, numbers: None
+) -> Rehearsal[Result]:
+    """Run every member's generator to its end; members are blamed by their names."""
+    asked: dict[str, Total] = {}
+    results: dict[str, Result] = {}
+    heard: dict[str, Any] = dict.fromkeys(members)
+    totals = numbers = 0
+    while True:
+        for name, analysis in members.items():
+            try:
+                asked[name] = analysis.send(heard[name])
+            except StopIteration as end:
+                results[name] = end.value
+        if results:
+            if len(results) < len(members):
+                raise BadStudy(
+                    "members do not agree on when the analysis is over: do all have the same study?"
+                )
+            return Rehearsal(next(iter(results.values())), totals, numbers)
+        heard = _summed(asked)
+        totals += 1
+        numbers += flat(next(iter(asked.values())).values).size
+        watch(totals, flat(next(iter(asked.values())).values).size)
+
+
+def _summed(asked: Mapping[str, Total]) -> dict[str, Any]:
+    """The same sum for every member."""
+    words = []
+    for name, total in asked.items():
+        try:
+            words.append(encoded(total.values, bits=total.bits, members=len(asked), names=total.names))
+        except BadInput as error:
+            raise BadStudy(f"{name}: {error}") from None
+    if len({(one.shape, total.bits) for one, total in zip(words, asked.values(), strict=True)}) > 1:
+        raise BadStudy("members gave totals of different length: do all have the same study?")
+    whole = reduce(add, words)
+    return {name: decoded(whole, total.values, bits=total.bits) for name, total in asked.items()}
+
+
+def rehearse(
+    study: Study, tables: Mapping[str, Table], watch: Watch = lambda totals, numbers: None
+) -> Results:
+    """A whole study on one machine, a table for each member; gives what the members would get."""
+    checked = {name: check_table(study, replace(table, name=name)) for name, table in tables.items()}
+    if len(checked) < 2:
+        raise BadStudy("a study is among two members or more; name a table for each")
+    done = rehearse_analysis({name: analyse(rows) for name, (_, rows) in checked.items()}, watch)
+    own = {name: check.kept for name, (check, _) in checked.items()}
+    return Results(study, done.result, done.totals, done.numbers, own, len(checked))

@@ -1,0 +1,90 @@
+"""Columns brought to one size by all members together, so that fixed point holds them and steps are sound.
+
+One total gives counts, sums and sums of squares. Any common scale would do for the results, which are brought back to
+the columns' own units; so what is lost here to fewer bits after the point is not lost there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Total
+from hocket.errors import NotEstimable
+from hocket.studies.design_matrix import Design
+from hocket.studies.together import Analysis
+
+BITS = 44
+"""Bits after the point: numbers up to 10²⁵ over all members, in steps of 6e-14."""
+FLAT = 1e-7
+"""A column whose deviation is a smaller part of its size is called constant."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Where each column is centred, and by what it is divided."""
+
+    centre: Float[np.ndarray, " columns"]
+    size: Float[np.ndarray, " columns"]
+    mean: Float[np.ndarray, " columns"]
+    """Joint means of the columns, centred there or not."""
+    rows: int
+    intercept: bool
+    """Whether the first column is all ones."""
+    also: Mapping[str, np.ndarray]
+    """Other sums that were asked for in the same total."""
+
+    def apply(self, X: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+        """Columns of about the same size."""
+        return (X - self.centre) / self.size
+
+    @property
+    def back(self) -> Float[np.ndarray, "columns columns"]:
+        """The matrix that takes coefficients of scaled columns to those of columns as they are."""
+        matrix = np.diag(1 / self.size)
+        if self.intercept:
+            matrix[0] -= self.centre / self.size  # the intercept takes the centres up
+            matrix[0, 0] = 1.0
+        return matrix
+
+
+def sums_of(X: Float[np.ndarray, "rows columns"]) -> dict[str, np.ndarray]:
+    """What one member gives to the joint scale."""
+    return {"rows": np.array([len(X)], dtype=np.float64), "sum": X.sum(axis=0), "squares": (X**2).sum(axis=0)}
+
+
+def joint_scaling(
+    design: Design, also: Mapping[str, np.ndarray] | None = None, *, centred: bool | None = None
+) -> Analysis[Scaling]:
+    """The scale that all members have in common; one total.
+
+    `centred` by default where there is an intercept to take the centres up; `also` is summed beside.
+    """
+    also = {} if also is None else dict(also)
+    names = {"rows": ("rows",), "sum": design.names, "squares": design.names}
+    total = yield Total(sums_of(design.X) | {"also": also}, bits=BITS, names=names)
+    rows = float(total["rows"][0])
+    if rows == 0:
+        raise NotEstimable(
+            "no member has any row left; look at missing values and conditions with study check"
+        )
+    mean, square = total["sum"] / rows, total["squares"] / rows
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    centred = design.intercept if centred is None else centred
+    first = 1 if design.intercept else 0
+    for name, deviation, size in zip(
+        design.names[first:], spread[first:], np.sqrt(square[first:]), strict=True
+    ):
+        if (centred and deviation <= FLAT * size) or size == 0:
+            raise NotEstimable(
+                f"{name} is constant over the joint rows (or varies by less than a {1 / FLAT:.0e} of its size): leave "
+                "it out of the formula, or count it from another origin"
+            )
+    size = np.where(spread > 0, spread, 1.0) if centred else np.sqrt(square)
+    centre = mean if centred else np.zeros_like(mean)
+    if design.intercept:
+        size[0], centre = 1.0, np.concatenate([[0.0], centre[1:]])
+    return Scaling(centre, size, mean, round(rows), design.intercept, total["also"])

@@ -1,0 +1,352 @@
+"""The study: what is asked, of which columns, and what may be shown; one TOML file that all members read and sign.
+
+    [study]
+    title = "Heart disease in four hospitals"
+    formula = "disease ~ age + sex + C(cp)"
+    family = "binomial"            linear, binomial, poisson, gamma or cox
+
+    [columns.disease]              see `columns`
+    [penalty]                      ridge and lasso
+    [describe]                     means, quantiles, levels, tables
+    [survival]                     Kaplan-Meier curves and the log-rank test
+    [evaluate]                     ROC and calibration, on rows that were held out
+    [disclosure]                   what is too little to be shown
+
+Nothing in it is code: see `formula` and `condition`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from hocket.config.files import loads, read_text
+from hocket.config.sections import Section, check, nearest
+from hocket.errors import BadConfig, BadStudy
+from hocket.studies.columns import ColumnSection
+from hocket.studies.condition import Condition, parse_condition
+from hocket.studies.formula import Factor, Formula, Survival, parse_formula
+
+LARGEST = 1_000_000
+"""Bytes of a study."""
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
+LINKS = {
+    "linear": ("identity",),
+    "binomial": ("logit",),
+    "poisson": ("log",),
+    "gamma": ("log", "inverse"),
+    "cox": ("log",),
+}
+"""What each family's mean may be linear in; the first by default."""
+
+
+class QuestionSection(Section):
+    """What is asked."""
+
+    title: str = Field(description="text")
+    question: str = Field("", description="text: what the study is to find out")
+    formula: str = Field("", description="text, such as 'disease ~ age + C(cp)'")
+    family: Literal["linear", "binomial", "poisson", "gamma", "cox"] = Field(
+        "linear", description="'linear', 'binomial', 'poisson', 'gamma' or 'cox'"
+    )
+    link: Literal["", "identity", "logit", "log", "inverse"] = Field("", description="'log' or 'inverse'")
+    offset: str = Field("", description="the name of a column, whose coefficient is 1")
+    weights: str = Field("", description="the name of a column: how much a row counts")
+    site: bool = Field(False, description="true or false: whether each member has an intercept of its own")
+    errors: Literal["model", "robust"] = Field("model", description="'model' or 'robust'")
+    ties: Literal["efron", "breslow"] = Field("efron", description="'efron' or 'breslow'")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="a share, such as 0.95")
+    where: tuple[str, ...] = Field(
+        (), strict=False, description="a list of conditions, such as ['age >= 18']: other rows are left out"
+    )
+
+
+class PenaltySection(Section):
+    """What is added to the mean loss: lasso · Σ|β| + ridge/2 · Σβ², but for intercepts."""
+
+    ridge: float = Field(0.0, ge=0, description="a number, 0 or more")
+    lasso: float = Field(0.0, ge=0, description="a number, 0 or more")
+    standardised: bool = Field(
+        True, description="true or false: whether β are those of columns scaled to sd 1"
+    )
+
+
+class DescribeSection(Section):
+    """Which columns are described."""
+
+    columns: tuple[str, ...] = Field((), strict=False, description="a list of columns; all by default")
+    quantiles: tuple[float, ...] = Field(
+        (0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
+    )
+    cross: tuple[Annotated[tuple[str, str], Field(strict=False)], ...] = Field(
+        (), strict=False, description="a list of pairs of columns"
+    )
+    histograms: int = Field(
+        0, ge=0, le=100, description="bars of a histogram over each column's range; 0 for none"
+    )
+
+
+class SurvivalSection(Section):
+    """Survival curves over a grid of times that is declared, not taken from data."""
+
+    time: str = Field(description="the name of a column")
+    event: str = Field(description="the name of a column of 0 and 1")
+    grid: tuple[float, ...] = Field(strict=False, description="a list of times that rise")
+    by: str = Field("", description="the name of a column of levels, for a curve each")
+
+
+class EvaluateSection(Section):
+    """How well the model tells on rows that it has not seen."""
+
+    held_out: float = Field(0.2, gt=0, lt=1, description="the share of rows that is held out")
+    bins: int = Field(50, ge=5, le=1000, description="into how many bins predictions are counted")
+    threshold: float = Field(0.5, gt=0, lt=1, description="from which prediction on a row counts as a yes")
+
+
+class DisclosureSection(Section):
+    """What is too little to be shown; every member holds its own rows against it."""
+
+    fewest_rows: int = Field(10, ge=1, description="rows that a member must contribute")
+    smallest_cell: int = Field(5, ge=1, description="rows below which a count is not shown")
+    parameters_per_row: float = Field(0.33, gt=0, le=1, description="a share: parameters over joint rows")
+    fewest_different: int = Field(
+        5, ge=1, description="rows by which two sets of rows must differ, if both are analysed"
+    )
+
+
+SECTIONS: dict[str, type[Section]] = {
+    "study": QuestionSection,
+    "penalty": PenaltySection,
+    "describe": DescribeSection,
+    "survival": SurvivalSection,
+    "evaluate": EvaluateSection,
+    "disclosure": DisclosureSection,
+}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A checked study."""
+
+    question: QuestionSection
+    columns: Mapping[str, ColumnSection] = field(default_factory=dict)
+    penalty: PenaltySection = field(default_factory=PenaltySection)
+    describe: DescribeSection | None = None
+    survival: SurvivalSection | None = None
+    evaluate: EvaluateSection | None = None
+    disclosure: DisclosureSection = field(default_factory=DisclosureSection)
+
+    @cached_property
+    def formula(self) -> Formula | None:
+        """What is explained by what; None where nothing is."""
+        return parse_formula(self.question.formula) if self.question.formula.strip() else None
+
+    @property
+    def conditions(self) -> list[Condition]:
+        """Which rows are analysed."""
+        return [parse_condition(text) for text in self.question.where]
+
+    @property
+    def link(self) -> str:
+        """What of the mean is linear."""
+        return self.question.link or LINKS[self.question.family][0]
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """Columns that the model uses."""
+        formula = () if self.formula is None else self.formula.columns
+        also = (self.question.offset, self.question.weights)
+        return tuple(dict.fromkeys([*formula, *(name for name in also if name)]))
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Every column that any part uses."""
+        names = [*self.modelled, *(condition.column for condition in self.conditions)]
+        if self.survival is not None:
+            names += [self.survival.time, self.survival.event, *filter(None, [self.survival.by])]
+        if self.describe is not None:
+            names += [
+                *(self.describe.columns or self.columns),
+                *(one for pair in self.describe.cross for one in pair),
+            ]
+        return tuple(dict.fromkeys(names))
+
+    def column(self, name: str) -> ColumnSection:
+        """What the study says of a column; without a section it is a number of that name."""
+        return self.columns.get(name, NUMBER)
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """The study as plain tables, every default written out."""
+        parts = {name: getattr(self, "question" if name == "study" else name) for name in SECTIONS}
+        tables = {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
+        columns = {
+            name: one.model_dump(mode="json", by_alias=True) for name, one in sorted(self.columns.items())
+        }
+        return tables | {"columns": columns}
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of all that it says, whatever its layout: two members have the same study if they have this."""
+        return hashlib.sha256(json.dumps(self.tables, sort_keys=True).encode()).hexdigest()
+
+
+NUMBER = ColumnSection()
+
+
+def read_study(path: Path) -> Study:
+    """Read and check a study; every error names the file, the section and the key."""
+    try:
+        tables = loads(read_text(path, LARGEST))
+    except FileNotFoundError:
+        raise BadStudy(f"there is no file {path}; name a study") from None
+    except BadConfig as error:
+        raise BadStudy(f"{path}: {error}") from None
+    try:
+        return parse_study(tables)
+    except BadStudy as error:
+        raise BadStudy("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from None
+
+
+def parse_study(tables: Mapping[str, Any]) -> Study:
+    """Check a study that is already in tables."""
+    complaints: list[str] = []
+    parts: dict[str, Any] = {}
+    for name in tables:
+        if name not in SECTIONS and name != "columns":
+            known = [*SECTIONS, "columns.NAME"]
+            complaints.append(
+                f"there is no section [{name}]{nearest(name, known)}; the sections are {', '.join(known)}"
+            )
+    if "study" not in tables:
+        complaints.append(
+            "the section [study] is missing; it holds the title, and the formula or a [describe]"
+        )
+    for name, model in SECTIONS.items():
+        if name in tables:
+            _read(lambda name=name, model=model: check(model, name, tables[name]), name, parts, complaints)
+    columns: dict[str, Any] = {}
+    declared = tables.get("columns", {})
+    for name, table in declared.items() if isinstance(declared, Mapping) else ():
+        if not NAME.fullmatch(name):
+            complaints.append(
+                f"[columns.{name[:40]}] is no name that a formula can use: begin with a letter, go on with letters, "
+                f'digits and _, and say from = "{name[:40]}"'
+            )
+        _read(
+            lambda name=name, table=table: check(ColumnSection, f"columns.{name}", table),
+            name,
+            columns,
+            complaints,
+        )
+    if complaints:
+        raise BadStudy("\n".join(complaints))
+    study = Study(parts.pop("study"), columns, **parts)
+    complaints = [*_contradictions(study)]
+    if complaints:
+        raise BadStudy("\n".join(complaints))
+    return study
+
+
+def _read(read: Any, name: str, parts: dict[str, Any], complaints: list[str]) -> None:
+    try:
+        parts[name] = read()
+    except BadConfig as error:
+        complaints.extend(str(error).splitlines())
+
+
+def _contradictions(study: Study) -> list[str]:
+    """What fits together only as a whole."""
+    try:
+        formula, conditions = study.formula, study.conditions
+    except BadStudy as error:
+        return [f"[study] {error}"]
+    found: list[str] = []
+    question = study.question
+    if formula is None and study.describe is None and study.survival is None:
+        found.append("[study] asks nothing: give a formula, or a section [describe] or [survival]")
+    if question.link and question.link not in LINKS[question.family]:
+        found.append(
+            f"[study] link = {question.link!r} does not go with {question.family!r}: {LINKS[question.family]}"
+        )
+    if formula is not None:
+        found += _formula_contradictions(study, formula)
+    if study.evaluate is not None and (formula is None or question.family != "binomial"):
+        found.append("[evaluate] needs a formula with family = 'binomial'")
+    if study.evaluate is not None and question.site:
+        found.append(
+            "[evaluate] cannot go with site = true: each member's own intercept would be part of its scores"
+        )
+    survival = study.survival
+    if survival is not None and list(survival.grid) != sorted({t for t in survival.grid if t > 0}):
+        found.append("[survival] grid must be times above 0 that rise")
+    if survival is not None and survival.by and not study.column(survival.by).coded:
+        found.append(
+            f"[survival] by = {survival.by!r} has no levels; declare them in [columns.{survival.by}]"
+        )
+    if study.describe is not None:
+        found += [
+            f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
+            for pair in study.describe.cross
+            for name in pair
+            if not study.column(name).levels and study.column(name).map is None
+        ]
+        if not all(0 < share < 1 for share in study.describe.quantiles):
+            found.append("[describe] quantiles are shares between 0 and 1; extremes are not shown")
+    for name, column in study.columns.items():
+        found += [f"[columns.{name}] {one}" for one in column.contradictions]
+        source = column.source or name
+        if isinstance(column.map, str) and parse_condition(column.map).column not in (source, name):
+            found.append(f"[columns.{name}] map = {column.map!r} is of another column than {source}")
+    for condition in conditions:
+        if study.column(condition.column).coded:
+            found.append(
+                f"[study] where: {condition.column} has levels, which are not compared by their size"
+            )
+    known = set(study.columns)
+    for name in study.used:
+        close = nearest(name, known)
+        if name not in known and close:
+            found.append(
+                f"the study uses the column {name}, which has no section{close}; write one, or mend the name"
+            )
+    return found
+
+
+def _formula_contradictions(study: Study, formula: Formula) -> list[str]:
+    found: list[str] = []
+    question, survival = study.question, isinstance(formula.response, Survival)
+    if survival != (question.family == "cox"):
+        found.append("[study] family = 'cox' and a formula with Surv(time, event) ~ … go together")
+    if question.family == "cox" and (
+        not formula.intercept or question.offset or question.weights or question.site
+    ):
+        found.append(
+            "[study] a Cox model is stratified by member and has no intercept, offset, weights or site"
+        )
+    if not formula.terms and not formula.intercept:
+        found.append("[study] the formula explains by nothing")
+    if isinstance(formula.response, Factor) and study.column(formula.response.column).coded:
+        name = formula.response.column
+        found.append(
+            f"[study] {name} has levels, and is no number to explain; say which count: map in [columns.{name}]"
+        )
+    for factor in dict.fromkeys(factor for term in formula.terms for factor in term):
+        levels = study.column(factor.column).coded
+        if factor.function == "C" and not levels:
+            found.append(
+                f"[study] C({factor.column}) needs its levels: [columns.{factor.column}] levels = […]"
+            )
+        if factor.function != "C" and levels:
+            found.append(f"[study] {factor.column} has levels; write C({factor.column}) in the formula")
+    if study.penalty.lasso + study.penalty.ridge > 0 and (question.family == "cox" or question.site):
+        found.append("[penalty] goes with linear, binomial, poisson and gamma, without site")
+    return found

@@ -14,12 +14,12 @@ from hocket.federation.earlier_runs import earlier_runs
 from hocket.federation.home import Home
 from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import PlanAudit, audit_plan
+from hocket.federation.plan_verdict import PlanVerdict, judge_plan
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted, judged, share
 
 
-def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> None:
+def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanVerdict) -> None:
     """Put down what a member signed: the plan, as the run of which number on its data, and what it was told."""
     folder.make()
     write_json(folder.audit, {"hash": plan.hash.hex(), **found.to_json()})
@@ -27,7 +27,7 @@ def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanAudit) -> N
 
 def check_consent(
     plan: FederationPlan, home: Home, folder: RunFolder, before: Sequence[Served]
-) -> PlanAudit | None:
+) -> PlanVerdict | None:
     """Refuse to begin what this member has not signed: this plan, after these runs on its data and no others.
     What runs tell together is worked out once more, and a floor of its own is asked, as it is now.
 
@@ -60,13 +60,13 @@ def check_consent(
         )
     if not before and not home.floor.exists():
         return None
-    found = audit_plan(plan, earlier=earlier_runs(home, plan, before))
+    found = judge_plan(plan, earlier=earlier_runs(home, plan, before))
     _check_still_true(found, folder)
     check_floor(read_floor(home), plan, found, file=home.floor)
     return found
 
 
-def _check_still_true(found: PlanAudit, folder: RunFolder) -> None:
+def _check_still_true(found: PlanVerdict, folder: RunFolder) -> None:
     """Refuse where a gradient would be known better than this member was told when it signed."""
     signed = folder.signed_least
     if signed is not None and found.least < signed * (1 - SAME):
@@ -174,7 +174,7 @@ def _check_whole(floor: Floor) -> None:
 
 
 def check_floor(
-    floor: Floor, plan: FederationPlan, found: PlanAudit, *, file: Path = Path("floor.toml")
+    floor: Floor, plan: FederationPlan, found: PlanVerdict, *, file: Path = Path("floor.toml")
 ) -> None:
     """Refuse a plan that falls below this member's floor; `file` is where the floor was read from."""
     below = [*_below(floor, plan, found)]
@@ -187,7 +187,7 @@ def check_floor(
         )
 
 
-def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str]:
+def _below(floor: Floor, plan: FederationPlan, found: PlanVerdict) -> Iterator[str]:
     name, f = plan.algorithm_section.name, plan.audit.colluders
     if floor.colluders is not None and f < floor.colluders:
         yield f"the plan is audited against {f} where you ask for colluders = {floor.colluders}; have it audited so"
@@ -203,6 +203,6 @@ def _below(floor: Floor, plan: FederationPlan, found: PlanAudit) -> Iterator[str
 MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"
 
 
-def _known(found: PlanAudit) -> str:
-    runs = "" if found.worst.runs == 1 else f" after {found.worst.runs} runs on these data"
+def _known(found: PlanVerdict) -> str:
+    runs = "" if found.runs == 1 else f" after {found.runs} runs on these data"
     return f"to colluders a gradient would be {judged(found.least, found.plan.audit.gradient_size)}{runs}"

@@ -23,6 +23,7 @@ from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
 from hocket.federation.disclosure import Kept
 from hocket.federation.earlier_runs import earlier_runs
+from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.peer import Finished, Peer, Played
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import RoundNoise
@@ -36,6 +37,7 @@ from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
+from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
 from hocket.links.conversation import Conversation, Moment
@@ -105,15 +107,15 @@ async def _played(
             lasting = lasting_noise_of(member)
             presence.agreeing = agreeing_of(member, role, journal, lasting)
             await _while(ticking, presence.agreeing.agree(conversation))
-        if journal.round <= member.plan.run.rounds + 1:
+        if journal.position is None or journal.position.chains:
             await _while(ticking, presence.compare_with_all())
         peer = _peer(member, member.role(presence.gone), conversation, journal)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
-        repeatable = is_repeatable(member.task, peer.start)
+        repeatable = isinstance(member.task, StudyTask) or is_repeatable(member.task, peer.start)
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
-        _publish(member, finished)
+        _publish(member, peer, finished)
         Transcript.of(member.identity, journal, peer.records).save(folder.path)
         presence.finished = True
         log.say("finished", waiting_for=list(finished.waiting_for))
@@ -184,6 +186,8 @@ def _peer(member: Member, role: Role, conversation: Conversation, journal: Journ
     names, task = list(member.plan.names), member.task
     streams = streams_of(member, role, journal)
     noise = RoundNoise(streams)
+    if isinstance(task, StudyTask):
+        return Peer(role, names, conversation, journal, noise, Analysis(task.analysis), np.zeros(0))
     local: Local = LocalSteps(task, member.plan.run.local_steps, noise.batch)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
@@ -205,10 +209,10 @@ def _watcher(
     watch: Callable[[Played, Presence], None] | None,
 ) -> Callable[[Played], None]:
     measure: Callable[[Any], dict[str, float]] = getattr(member.task, "measure", lambda x: {})
-    movement = Movement(peer.rounds, member.plan.step)
+    movement = None if isinstance(member.task, StudyTask) else Movement(peer.rounds, member.plan.step)
 
     def watched(played: Played) -> None:
-        moved = movement.look(played.k, played.x)
+        moved = {} if movement is None else movement.look(played.k, played.x)
         if metrics.due or played.k == peer.rounds:
             talk = peer.conversation
             numbers = {
@@ -240,7 +244,14 @@ async def _tick(member: Member, presence: Presence) -> None:
         await asyncio.sleep(1.0)
 
 
-def _publish(member: Member, finished: Finished) -> None:
+def _publish(member: Member, peer: Peer, finished: Finished) -> None:
+    if isinstance(member.task, StudyTask):
+        analysis: Any = peer.descend
+        assert analysis.asked(finished.published) is None
+        member.task.conclude(
+            analysis.result, analysis.count, finished.published, len(member.plan.names), member.folder.path
+        )
+        return
     export = getattr(member.task, "export", None)
     if export is None:
         np.save(member.folder.published.with_suffix(".npy"), finished.published)

@@ -80,7 +80,8 @@ class FederationPlan:
             )
         if not self.algorithm_section.algorithm.decentralised:
             raise BadPlan(
-                "the centralised baseline has nobody to talk to; plan dgd, rss-nb, rss-lb or function-sharing"
+                "the centralised baseline has nobody to talk to; plan joint-average, dgd, rss-nb, rss-lb or "
+                "function-sharing"
             )
         # What fits together only as a whole is refused here too, not in round 1.
         self.feasible.check_dim(self.task.dimension)
@@ -138,6 +139,11 @@ class FederationPlan:
     def algorithm(self) -> Algorithm:
         """What every member runs."""
         return self.algorithm_section.build()
+
+    @property
+    def study(self) -> str | None:
+        """The text of the study that is run; None where the members follow gradients."""
+        return getattr(self.algorithm, "study", None)
 
     @cached_property
     def step(self) -> Step:

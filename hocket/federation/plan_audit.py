@@ -30,7 +30,7 @@ FOLLOWED = 2
 
 @dataclass(frozen=True, eq=False)
 class PlanAudit:
-    """The verdict on a plan."""
+    """The verdict on a plan whose members follow gradients; of a study's plan see `study_audit`."""
 
     plan: FederationPlan
     verdict: Audit
@@ -43,6 +43,11 @@ class PlanAudit:
     """The plan, after what its data have told already."""
     history: tuple[str, ...] = ()
     """What that was, in words."""
+
+    @property
+    def runs(self) -> int:
+        """Of how many runs on these data this is the last."""
+        return self.worst.runs
 
     @property
     def least(self) -> float:

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption, check_kept, member_of, objectives_in_words
-from hocket.cli.peer.run import TaskOption
+from hocket.cli.peer.common import (
+    DataOption,
+    HomeOption,
+    TaskOption,
+    check_kept,
+    member_of,
+    objectives_in_words,
+)
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
@@ -22,7 +28,8 @@ def check(
     plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
     /,
     *,
-    task: TaskOption,
+    task: TaskOption = None,
+    data: DataOption = None,
     wait: Annotated[
         float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")
     ] = 30.0,
@@ -42,16 +49,16 @@ def check(
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
-    member = member_of(plan, task, home, listen=listen)
+    member = member_of(plan, task, data, home, listen=listen)
     member.check()
     history = _history(member)
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
-    repeatable = is_repeatable(member.task, member.start())
+    repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())
     neighbours = member.plan.neighbours(member.name)
     aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
     reached = asyncio.run(reach_neighbours(member, wait))
     missing = [name for name, one in reached.items() if not one.connected]
-    data = {
+    found = {
         "member": member.name,
         "plan": member.plan.hash.hex(),
         "fingerprint": member.plan.fingerprint,
@@ -67,12 +74,7 @@ def check(
         f"The plan is signed by all {len(member.plan.names)} members; compare its fingerprint by voice: "
         f"{member.plan.fingerprint}",
         f"This member is {member.name}, fingerprint {member.identity.fingerprint}",
-        f"The task has the plan's {member.task.dimension:,} numbers, and is "
-        + (
-            "repeatable: a crash leaves no trace."
-            if repeatable
-            else "not repeatable: after a crash it goes on consistently, but not bit for bit."
-        ),
+        _fits(member, repeatable),
         objectives_in_words(member.plan),
         *unseen,
         *(
@@ -83,7 +85,18 @@ def check(
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
     ]
-    return Answer(data, words)
+    return Answer(found, words)
+
+
+def _fits(member: Member, repeatable: bool) -> str:
+    if member.plan.study is not None:
+        check, _ = getattr(member.task, "checked")  # noqa: B009 - a study's alone
+        return f"The table fits the study: {check.kept:,} of {check.rows:,} rows are kept."
+    return f"The task has the plan's {member.task.dimension:,} numbers, and is " + (
+        "repeatable: a crash leaves no trace."
+        if repeatable
+        else "not repeatable: after a crash it goes on consistently, but not bit for bit."
+    )
 
 
 def _history(member: Member) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
-    from hocket.federation.plan_audit import PlanAudit
+    from hocket.federation.plan_verdict import PlanVerdict
     from hocket.federation.run_folder import RunFolder
     from hocket.federation.task import Task
     from hocket.links.identity import Identity
@@ -55,13 +55,37 @@ def new_passphrase() -> str:
     return first
 
 
-def member_of(plan: Path, task: str, home: Path | None, **options: Any) -> Member:
+TaskOption = Annotated[
+    str | None, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")
+]
+DataOption = Annotated[Path | None, Parameter(help="In a study: this member's table, CSV or Parquet.")]
+
+
+def member_of(plan: Path, task: str | None, data: Path | None, home: Path | None, **options: Any) -> Member:
     """The member whose home this is, ready to take part."""
     from hocket.federation.member import Member
     from hocket.federation.plan_file import read_plan
 
-    place = Home.at(home)
-    return Member(read_plan(plan), open_identity(place.identity), load_task(task), place, **options)
+    place, agreed = Home.at(home), read_plan(plan)
+    identity = open_identity(place.identity)
+    return Member(agreed, identity, own_task(agreed, identity.name, task, data), place, **options)
+
+
+def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | None) -> Task:
+    """What a member brings to a plan: in a study its table, else its task."""
+    if plan.study is None:
+        if task is None or data is not None:
+            raise BadConfig("this plan follows gradients of a task: give --task FILE.py:NAME, and no --data")
+        return load_task(task)
+    if data is None or task is not None:
+        raise BadConfig("this plan is a study's: give --data with this member's table, and no --task")
+    from hocket.federation.study_audit import study_of
+    from hocket.federation.study_task import StudyTask
+    from hocket.studies.table import read_table
+
+    made = StudyTask(study_of(plan), read_table(data), name)
+    assert made.checked  # refused now, if at all
+    return made
 
 
 def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
@@ -107,6 +131,8 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
 
 def objectives_in_words(plan: FederationPlan) -> str:
     """What whoever signs the plan says of its own objective."""
+    if plan.study is not None:
+        return "Nothing leaves a member but its part of each sum, masked."
     if plan.objectives.kind == "any":
         return "Objectives: any; the plan says nothing of their form, and no theorem on privacy rests on it."
     return (
@@ -115,10 +141,13 @@ def objectives_in_words(plan: FederationPlan) -> str:
     )
 
 
-def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanAudit:
+def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanVerdict:
     """The plan's audit, with a sign of life on standard error while it goes on."""
-    from hocket.federation.plan_audit import MOST_SECONDS, audit_plan, audit_seconds
+    from hocket.federation.plan_audit import MOST_SECONDS, audit_seconds
+    from hocket.federation.plan_verdict import judge_plan
 
+    if plan.study is not None:
+        return judge_plan(plan, earlier=earlier)
     console, seconds = aside(), audit_seconds(plan, earlier=earlier)
     what = f"Auditing {plan.run.rounds:,} rounds of {len(plan.names)} members"
     if SOON < seconds <= MOST_SECONDS:
@@ -126,7 +155,7 @@ def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> Plan
         if not console.is_terminal:
             console.print(what)
     with console.status(what):
-        return audit_plan(plan, earlier=earlier)
+        return judge_plan(plan, earlier=earlier)
 
 
 def check_kept(plan: FederationPlan, name: str, home: Home, digest: str, history: Sequence[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,17 +13,33 @@ from hocket.cli.audit import step_in
 from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
 from hocket.errors import BadConfig
 
+if TYPE_CHECKING:
+    from hocket.federation.plan import FederationPlan
+
+ALL_LINKED = 12
+"""Members up to which a study links everybody with everybody."""
+
 
 def plan(
     *cards: Annotated[Path, Parameter(help="The members' cards.")],
-    topology: Annotated[
-        str, Parameter(help="cycle, complete, harary:k=3, …, for as many as there are cards.")
-    ],
-    algorithm: Annotated[str, Parameter(help="rss-nb, function-sharing, rss-lb or dgd.")],
     colluders: Annotated[int, Parameter(help="How many members may collude.")],
+    study: Annotated[
+        Path | None,
+        Parameter(help="A study to be carried out by sums over all members; then no more need be said."),
+    ] = None,
+    topology: Annotated[
+        str | None,
+        Parameter(
+            help="cycle, complete, harary:k=3, …, for as many as there are cards; of a study by default complete, or "
+            "beyond twelve members the fewest links that withstand one colluder more."
+        ),
+    ] = None,
+    algorithm: Annotated[
+        str | None, Parameter(help="joint-average, rss-nb, function-sharing, rss-lb or dgd.")
+    ] = None,
     task: Annotated[
-        str, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
-    ],
+        str | None, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
+    ] = None,
     rounds: Annotated[int, Parameter(help="How many rounds.")] = 1000,
     dataset: Annotated[
         str | None,
@@ -85,11 +102,17 @@ def plan(
     """
     from hocket.federation.cards import read_card
     from hocket.federation.plan_draft import draw_up
-    from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.plan_file import read_plan
     from hocket.links.text import normal_name
 
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
+    if study is not None:
+        return _study(cards, study, colluders, topology, dataset, unsafe, out)
+    if topology is None or algorithm is None or task is None:
+        raise BadConfig(
+            "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
+        )
     name, size, said = _task(task, dimension)
     noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
     drawn = draw_up(
@@ -116,6 +139,43 @@ def plan(
         weights=weights,
         after=None if after is None else read_plan(after),
     )
+    return _drawn(drawn, out)
+
+
+def _study(
+    cards: Sequence[Path],
+    file: Path,
+    colluders: int,
+    topology: str | None,
+    dataset: str | None,
+    unsafe: bool,
+    out: Path,
+) -> Answer:
+    """A study's plan: all that is left to choose is who is linked with whom."""
+    from hocket.federation.cards import read_card
+    from hocket.federation.plan_draft import draw_up
+    from hocket.federation.study_task import MOST_TOTALS, NUMBERS
+    from hocket.links.text import normal_name
+    from hocket.studies.study import read_study
+
+    title = read_study(file).question.title
+    usual = "complete" if len(cards) <= ALL_LINKED else f"harary:k={colluders + 2}"
+    drawn = draw_up(
+        [read_card(path) for path in cards],
+        topology or usual,
+        algorithm={"name": "totals", "study": file.read_text(encoding="utf-8")},
+        step={"constant": 1.0},
+        task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
+        run={"rounds": MOST_TOTALS},
+        audit={"colluders": colluders, "unsafe": unsafe},
+    )
+    return _drawn(drawn, out)
+
+
+def _drawn(drawn: FederationPlan, out: Path) -> Answer:
+    """Audit a plan and write it down."""
+    from hocket.federation.plan_file import write_plan
+
     drawn.check_certificates()
     found = audited(drawn)
     write_plan(drawn, out)

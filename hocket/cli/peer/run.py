@@ -11,23 +11,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import HomeOption, member_of
+from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, member_of
 from hocket.errors import Interrupted
 
 if TYPE_CHECKING:
     from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
 
-TaskOption = Annotated[
-    str, Parameter(help="FILE.py:NAME, a task or a function without arguments that makes one.")
-]
-
 
 def run(
     plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
     /,
     *,
-    task: TaskOption,
+    task: TaskOption = None,
+    data: DataOption = None,
     listen: Annotated[
         str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
     ] = None,
@@ -54,7 +51,7 @@ def run(
     from hocket.federation.data_digest import unchecked
 
     member = member_of(
-        plan, task, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
+        plan, task, data, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
     )
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data):
@@ -103,6 +100,8 @@ def _movement(measured: Mapping[str, float]) -> list[str]:
 
 
 def _answer(member: Member, finished: Finished) -> Answer:
+    if member.plan.study is not None:
+        return _findings(member, finished)
     published = next(iter(sorted(member.folder.path.glob("published.*"))), member.folder.published)
     status = member.folder.status()
     data = {
@@ -119,7 +118,41 @@ def _answer(member: Member, finished: Finished) -> Answer:
         *_movement(status["measured"]),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
-    if finished.waiting_for:
-        late = ", ".join(finished.waiting_for)
-        words.append(f"Not done yet: {late}. If one of them needs this member again, run the same command.")
+    return Answer(data, [*words, *_late(finished)])
+
+
+def _late(finished: Finished) -> list[str]:
+    if not finished.waiting_for:
+        return []
+    late = ", ".join(finished.waiting_for)
+    return [f"Not done yet: {late}. If one of them needs this member again, run the same command."]
+
+
+def _findings(member: Member, finished: Finished) -> Answer:
+    """What a study found, the answer first."""
+    from hocket.federation.run_folder import read_json
+    from hocket.studies.results import RESULTS
+
+    file = member.folder.path / RESULTS
+    data = read_json(file)
+    words = [
+        *coefficients_in_words(data),
+        f"{member.name} has the results of {member.plan.task.name}, after {data['totals']} sums over "
+        f"{len(member.plan.names)} members; no other number of anybody's was shown.",
+        f"Results: {file}",
+        *_late(finished),
+    ]
     return Answer(data, words)
+
+
+def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:
+    """The table of coefficients, if there is one."""
+    from hocket.report.tables import Table
+
+    found: Mapping[str, Any] = data.get("coefficients") or {}
+    columns = ("estimate", "se", "z", "p", "low", "high")
+    rows = tuple(
+        (term, *("" if one[key] is None else f"{one[key]:.4g}" for key in columns))
+        for term, one in found.items()
+    )
+    return [Table(("term", *columns), rows, caption=str(data.get("formula", "")))] if rows else []

@@ -9,23 +9,24 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.common import (
+    DataOption,
     HomeOption,
     audited,
     check_kept,
     folder_of,
-    load_task,
     members_in_words,
     objectives_in_words,
     open_identity,
+    own_task,
 )
 from hocket.cli.peer.consent import obtain
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
-    from hocket.federation.plan_audit import PlanAudit
+    from hocket.federation.plan_verdict import PlanVerdict
 
-NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task FILE.py:NAME would."
+NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
 
 
 def sign(
@@ -42,6 +43,7 @@ def sign(
         str | None,
         Parameter(help="FILE.py:NAME as for run: refuse now what run would, if the data have changed."),
     ] = None,
+    data: DataOption = None,
     home: HomeOption = None,
 ) -> Answer:
     """Audit a plan as this member, show what it means, and sign it if you say so.
@@ -65,13 +67,14 @@ def sign(
     others = sorted({one.served.algorithm for one in earlier} - {agreed.algorithm_section.name})
     found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
-    digest = salted_digest(mine, None if task is None else load_task(task))
+    brought = None if task is data is None else own_task(agreed, identity.name, task, data)
+    digest = salted_digest(mine, brought)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     elsewhere = _elsewhere(mine, agreed.task.dataset)
     terms = [
         *_terms(agreed, found),
         *unseen,
-        *(unchecked(digest) if task is not None else [NOT_SEEN]),
+        *(unchecked(digest) if brought is not None else [NOT_SEEN]),
         *_named_otherwise(elsewhere),
         f"Your floor: {floor.words}; met ({mine.floor})"
         if mine.floor.exists()
@@ -85,7 +88,7 @@ def sign(
     if not agreed.unsigned:
         agreed.check_signatures()
     waiting = ", ".join(agreed.unsigned)
-    data = {
+    answer = {
         "plan": str(plan),
         "hash": agreed.hash.hex(),
         "fingerprint": agreed.fingerprint,
@@ -101,20 +104,22 @@ def sign(
         f"Signed as {identity.name}: {plan}",
         f"Still to sign: {waiting}" if waiting else f"Everybody has signed. Next: hocket peer check {plan}",
     ]
-    return Answer(data, words)
+    return Answer(answer, words)
 
 
-def _terms(plan: FederationPlan, found: PlanAudit) -> list[str]:
+def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
     """Who takes part in what, what the audit says, and what it would refuse."""
     task, run = plan.task, plan.run
     return [
         *members_in_words(plan),
-        f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
+        f"{task.name}: sums over all members on the data {task.dataset}"
+        if plan.study is not None
+        else f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
         f"{task.dimension:,} numbers",
         objectives_in_words(plan),
         "",
         *found.words,
-        f"With this one, {task.dataset} has served {found.worst.runs:,} run{'s' * (found.worst.runs > 1)} here.",
+        f"With this one, {task.dataset} has served {found.runs:,} run{'s' * (found.runs > 1)} here.",
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
     ]
 

@@ -20,6 +20,7 @@ import numpy as np
 from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
 from hocket.errors import BadInput, LinkError, RunStopped
+from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_point, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
@@ -69,7 +70,7 @@ class Peer:
     conversation: Conversation
     journal: Journal
     noise: RoundNoise
-    descend: Local
+    descend: Local | Analysis
     start: np.ndarray
     recall: Callable[[], bytes] = lambda: b""
     """The task's own state, to be kept with each round."""

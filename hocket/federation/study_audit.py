@@ -1,0 +1,159 @@
+"""The audit of a study's plan: nothing but sums is shown, so that who can be told apart is a question about links.
+
+**Theorem T.** Every member adds uniform masks that it shares with its neighbours, in a finite group. Given what a
+coalition knows by itself, the words of honest members that hang together are uniform on all that have the right sum. So
+a coalition's view depends on nothing but the sum over each such part, whatever it does; and each of these sums it can
+work out. No noise, no bound, no averaging: a second sum has masks of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hocket.config.files import loads
+from hocket.errors import UnsafePlan
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.plan import FederationPlan
+from hocket.privacy.topology.guarantees import Guarantees, guarantees
+from hocket.privacy.wording import counted
+from hocket.studies.analysis import parameters_of
+from hocket.studies.study import Study, parse_study
+
+THEOREM = "Theorem T"
+
+
+@dataclass(frozen=True, eq=False)
+class StudyAudit:
+    """The verdict on a study's plan; it answers as `PlanAudit` does."""
+
+    plan: FederationPlan
+    study: Study
+    guarantees: Guarantees
+    problems: tuple[str, ...]
+    earlier: tuple[EarlierRun, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        """Of how many runs on these data this is the last."""
+        return len(self.earlier) + 1
+
+    @property
+    def least(self) -> float:
+        """No gradient is shown to anybody."""
+        return float("inf")
+
+    @property
+    def covered(self) -> bool:
+        """Whether the theorem covers every coalition that was asked about."""
+        return not self.problems
+
+    @property
+    def answer(self) -> str:
+        """The verdict in one sentence."""
+        f = counted(self.guarantees.colluders, "colluder")
+        if self.problems:
+            return f"Refused: {self.problems[0]}."
+        return f"{THEOREM}: against any {f} nothing is shown but sums over all honest members."
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """What these data have told before, in words."""
+        if not self.earlier:
+            return ()
+        told = ", ".join(one.words for one in self.earlier)
+        return (
+            f"These data have served {counted(len(self.earlier), 'run')} before: {told}. Each showed sums over its own "
+            "members and rows; the difference of two sums is the sum over whatever was in one of them alone.",
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The verdict in plain words, and what everybody will be shown."""
+        return (self.answer, *self._shown(), *self._left(), *self.history)
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict in plain values."""
+        return {
+            "safe": not self.problems,
+            "problems": list(self.problems),
+            "members": list(self.plan.names),
+            "theorem": THEOREM if self.covered else None,
+            "covered": self.covered,
+            "runs": self.runs,
+            "earlier": [one.served.plan for one in self.earlier],
+            "least": None,
+            "study": self.study.fingerprint,
+            "guarantees": self.guarantees.to_json(),
+        }
+
+    def _shown(self) -> Iterator[str]:
+        question = self.study.question
+        what = [
+            f"the coefficients of {question.formula} ({len(parameters_of(self.study))} of them, {question.family})"
+            if self.study.formula is not None
+            else "",
+            "descriptions of columns" if self.study.describe is not None else "",
+            "survival curves" if self.study.survival is not None else "",
+            "how well the model tells" if self.study.evaluate is not None else "",
+        ]
+        yield f"Shown to all members: {', '.join(part for part in what if part)}; and the sums that lead to them."
+        limits = self.study.disclosure
+        yield (
+            f"Each member must give {limits.fewest_rows} rows or more; counts below {limits.smallest_cell} are not "
+            f"shown, nor models with more than {limits.parameters_per_row:g} parameters per joint row."
+        )
+
+    def _left(self) -> Iterator[str]:
+        others = len(self.plan.names) - 1
+        yield (
+            f"If all {others} others collude, they know a member's part of every sum: its counts, means and cross "
+            "products of the columns above, and single rows only where it has few."
+        )
+        yield (
+            "Out of scope: what the results themselves tell, and members who give other numbers than their own; a "
+            "member who shows others different sums is noticed, and learns noise."
+        )
+
+
+def study_of(plan: FederationPlan) -> Study:
+    """The study that a plan's members sign."""
+    assert plan.study is not None
+    return parse_study(loads(plan.study))
+
+
+def audit_study(
+    plan: FederationPlan,
+    *,
+    colluders: int | None = None,
+    unsafe: bool | None = None,
+    earlier: Sequence[EarlierRun] = (),
+) -> StudyAudit:
+    """The verdict on a study's plan; one under which somebody's own sums are shown is refused."""
+    promised = guarantees(plan.network, plan.audit.colluders if colluders is None else colluders)
+    found = StudyAudit(plan, study_of(plan), promised, tuple(_problems(plan, promised)), tuple(earlier))
+    if found.problems and not (plan.audit.unsafe if unsafe is None else unsafe):
+        raise UnsafePlan(
+            "\n".join(
+                [*found.problems, "Mend this, or let the plan say that its members accept it (--unsafe)."]
+            )
+        )
+    return found
+
+
+def _problems(plan: FederationPlan, promised: Guarantees) -> Iterator[str]:
+    f, cut = promised.colluders, promised.smallest_cut
+    better = f"choose a topology such as complete or harary:k={f + 1}, or plan for fewer colluders"
+    if promised.exposed:
+        one = promised.exposed[0]
+        yield (
+            f"{plan.listed(promised.exposed)} can be surrounded by {counted(f, 'colluder')}: "
+            f"{plan.listed(plan.network.neighbours(one))} share all masks of {plan.names[one]}, and would know its own "
+            f"numbers; {better}"
+        )
+    elif not promised.p2 and cut is not None:
+        apart = " from ".join(f"{{{plan.listed(part)}}}" for part in cut.components)
+        yield (f"{plan.listed(cut.coalition)} would cut {apart} and know the sums over each part; {better}")
+    elif not promised.p2:
+        yield f"{counted(f, 'colluder')} of {promised.agents} leave one member, whose numbers are the rest; {better}"

@@ -3,69 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
-from functools import cache
+from pathlib import Path
 
-import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
 
 from hocket.config.files import loads
 from hocket.errors import BadStudy, UnsafePlan
-from hocket.federation.cards import Card
 from hocket.federation.consent import keep_consent
 from hocket.federation.home import Home
 from hocket.federation.member import Member
-from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan_file import write_plan
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.run_folder import RunFolder
-from hocket.federation.study_task import MOST_TOTALS, NUMBERS, StudyTask
+from hocket.federation.study_task import StudyTask
 from hocket.links.identity import Identity
-from hocket.machine import LOOPBACK, held_ports
+from hocket.machine import held_ports
 from hocket.studies.rehearsal import rehearse
 from hocket.studies.study import parse_study
-from hocket.studies.table import Table
 
-from .federation_case import play
-
-STUDY = """
-[study]
-title = "Breast cancer in four clinics"
-formula = "benign ~ radius + texture + smoothness"
-family = "binomial"
-[columns.radius]
-from = "mean radius"
-[columns.texture]
-from = "mean texture"
-[columns.smoothness]
-from = "mean smoothness"
-"""
-NAMES = ("ash", "birch", "cedar", "dogwood")
-
-
-@cache
-def tables() -> dict[str, Table]:
-    """The same rows every time, dealt to four clinics."""
-    data = load_breast_cancer()
-    columns = dict(zip(data.feature_names, data.data.T, strict=True)) | {"benign": data.target}
-    deal = np.random.default_rng(0).permutation(len(data.target)) % len(NAMES)
-    return {
-        name: Table.of({str(key): cells[deal == place].tolist() for key, cells in columns.items()}, name)
-        for place, name in enumerate(NAMES)
-    }
-
-
-def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, **audit):
-    cards = [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)]
-    return draw_up(
-        cards,
-        topology,
-        algorithm={"name": "totals", "study": study},
-        step={"constant": 1.0},
-        task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS},
-        audit={"colluders": colluders, **audit},
-    )
+from .federation_case import free_ports, play
+from .study_case import NAMES, STUDY, planned, tables
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +62,60 @@ def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topolog
             **json.loads(json.dumps(expected.data)),
             "rows_by_member": 0,
         }
+
+
+def survives(folder, identities, *, kills: int, seed: int = 0) -> None:
+    """Members as processes, killed at random moments: each finds what the rehearsal found."""
+    expected = rehearse(parse_study(loads(STUDY)), tables())
+    some = members(folder, planned(identities, free_ports(len(NAMES))), identities)
+    write_plan(some[0].plan, folder / "plan.toml")
+    for member in some:
+        member.identity.save(member.home.identity)
+    rng = random.Random(seed)
+    running = {name: start(folder, name) for name in NAMES}
+    try:
+        while any(process.poll() is None for process in running.values()):
+            for name, process in running.items():
+                assert process.poll() in (None, 0), (folder / f"{name}.err").read_text()
+            begun = [one.name for one in some if one.folder.journal.exists() and running[one.name].poll() is None]
+            if kills and len(begun) == len(some):
+                victim = rng.choice(begun)
+                time.sleep(rng.uniform(0.0, 1.5))
+                running[victim].send_signal(signal.SIGKILL)
+                running[victim].wait()
+                running[victim] = start(folder, victim)
+                kills -= 1
+            time.sleep(0.05)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+    assert kills == 0, f"the study was over before {kills} more members could be killed"
+    for member in some:
+        found = json.loads((member.folder.path / "results.json").read_text())
+        assert {**found, "rows_by_member": 0} == {
+            **json.loads(json.dumps(expected.data)),
+            "rows_by_member": 0,
+        }
+
+
+def start(folder, name):
+    """A member in a process of its own."""
+    root = str(Path(__file__).parents[2])
+    environment = os.environ | {"PYTHONPATH": root, "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "tests.peers.study_process", str(folder), name]
+    with (folder / f"{name}.err").open("ab") as errors:
+        return subprocess.Popen(command, env=environment, cwd=root, stderr=errors)
+
+
+@pytest.mark.slow
+def test_whoever_is_killed_in_the_middle_of_a_sum_leaves_no_trace(tmp_path, identities):
+    survives(tmp_path, identities, kills=3)
+
+
+@pytest.mark.endurance
+def test_thirty_kills_in_the_middle_of_sums(tmp_path, identities):
+    survives(tmp_path, identities, kills=30)
 
 
 def test_a_study_s_plan_is_judged_by_its_links(identities):

@@ -1,0 +1,53 @@
+"""Four clinics, their tables, and a study of them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer
+
+from hocket.federation.cards import Card
+from hocket.federation.plan_draft import draw_up
+from hocket.federation.study_task import MOST_TOTALS, NUMBERS
+from hocket.machine import LOOPBACK
+from hocket.studies.table import Table
+
+STUDY = """
+[study]
+title = "Breast cancer in four clinics"
+formula = "benign ~ radius + texture + smoothness"
+family = "binomial"
+[columns.radius]
+from = "mean radius"
+[columns.texture]
+from = "mean texture"
+[columns.smoothness]
+from = "mean smoothness"
+"""
+NAMES = ("ash", "birch", "cedar", "dogwood")
+
+
+@cache
+def tables() -> dict[str, Table]:
+    """The same rows every time, dealt to four clinics."""
+    data = load_breast_cancer()
+    columns = dict(zip(data.feature_names, data.data.T, strict=True)) | {"benign": data.target}
+    deal = np.random.default_rng(0).permutation(len(data.target)) % len(NAMES)
+    return {
+        name: Table.of({str(key): cells[deal == place].tolist() for key, cells in columns.items()}, name)
+        for place, name in enumerate(NAMES)
+    }
+
+
+def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, **audit):
+    cards = [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)]
+    return draw_up(
+        cards,
+        topology,
+        algorithm={"name": "totals", "study": study},
+        step={"constant": 1.0},
+        task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
+        run={"rounds": MOST_TOTALS},
+        audit={"colluders": colluders, **audit},
+    )

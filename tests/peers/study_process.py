@@ -1,0 +1,39 @@
+"""One member of a study as a process, slowly: every exchange of every sum can be met by whoever kills it.
+
+Its arguments are the folder of all members and its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from hocket.config.files import loads
+from hocket.federation.engine.peer import Peer
+from hocket.federation.home import Home
+from hocket.federation.member import Member
+from hocket.federation.participation import take_part
+from hocket.federation.plan_file import read_plan
+from hocket.federation.study_task import StudyTask
+from hocket.links.identity import Identity
+from hocket.studies.study import parse_study
+
+from .study_case import tables
+
+PAUSE = 0.2
+
+if __name__ == "__main__":
+    folder, name = Path(sys.argv[1]), sys.argv[2]
+    plan, home = read_plan(folder / "plan.toml"), Home(folder / name)
+    assert plan.study is not None
+    carried = Peer._carried
+
+    async def slowly(self: Peer, *args: Any) -> Any:
+        await asyncio.sleep(PAUSE)
+        return await carried(self, *args)
+
+    Peer._carried = slowly  # type: ignore[method-assign]
+    task = StudyTask(parse_study(loads(plan.study)), tables()[name], name)
+    asyncio.run(take_part(Member(plan, Identity.load(home.identity), task, home, linger=120.0)))

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hocket.agent import Local
-from hocket.errors import JournalError
+from hocket.errors import JournalError, LinkError
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -37,6 +37,7 @@ from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
+from hocket.federation.study_seal import gather, sealed
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
@@ -45,6 +46,7 @@ from hocket.links.events import Channels
 from hocket.links.journal import Journal
 from hocket.links.wire import Limits
 from hocket.runs.job import versions
+from hocket.studies.results import Results
 
 T = TypeVar("T")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
@@ -187,7 +189,10 @@ def _peer(member: Member, role: Role, conversation: Conversation, journal: Journ
     streams = streams_of(member, role, journal)
     noise = RoundNoise(streams)
     if isinstance(task, StudyTask):
-        return Peer(role, names, conversation, journal, noise, Analysis(task.analysis), np.zeros(0))
+        analysis = Analysis(task.analysis)
+        peer = Peer(role, names, conversation, journal, noise, analysis, np.zeros(0))
+        peer.seal = lambda sums, point: sealed(member, _concluded(member, analysis, sums), point)
+        return peer
     local: Local = LocalSteps(task, member.plan.run.local_steps, noise.batch)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
@@ -244,13 +249,25 @@ async def _tick(member: Member, presence: Presence) -> None:
         await asyncio.sleep(1.0)
 
 
+def _concluded(member: Member, analysis: Analysis, sums: np.ndarray) -> Results:
+    """What a study came to, written down."""
+    assert isinstance(member.task, StudyTask)
+    assert analysis.asked(sums) is None
+    return member.task.conclude(
+        analysis.result, analysis.count, sums, len(member.plan.names), member.folder.path
+    )
+
+
 def _publish(member: Member, peer: Peer, finished: Finished) -> None:
     if isinstance(member.task, StudyTask):
-        analysis: Any = peer.descend
-        assert analysis.asked(finished.published) is None
-        member.task.conclude(
-            analysis.result, analysis.count, finished.published, len(member.plan.names), member.folder.path
-        )
+        assert isinstance(peer.descend, Analysis)
+        results = _concluded(member, peer.descend, finished.published)
+        differing = gather(member, results, peer.point, finished.seals)
+        if differing:
+            raise LinkError(
+                f"{', '.join(differing)} came to other results by the same sums, or signed for another run; results "
+                f"are in {member.folder.path}: compare them before you use them"
+            )
         return
     export = getattr(member.task, "export", None)
     if export is None:

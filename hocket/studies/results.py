@@ -34,9 +34,13 @@ class Results:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what all members have found: the same at each, whatever it keeps of its own rows."""
+        """SHA-256 of what all members have found: the same at each, whatever it keeps of its own rows.
+
+        To eight digits: the sums are the same to the last bit everywhere, what is worked out from them may not be.
+        """
         common = {key: value for key, value in self.data.items() if key != "rows_by_member"}
-        return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()
+        rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
+        return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 
     @property
     def data(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hocket.federation.member import Member
 from hocket.federation.plan_file import write_plan
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.run_folder import RunFolder
+from hocket.federation.study_seal import SIGNATURES, check_signatures
 from hocket.federation.study_task import StudyTask
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
@@ -58,6 +59,11 @@ def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topolog
     for member in some:
         found = json.loads((member.folder.path / "results.json").read_text())
         assert found["rows_by_member"] == {member.name: tables()[member.name].rows}
+        signed, wrong = check_signatures(
+            member.plan, json.loads((member.folder.path / SIGNATURES).read_text())
+        )
+        assert not wrong
+        assert set(signed) == {member.name, *member.plan.neighbours(member.name)}
         assert {**found, "rows_by_member": 0} == {
             **json.loads(json.dumps(expected.data)),
             "rows_by_member": 0,
@@ -77,7 +83,9 @@ def survives(folder, identities, *, kills: int, seed: int = 0) -> None:
         while any(process.poll() is None for process in running.values()):
             for name, process in running.items():
                 assert process.poll() in (None, 0), (folder / f"{name}.err").read_text()
-            begun = [one.name for one in some if one.folder.journal.exists() and running[one.name].poll() is None]
+            begun = [
+                one.name for one in some if one.folder.journal.exists() and running[one.name].poll() is None
+            ]
             if kills and len(begun) == len(some):
                 victim = rng.choice(begun)
                 time.sleep(rng.uniform(0.0, 1.5))

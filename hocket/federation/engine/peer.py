@@ -41,6 +41,8 @@ class Finished(NamedTuple):
     """Its own state; it holds the last gradient and stays at home."""
     published: np.ndarray
     """The mixed, masked state of one more exchange without a gradient step: what may be given away."""
+    seals: Mapping[str, bytes] = {}
+    """What neighbours said of the end that they came to, where the algorithm has them say so."""
     waiting_for: tuple[str, ...] = ()
     """Neighbours that had not said that they are done when this member stopped waiting."""
 
@@ -76,6 +78,8 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
+    seal: Callable[[np.ndarray, bytes], bytes] | None = None
+    """From what is published and the point that stands for all sums: what this member says of them at the end."""
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
     point: bytes = BEGINNING
@@ -109,7 +113,8 @@ class Peer:
             published = x_of(state)
             if k > self.rounds:
                 published, k = x_of(await self._round(k, state, role)), k + 1
-            self._commit(k, [x_of(state), published], {EVERYBODY: self._done(k)}, {}, role)
+            done = {EVERYBODY: self._done(k, published)}
+            self._commit(k, [x_of(state), published], done, {}, role)
             finished = Finished(x_of(state), published)
         else:
             x, published, point, *_ = self._stored(position.state)
@@ -134,7 +139,7 @@ class Peer:
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
-        done = {name: self._done(k) for name in self.conversation.neighbours}
+        done = {name: self._done(k, finished.published) for name in self.conversation.neighbours}
         try:
             frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
         except TimeoutError:
@@ -142,6 +147,8 @@ class Peer:
         if self.role.algorithm.sums:
             for name, frame in frames.items():
                 check_point(name, frame.parts, self.point)
+            seals = {name: bytes(frame.parts[1]) for name, frame in frames.items() if len(frame.parts) > 1}
+            finished = finished._replace(seals=seals)
         self.journal.forget_previous()
         return finished
 
@@ -312,9 +319,10 @@ class Peer:
         self.journal.check_said(k, words)
         return self._for_each(words)
 
-    def _done(self, k: int) -> bytes:
+    def _done(self, k: int, published: np.ndarray) -> bytes:
         """The last thing said: it tells by which sums this member has come here."""
-        return self._frame(Kind.DONE, k, 0, [self.point] if self.role.algorithm.sums else [])
+        seal = [] if self.seal is None else [self.seal(published, self.point)]
+        return self._frame(Kind.DONE, k, 0, [self.point, *seal] if self.role.algorithm.sums else [])
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())

@@ -50,8 +50,7 @@ class Check:
 def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
     """Refuses with everything that is wrong; what it returns is for this member's eyes."""
     rows, complaints = understand(study, table)
-    if not complaints:
-        complaints = [*_too_few(rows), *_too_large(rows)]
+    complaints = complaints or [*_too_few(rows)] or [*_too_large(rows)]
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)

@@ -78,7 +78,7 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
             raise separation(which)
         move = np.linalg.solve(information, total["score"])
         before, beta = beta, beta + move
-        if np.abs(move).max() <= SETTLED * max(1.0, np.abs(beta).max()):
+        if float(move @ information @ move) <= SETTLED**2:
             break
     else:
         raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")

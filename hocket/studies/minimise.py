@@ -42,7 +42,7 @@ def minimise(
 
     Ends where no entry of the joint gradient is above `tolerance` times the larger of 1 and the value at the start.
     """
-    joint = _Joint(loss, bits)
+    joint = _Joint(loss, bits, most)
     x = np.array(start, dtype=np.float64)
     value, gradient = yield from joint.at(x)
     goal = tolerance * max(1.0, abs(value))
@@ -57,21 +57,20 @@ def minimise(
         if float(move @ change) > 1e-300:
             pairs.append((move, change))
         x, value, gradient = x + move, after, slope
-        if joint.totals > most:
-            raise NotEstimable(
-                f"no minimum in {most} totals: the gradient is {np.abs(gradient).max():.2g}; scale the columns, or "
-                "see whether the loss is convex and has a minimum"
-            )
     return Minimum(x, value, float(np.abs(gradient).max(initial=0.0)), joint.totals)
 
 
 class _Joint:
     """The joint loss, which counts how often it was asked for."""
 
-    def __init__(self, loss: Loss, bits: int):
-        self.loss, self.bits, self.totals = loss, bits, 0
+    def __init__(self, loss: Loss, bits: int, most: int):
+        self.loss, self.bits, self.most, self.totals = loss, bits, most, 0
 
     def at(self, x: Vector) -> Analysis[tuple[float, Vector]]:
+        if self.totals == self.most:
+            raise NotEstimable(
+                f"no minimum in {self.most} totals: scale the columns, or see whether the loss is convex and has a minimum"
+            )
         value, gradient = self.loss(x)
         total = yield Total(
             {"value": np.array([float(value)]), "gradient": np.asarray(gradient, dtype=np.float64)},
@@ -113,4 +112,6 @@ def _searched(
         else:
             return step, after, slope
         step = (low + high) / 2 if np.isfinite(high) else 2 * step
+    if not np.isfinite(high):
+        raise NotEstimable("the loss falls without end along a line: it has no minimum")
     return 0.0, value, gradient

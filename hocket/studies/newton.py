@@ -23,7 +23,7 @@ from hocket.studies.together import Analysis
 
 MOST_STEPS = 40
 SETTLED = 1e-9
-"""Coefficients of scaled columns that move by less are at the maximum: the next step would move them by its square."""
+"""In standard errors: a step that moves coefficients by less ends the search; the next would move them by its square."""
 RISE = 1e-10
 """By what part a loss may rise from rounding alone."""
 
@@ -97,9 +97,9 @@ def maximise(
             raise separation(which)
         move = _step(information, total["score"], point.beta, penalty, weight)
         beta = point.beta + move
-        done = step > 0 and np.abs(move).max(initial=0.0) <= SETTLED * max(1.0, np.abs(beta).max(initial=0.0))
         after = _Point(beta, point.own + own.step(move))
-        if done and total["own"][0] <= SETTLED**2 * weight:
+        scale = SETTLED**2 * (float(total["pearson"][0]) / weight if family.free_dispersion else 1.0)
+        if step and float(move @ information @ move) + float(total["own"][0]) <= scale:
             return Maximum(
                 after.beta,
                 information,

@@ -1,0 +1,144 @@
+"""Descriptions and evaluations from totals, beside NumPy and scikit-learn on the pooled rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
+from hocket.studies.disclosure import suppressed
+from hocket.studies.quantiles import FINE, joint_quantiles
+from hocket.studies.study import DisclosureSection, EvaluateSection
+from tests.studies.cases import asked, cancer, dealt, diabetes
+
+
+@pytest.fixture(scope="module")
+def described():
+    data = {name: diabetes()[name] for name in ("age", "bmi", "sex")}
+    data["bmi"] = np.where(np.arange(442) % 20 == 0, np.nan, data["bmi"])
+    data["old"] = np.where(data["age"] > 60, "yes", "no")
+    study = {
+        "study": {"title": "Who they are"},
+        "describe": {"cross": [["sex", "old"]], "histograms": 5},
+        "columns": {
+            "age": {"range": [0, 100]},
+            "bmi": {},
+            "sex": {"levels": ["f", "m"]},
+            "old": {"levels": ["no", "yes"]},
+        },
+    }
+    return data, rehearse(parse_study(study), dealt(data))
+
+
+def test_means_and_deviations(described):
+    data, results = described
+    for name in ("age", "bmi"):
+        found = results.findings.description.columns[name]
+        assert found.mean == pytest.approx(np.nanmean(data[name]), rel=1e-12)
+        assert found.sd == pytest.approx(np.nanstd(data[name], ddof=1), rel=1e-12)
+        assert found.rows == (~np.isnan(data[name])).sum()
+        assert found.missing == np.isnan(data[name]).sum()
+
+
+def test_levels_tables_and_histograms(described):
+    data, results = described
+    found = results.findings.description
+    assert found.columns["sex"].levels == {"f": (data["sex"] == "f").sum(), "m": (data["sex"] == "m").sum()}
+    cells = [[((data["sex"] == s) & (data["old"] == o)).sum() for o in ("no", "yes")] for s in ("f", "m")]
+    assert found.cross["sex × old"]["cells"] == cells
+    edges, counts = found.columns["age"].histogram
+    expected = np.histogram(data["age"], edges)[0]
+    assert edges == (0, 20, 40, 60, 80, 100)
+    assert all(count is None or count == true for count, true in zip(counts, expected, strict=True))
+    assert counts[1:4] == tuple(expected[1:4])
+    assert counts[0] is None  # fewer than five are below twenty
+
+
+@given(
+    values=st.lists(st.integers(-50, 50) | st.floats(-50, 50), min_size=30, max_size=120),
+    shares=st.lists(st.floats(0.05, 0.95), min_size=1, max_size=3),
+    smallest=st.integers(1, 8),
+)
+def test_quantiles_are_right_to_a_few_rows_or_a_thousandth(values, shares, smallest):
+    pooled = np.array(values, dtype=float)
+    mean, sd = pooled.mean(), pooled.std(ddof=1)
+    if sd < 1e-6:
+        return
+    course = {"rows": float(len(pooled)), "mean": mean, "sd": sd, "smallest": smallest}
+    parts = {str(j): joint_quantiles(pooled[j::3], shares, **course) for j in range(3)}
+    found = rehearse_analysis(parts)
+    assert found.totals <= 16
+    for share, quantile in zip(shares, found.result, strict=True):
+        near = (np.abs(pooled - quantile) <= FINE * sd).sum()
+        below, upto = (pooled < quantile).sum(), (pooled <= quantile).sum()
+        slack = smallest + near
+        assert below - slack <= share * len(pooled) <= upto + slack
+
+
+counts = st.lists(st.integers(0, 30), min_size=3, max_size=3)
+
+
+@given(st.lists(counts, min_size=2, max_size=5), st.integers(2, 10))
+def test_no_small_cell_is_shown_nor_left_alone_in_its_row(rows, smallest):
+    table = np.array(rows, dtype=float)
+    cells = suppressed(table, DisclosureSection(smallest_cell=smallest))
+    for shown, true in zip(cells, table, strict=True):
+        assert all(cell is None or cell == count for cell, count in zip(shown, true, strict=True))
+        assert all(cell is None or cell == 0 or cell >= smallest for cell in shown)
+        assert shown.count(None) != 1
+    for column in zip(*cells, strict=True):
+        assert column.count(None) != 1
+
+
+def test_evaluation_on_rows_that_were_held_out():
+    from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss, roc_auc_score
+
+    from hocket.studies.evaluate import evaluate
+
+    rng = np.random.default_rng(1)
+    predicted = rng.random(400)
+    y = (rng.random(400) < predicted).astype(float)
+    part = EvaluateSection(bins=200)
+    parts = {str(j): evaluate(y[j::3], predicted[j::3], part, 5) for j in range(3)}
+    done = rehearse_analysis(parts)
+    found = done.result
+    assert done.totals == 1
+    assert abs(found.auc - roc_auc_score(y, predicted)) <= found.auc_within < 0.01
+    assert found.brier == pytest.approx(brier_score_loss(y, predicted), rel=1e-12)
+    assert found.log_loss == pytest.approx(log_loss(y, predicted), rel=1e-12)
+    (tn, fp), (fn, tp) = confusion_matrix(y, predicted >= 0.5)
+    assert found.confusion == {
+        "true positive": tp,
+        "false positive": fp,
+        "false negative": fn,
+        "true negative": tn,
+    }
+    assert sum(rows for _, _, rows in found.calibration) == 400
+    assert found.roc[0] == (0.0, 0.0)
+    assert found.roc[-1] == (1.0, 1.0)
+
+
+def test_a_study_holds_rows_out_and_fits_the_rest():
+    data = {name: cancer()[name] for name in ("mean_texture", "mean_smoothness", "benign")}
+    results = asked(
+        "benign ~ mean_texture + mean_smoothness", "binomial", data=data, evaluate={"held_out": 0.3}
+    )
+    evaluation = results.findings.evaluation
+    assert evaluation is not None
+    assert evaluation.rows + results.data["rows"] == 569
+    assert 0.2 < evaluation.rows / 569 < 0.4
+    assert 0.7 < evaluation.auc < 1
+    again = asked(
+        "benign ~ mean_texture + mean_smoothness", "binomial", data=data, evaluate={"held_out": 0.3}
+    )
+    assert again.digest == results.digest
+
+
+def test_what_is_known_of_one_row_only_is_not_described():
+    few = {"x": [1.0] + [None] * 20}
+    study = parse_study({"study": {"title": "Few"}, "describe": {}, "columns": {"x": {}}})
+    results = rehearse(study, {"a": Table.of(few), "b": Table.of({"x": [2.0] + [None] * 20})})
+    assert results.findings.description is not None
+    assert results.findings.description.columns["x"].mean is None

@@ -1,0 +1,114 @@
+"""Tables as members write them: delimiters, encodings, decimal commas, Parquet; and what cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hocket.errors import BadStudy
+from hocket.studies import parse_study, read_table
+from hocket.studies.columns import ColumnSection, text_of, understood
+from hocket.studies.rows import understood_rows
+
+STUDY = parse_study({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"from": "grösse"}}})
+
+
+def written(tmp_path, text: str, encoding: str = "utf-8", name: str = "t.csv"):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def values_in(table) -> list[list[float]]:
+    rows = understood_rows(STUDY, table)
+    return [rows.values["y"].tolist(), rows.values["x"].tolist()]
+
+
+LINES = [["grösse", "x"], ["1.5", "2"], ["-3e2", "4.25"]]
+EXPECTED = [[1.5, -300.0], [2.0, 4.25]]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_delimiter_and_encoding_are_told_from_the_file(tmp_path, delimiter, encoding, end):
+    text = end.join(delimiter.join(line) for line in LINES) + end
+    assert values_in(read_table(written(tmp_path, text, encoding))) == EXPECTED
+
+
+def test_an_encoding_that_cannot_be_told_is_asked_for(tmp_path):
+    path = written(tmp_path, "\n".join(",".join(line) for line in LINES), "latin-1")
+    with pytest.raises(BadStudy, match=r"not text in utf-8, from byte 2 on.*--encoding latin-1"):
+        read_table(path)
+    assert values_in(read_table(path, encoding="latin-1")) == EXPECTED
+    with pytest.raises(BadStudy, match="no encoding 'klingon'"):
+        read_table(path, encoding="klingon")
+
+
+def test_decimal_commas(tmp_path):
+    table = read_table(written(tmp_path, "grösse;x\n1,5;2\n-3e2;4,25\n"))
+    assert values_in(table) == EXPECTED
+    assert "commas are decimal" in " ".join(table.notes)
+    quoted = written(tmp_path, 'grösse,x\n"1,5",2\n-3e2,"4,25"\n')
+    with pytest.raises(BadStudy, match=r"column y is to be numbers, but 1 row have '1,5'.*--decimal ,"):
+        understood_rows(STUDY, read_table(quoted))
+    assert values_in(read_table(quoted, decimal=",")) == EXPECTED
+
+
+def test_commas_that_may_mean_thousands_are_asked_about(tmp_path):
+    path = written(tmp_path, "grösse;x\n1,500;2\n")
+    with pytest.raises(BadStudy, match=r"numbers such as 1,500.*--decimal ,"):
+        read_table(path)
+    assert values_in(read_table(path, decimal=","))[0] == [1.5]
+
+
+def test_parquet(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pyarrow.table({"grösse": [1.5, None], "x": [2, 4]}), path)
+    rows = understood_rows(STUDY, read_table(path))
+    np.testing.assert_array_equal(rows.values["y"], [1.5, np.nan])
+    assert rows.values["x"].tolist() == [2.0, 4.0]
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(BadStudy, match="is not a Parquet file"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "first line must name the columns"),
+        ("a,a\n1,2\n", "names the column 'a' twice"),
+        ("a,b\n1,2\n1,2,3\n", "row 3: 3 cells under 2 columns"),
+        ('a,b\n"1,2\n', "cannot be read as rows"),
+        ("a,b\n1,\0\n", "holds zero bytes"),
+    ],
+)
+def test_what_is_no_table(tmp_path, text, complaint):
+    with pytest.raises(BadStudy, match=complaint):
+        read_table(written(tmp_path, text))
+    with pytest.raises(BadStudy, match="there is no file"):
+        read_table(tmp_path / "nowhere.csv")
+
+
+def test_levels_are_the_same_however_they_are_written():
+    column = ColumnSection(levels=(1, 2, "other"))
+    cells = understood("cp", column, ["1", "1.0", " 2 ", "01", "other", "NA", "?", None, 2, 1.0])
+    np.testing.assert_array_equal(cells.values, [0, 0, 1, 0, 2, np.nan, np.nan, np.nan, 1, 0])
+    assert cells.complaints == ()
+    assert text_of("1_0") == "1_0"  # for Python, ten
+
+
+def test_yes_and_no_are_declared():
+    by_condition = understood("d", ColumnSection(map="num > 0"), ["0", "1", "4", ""])
+    np.testing.assert_array_equal(by_condition.values, [0, 1, 1, np.nan])
+    by_levels = understood("d", ColumnSection(map=("yes", "maybe")), ["yes", "no", "maybe", "?"])
+    np.testing.assert_array_equal(by_levels.values, [1, 0, 1, np.nan])
+
+
+def test_declared_codes_are_missing():
+    column = ColumnSection(missing_values=(-9, "unknown"))
+    cells = understood("x", column, ["-9", "-9.0", "unknown", "9"])
+    np.testing.assert_array_equal(cells.values, [np.nan, np.nan, np.nan, 9])

@@ -15,7 +15,7 @@ from hocket.privacy.verdict.theorem import objectives_of
 from hocket.privacy.wording import braced, counted, judged, named, sentence
 from hocket.problems.objective_class import ANY
 from hocket.report.audit_page import graph_parts
-from hocket.report.audit_rows import readable_rows
+from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.figures import Drawing
 from hocket.report.legend import legend_of
 from hocket.report.page import Card, Exposure, Figure, render
@@ -166,7 +166,7 @@ def exposed(found: Audit | str, command: str = "", rounds: int | None = None) ->
         words=[found.answer, *found.verdict, *_shortened(alone.leakage.rounds, rounds)],
         graph=marked_graph(found.network, alone),
         figure=foretold(curves),
-        tables=[readable_rows(found), findings_table(found.findings)],
+        tables=[readable_rows(found), *filter(None, [attack_rows(found)]), findings_table(found.findings)],
         statement=found.statement,
         legend=legend_of(" ".join([found.answer, *found.verdict, *found.statement, "± coalition tap"])),
         command=command,

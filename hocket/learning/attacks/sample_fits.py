@@ -2,8 +2,8 @@
 
 Of a model whose form is public, what an exchange does to an agent's parameters is a function of where they were and of
 its samples: one gradient step, or several. So every exchange is an equation about the same few numbers, and noise that
-sums to zero leaves the sum over all agents bare. Labels are taken to be known: whoever must tell one of ten values tries
-them. It takes batches of all samples: which of them a smaller batch holds, nobody hears.
+sums to zero leaves the sum over all agents bare. Labels are taken to be known: whoever must tell one of ten values
+tries them. It takes batches of all samples: which of them a smaller batch holds, nobody hears.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from hocket.privacy.verdict.findings import (
     standard_options,
 )
 from hocket.privacy.verdict.gradient_size import GradientSize
-from hocket.privacy.verdict.measurements import Measurement, measure
+from hocket.privacy.verdict.measurements import Attempt, Measured, Measurement, measure
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
@@ -52,7 +52,9 @@ class Audit:
     """What the named coalition singles out under function sharing, or the smallest cut where P2 fails."""
     findings: tuple[Finding, ...]
     measured: tuple[Measurement, ...]
-    """What attacks made of the run, if there was one."""
+    """The strongest attack on every honest agent of the run, if there was one."""
+    tried: tuple[Attempt, ...]
+    """All attacks on the run, under their own names, with those that do not apply."""
     remarks: tuple[str, ...]
     """What the run says of its own noise."""
     repair: Repair | None
@@ -131,12 +133,17 @@ class Audit:
         return tuple(f"In this run: {one}" for one in words)
 
     @property
+    def attempts(self) -> tuple[str, ...]:
+        """Every attack on the run in a line of its own."""
+        return tuple(f"Tried on this run: {one}." for one in self.tried)
+
+    @property
     def mending(self) -> tuple[str, ...]:
         """What would help."""
         return tuple(sentences.mending(self))
 
     def __str__(self) -> str:
-        return "\n".join([*self.verdict, "", *self.statement])
+        return "\n".join([*self.verdict, *self.attempts, "", *self.statement])
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
@@ -161,6 +168,7 @@ class Audit:
             "findings": [one.to_json() for one in self.findings],
             "remarks": list(self.remarks),
             "measured": [one.to_json() for one in self.measured],
+            "attacks": [one.to_json() for one in self.tried],
             "repair": None if self.repair is None else self.repair.to_json(),
             "unmendable": self.unmendable or None,
             "cheapest": self.cheapest.to_json(),
@@ -255,6 +263,7 @@ def audit(
             )
         )
     worst = members if members is not None else _worst_of(findings, cut, f)
+    attacked = Measured() if run is None else measure(run, worst)
     mended, unmendable = (None, "") if promised.p2 else _repaired(network, f, forbidden)
     return Audit(
         network=network,
@@ -263,7 +272,8 @@ def audit(
         guarantees=promised,
         exposure=cut if members is None else exposure(network, members),
         findings=tuple(findings),
-        measured=() if run is None else measure(run, worst),
+        measured=attacked.best,
+        tried=attacked.tried,
         remarks=() if run is None else (*run.remarks, *projected_rounds(seen)),
         repair=mended,
         unmendable=unmendable,

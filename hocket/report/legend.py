@@ -47,7 +47,7 @@ TERMS = (
     Term(
         "estimate",
         r"estimat",
-        "Worked out from the plan for noise with a bell curve, once for gradients that stay the same and once for every "
+        "Worked out from the plan for noise with a bell curve, once for gradients that stay the same and once for each "
         "form of the objectives that is declared or, in a run, is theirs; the smaller number is shown. Not a promise: "
         "where no form is declared, whoever knows it may do better.",
     ),

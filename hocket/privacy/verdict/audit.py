@@ -208,8 +208,8 @@ def audit(
     coordinates. `objectives` is the class that all objectives are declared to be of, "polynomial:2" or "any": a theorem
     is claimed for what is declared, and what such a form gives away is estimated; a run declares its problem's. Without
     it a theorem is stated with its condition. With several `local_steps` between exchanges no theorem is, and estimates
-    are of what an exchange does to an agent as a whole. `feasible` is the set that states are moved back into, if that may
-    happen. `forbidden` are links that a repair may not use; `watch` may show progress.
+    are of what an exchange does to an agent as a whole. `feasible` is the set that states are moved back into, if that
+    may happen. `forbidden` are links that a repair may not use; `watch` may show progress.
 
     >>> from hocket import Network
     >>> plan = {"colluders": 1, "algorithm": "function-sharing", "rounds": 10}

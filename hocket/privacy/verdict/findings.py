@@ -117,7 +117,7 @@ class Finding:
         if self.option.stands_for.functions is not None:
             forms.append(
                 "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what else "
-                "they hide is not counted"
+                "they hide is left out"
             )
         return [*forms, *self.rehearsal.unfollowed]
 

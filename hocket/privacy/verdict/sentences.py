@@ -118,8 +118,8 @@ def several_steps(audit: Audit) -> list[str]:
     if audit.local_steps == 1:
         return []
     return [
-        f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one exchange "
-        "moves an agent by, over its step, which is the mean of the gradients on the way, and not of any one gradient. "
+        f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one "
+        "exchange moves an agent by, over its step: the mean of the gradients on the way, and not any one of them. "
         "Whoever knows the form of the model can fit that as well: several steps by themselves hide nothing."
     ]
 

@@ -74,7 +74,7 @@ def audit(
     Name the network by --topology, --edges, --run or --plan, and the adversary by --colluders or --coalition.
     """
     from hocket.privacy import audit as judge
-    from hocket.report.audit_rows import readable_rows
+    from hocket.report.audit_rows import attack_rows, readable_rows
     from hocket.report.exposure import findings_table
 
     source = {"topology": topology, "edges": edges, "run": run}
@@ -147,6 +147,7 @@ def audit(
         *found.verdict,
         *([] if noise is None else [str(noise)]),
         "",
+        *filter(None, [attack_rows(found)]),
         findings_table(found.findings),
         *found.statement,
     ]

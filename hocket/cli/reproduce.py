@@ -139,9 +139,9 @@ def reconstruction(
     name="learning-attacks", help_epilogue="Example: hocket reproduce learning-attacks --quick"
 )
 def learning_attacks(*, quick: Quick = False) -> Answer:
-    """Attack learning on the digits: samples from gradients, and who was trained on, under every algorithm.
+    """Attack learning on the digits: samples from gradients and from sums, and who was trained on, by algorithm.
 
-    Prints one table. Takes about four minutes on two cores; --quick about two.
+    Prints one table. Takes about eight minutes on two cores; --quick about four.
     """
     from hocket.learning.attacks import QUICK, Effort, attack_notes, attack_rows, attack_table
 

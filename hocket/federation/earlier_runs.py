@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from hocket.errors import HocketError
 from hocket.federation.home import Home
@@ -11,7 +13,7 @@ from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder, read_json
-from hocket.federation.served_plan import ServedPlan
+from hocket.federation.served_plan import ServedPlan, record_of
 from hocket.links.text import is_table
 
 
@@ -24,6 +26,25 @@ class EarlierRun:
     """None where nobody remembers it: then nobody can say what the run told."""
     left: Mapping[str, int] = field(default_factory=dict[str, int])
     """Members who were dropped from it, with the last round of each."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as a folder keeps it, for whoever reads that folder alone: its plan, and who left."""
+        return {
+            "plan": self.served.plan,
+            "algorithm": self.served.algorithm,
+            "record": json.loads(self.served.record) if self.served.record else None,
+            "left": dict(self.left),
+        }
+
+    @classmethod
+    def read(cls, kept: Any) -> EarlierRun:
+        """A run from what a folder kept of it; what cannot be read counts as a plan that nobody remembers."""
+        kept = kept if is_table(kept) else {}
+        name, algorithm, record, left = (kept.get(key) for key in ("plan", "algorithm", "record", "left"))
+        served = Served("", str(name), str(algorithm), record=json.dumps(record) if is_table(record) else "")
+        return cls(
+            served, _read(served), {str(who): int(k) for who, k in left.items()} if is_table(left) else {}
+        )
 
     @property
     def words(self) -> str:
@@ -40,7 +61,10 @@ def earlier_runs(
 
 
 def _remembered(home: Home, served: Served) -> EarlierRun:
-    return EarlierRun(served, _plan(home, served), _left(_folder(home, served)))
+    folder = _folder(home, served)
+    if not served.record and folder is not None and folder.plan.exists():
+        served = served._replace(record=_record_in(folder))
+    return EarlierRun(served, _read(served), left_of(folder))
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:
@@ -50,18 +74,22 @@ def _folder(home: Home, served: Served) -> RunFolder | None:
         return None
 
 
-def _plan(home: Home, served: Served) -> ServedPlan | None:
-    """The plan in the ledger's line; of lines that kept none, the one in the run's folder if it is still there."""
-    folder = _folder(home, served)
+def _record_in(folder: RunFolder) -> str:
+    """Of a ledger's line that kept no plan, the one in the run's folder if it is still there and can be read."""
     try:
-        if served.record:
-            return ServedPlan.read(served.record)
-        return ServedPlan.of(read_plan(folder.plan)) if folder is not None and folder.plan.exists() else None
+        return record_of(read_plan(folder.plan))
+    except HocketError:
+        return ""
+
+
+def _read(served: Served) -> ServedPlan | None:
+    try:
+        return ServedPlan.read(served.record) if served.record else None
     except HocketError:
         return None
 
 
-def _left(folder: RunFolder | None) -> dict[str, int]:
+def left_of(folder: RunFolder | None) -> dict[str, int]:
     """Who was dropped, as far as the run's folder says so; a leaver keeps what it saw."""
     if folder is None or not folder.survivors.exists():
         return {}

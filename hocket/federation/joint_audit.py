@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +19,14 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.served_plan import RELEASE, ServedPlan
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
-from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.estimate.rehearsal import may_reach, rehearsed
+from hocket.privacy.estimate.joint_rehearsal import rehearsed_together
+from hocket.privacy.estimate.leakage import Leakage
+from hocket.privacy.estimate.model_class import KnownModel, Model
+from hocket.privacy.estimate.rehearsal import may_reach
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
 from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.privacy.wording import counted
-from hocket.steps import as_step
+from hocket.problems.objective_class import ANY, ObjectiveClass
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,44 +113,37 @@ class Sequel:
             for one in self.earlier
         )
 
+    @cached_property
+    def models(self) -> tuple[tuple[Model | None, ...], ...]:
+        """Public forms of the objectives, each along the paths of all runs that it says something of.
+
+        A class that one plan declares holds in the others too, as long as they are of models of the same size.
+        """
+        known = [one.plan for one in self.earlier if one.plan is not None]
+        declared = [*(plan.objectives for plan in known), self.plan.objectives]
+        classes = {(kind, run.dim) for kind, run in zip(declared, self.runs, strict=True) if kind != ANY}
+        size = self.plan.audit.gradient_size
+        found: list[tuple[Model | None, ...]] = []
+        for kind, dim in sorted(classes, key=str):
+            told = [
+                place
+                for place, (said, run) in enumerate(zip(declared, self.runs, strict=True))
+                if said in (kind, ANY) and run.dim == dim and _tells(run, kind)
+            ]
+            if told:
+                found += rehearsed_together(self.runs, kind, told=told, gradient_size=size)
+        return tuple(found)
+
     def worst(self, colluders: int) -> Leakage:
         """What the worst coalition would know after all runs, among this plan's members."""
-        found = worst_joint_leakage(self.runs, colluders, beside=self.colluding).leakage
-        return self._ours(found).no_better_than(self._by_form(frozenset(found.coalition)))
-
-    def _by_form(self, coalition: frozenset[int]) -> np.ndarray:
-        """How well this plan's members are known by the declared form of each earlier run alone."""
-        least = np.full(len(self.plan.names), np.inf)
-        for one in self.earlier:
-            plan = one.plan
-            inside = (
-                []
-                if plan is None
-                else [k for k, name in enumerate(plan.names) if self.names.index(name) in coalition]
-            )
-            if plan is None or not inside:
-                continue
-            run, algorithm = plan.run, plan.run.algorithm
-            assert isinstance(algorithm, Algorithm)
-            if privacy_claim(algorithm, plan.objectives, dim=run.dim):
-                continue  # a theorem has the word on it
-            how: dict[str, Any] = {"step": as_step(run.step), "rounds": run.rounds}
-            models = rehearsed(
-                run.network, algorithm, plan.objectives, gradient_size=plan.gradient_size, **how
-            )
-            if not models or algorithm.hides_nothing:
-                continue
-            how |= {"dim": run.dim, "release": run.release, "active": run.active, "models": models}
-            sd = leakage(run.network, algorithm, coalition=inside, **how).sd
-            for k, name in enumerate(plan.names):
-                if name in self.plan.names and k not in inside:
-                    here = self.plan.names.index(name)
-                    least[here] = min(least[here], sd[k])
-        return least
+        found = worst_joint_leakage(self.runs, colluders, beside=self.colluding, models=self.models)
+        return self._ours(found.leakage)
 
     def known(self, coalition: Sequence[int]) -> Leakage:
         """What this coalition would know after all runs, among this plan's members."""
-        return self._ours(joint_leakage(self.runs, coalition={*coalition, *self.colluding}))
+        return self._ours(
+            joint_leakage(self.runs, coalition={*coalition, *self.colluding}, models=self.models)
+        )
 
     def words(self, worst: Leakage) -> list[str]:
         """What came before, and how much of what would be known comes from which run."""
@@ -157,9 +151,10 @@ class Sequel:
             return []
         weakest = min(worst.honest, key=lambda j: worst.sd[j])
         coalition = {*worst.coalition, *self.colluding}
-        apart = [f"from this run alone {self._known([self.last], coalition, weakest)}"]
+        last = len(self.runs) - 1
+        apart = [f"from this run alone {self._known(slice(last, None), coalition, weakest)}"]
         if self.before:
-            apart.append(f"from the earlier ones alone {self._known(self.before, coalition, weakest)}")
+            apart.append(f"from the earlier ones alone {self._known(slice(last), coalition, weakest)}")
         kinds = "; ".join(dict.fromkeys(one.words for one in self.earlier))
         dataset, name = self.plan.task.dataset, self.plan.names[weakest]
         lines = [f"Earlier runs on {dataset}: {kinds}."]
@@ -183,9 +178,11 @@ class Sequel:
             "folder among this member's runs; remove a line of the ledger only if its run never began"
         ]
 
-    def _known(self, runs: Sequence[PlannedRun], coalition: set[int], agent: int) -> str:
+    def _known(self, some: slice, coalition: set[int], agent: int) -> str:
+        """How well an agent is known from some of the runs."""
+        models = [form[some] for form in self.models]
         try:
-            sd = float(joint_leakage(runs, coalition=coalition).sd[agent])
+            sd = float(joint_leakage(self.runs[some], coalition=coalition, models=models).sd[agent])
         except (HocketError, IndexError):
             return "nothing"  # it took no part in them
         return "exactly" if sd == 0 else f"to ±{sd:.3g}"
@@ -202,7 +199,19 @@ class Sequel:
             covariance=found.covariance[:n, :n],
             subspace=found.subspace[:n],
             history=found.history | {"sd": found.history["sd"][:, :n]},
+            models=tuple(_among(one, n) for one in found.models),
         )
+
+
+def _tells(run: PlannedRun, kind: ObjectiveClass) -> bool:
+    """Whether a form says more of a run than is said already: a theorem has the word, or nothing is hidden anyway."""
+    assert isinstance(run.algorithm, Algorithm)
+    return not run.algorithm.hides_nothing and not privacy_claim(run.algorithm, kind, dim=run.dim)
+
+
+def _among(known: KnownModel, n: int) -> KnownModel:
+    exact = {part: tuple(agent for agent in agents if agent < n) for part, agents in known.exact.items()}
+    return dataclasses.replace(known, sd=known.sd[:n], exact=exact, parameters=known.parameters[:n])
 
 
 def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[int, int]:

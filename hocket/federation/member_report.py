@@ -7,7 +7,8 @@ No state, gradient or noise is in it, nor is anything of the others beside their
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,17 @@ import numpy as np
 
 from hocket.config.files import dumps
 from hocket.errors import HocketError
+from hocket.federation.earlier_runs import EarlierRun, left_of
+from hocket.federation.joint_audit import Sequel
 from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import audit_of_plan
+from hocket.federation.plan_audit import PlanAudit, audit_of_plan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder, read_json
-from hocket.privacy import Audit
-from hocket.privacy.wording import counted
-from hocket.report.exposure import exposed
+from hocket.privacy.wording import counted, judged, listed
+from hocket.report.exposure import QUESTION, exposed
 from hocket.report.folder import PAGE, theorem_card
-from hocket.report.page import Card, Figure, Page
+from hocket.report.page import Card, Exposure, Figure, Page
 from hocket.report.panels import Line, Panel, sheet
 from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 from hocket.runs.theorems import Claim, claim_of_members
@@ -48,7 +50,9 @@ def write_member_report(
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
     claim = _claim(plan, len(status["dropped"]))
-    card, exposure = exposed(_audited(plan, colluders, coalition, about.get("runs", 1), watch))
+    card, exposure = _exposed(
+        plan, before_in(about), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
+    )
     page = Page(
         title=f"{status['member']} in a run of {status['task']}",
         facts=[
@@ -63,7 +67,6 @@ def write_member_report(
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
             "Losses are of this member's own data. Lag is how long after its own word a neighbour's came.",
-            "In the audit, members go by their numbers in the plan.",
         ],
         details=[assumption_table(claim), *([settings_table(about)] if "versions" in about else [])],
         figures=_figures(measured),
@@ -74,18 +77,47 @@ def write_member_report(
     return page.save(folder.path / PAGE)
 
 
-def _audited(
+def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:
+    """The runs that the same data had served, as the folder remembers them; unknown ones where it counted them only."""
+    kept = about.get("earlier")
+    count = about.get("runs", 1) - 1 if kept is None else 0
+    return tuple(EarlierRun.read(one) for one in (kept or [{}] * count))
+
+
+def _exposed(
     plan: FederationPlan,
+    earlier: tuple[EarlierRun, ...],
+    left: Mapping[str, int],
+    *,
     colluders: int | None,
     coalition: Iterable[int] | None,
-    runs: int,
     watch: Callable[[Sequence[Any]], Iterable[Any]],
-) -> Audit | str:
-    """The plan's audit, over all runs on the same data that this member has taken part in."""
+) -> tuple[Card, Exposure | None]:
+    """What this run exposes, and what it does together with all that the same data have served before it."""
     try:
-        return audit_of_plan(plan, colluders=colluders, coalition=coalition, runs=runs, watch=watch)
+        found = audit_of_plan(plan, colluders=colluders, coalition=coalition, watch=watch)
+        card, section = exposed(found)
+        if not earlier or section is None:
+            return card, section
+        sequel = Sequel(plan, earlier, tuple(left.items()))
+        known = sequel.worst(found.colluders) if found.coalition is None else sequel.known(found.coalition)
+        joint = PlanAudit(plan, found, known, tuple(sequel.problems()), sequel, tuple(sequel.words(known)))
+        return _over_all_runs(joint), replace(section, words=[joint.answer, *joint.words, *joint.problems])
     except HocketError as error:
-        return str(error)
+        return exposed(str(error))
+
+
+def _over_all_runs(joint: PlanAudit) -> Card:
+    """The card where data have served several runs: the plan that hid least may decide."""
+    runs = f"over {counted(joint.worst.runs, 'run')} on these data"
+    if joint.covered:
+        return Card(
+            QUESTION, f"nothing but sums, {runs} under the same noise (Theorem 2)", "holds", joint.history
+        )
+    how = judged(joint.least, joint.plan.audit.gradient_size)
+    who = listed(joint.worst.coalition, joint.plan.names)
+    tone = "open" if joint.least else "exposed"
+    return Card(QUESTION, f"a gradient {how}, {runs}, to {who}", tone, joint.history)
 
 
 def _measurements(folder: RunFolder) -> list[dict[str, Any]]:

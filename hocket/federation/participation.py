@@ -10,7 +10,7 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
 from hocket.federation.disclosure import Kept
-from hocket.federation.earlier_runs import earlier_runs
+from hocket.federation.earlier_runs import EarlierRun, earlier_runs
 from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.peer import Finished, Peer, Played
 from hocket.federation.engine.role import Role
@@ -71,7 +71,7 @@ async def take_part(
             member.check_signed(without=journal.ballots.left)
             runs = await asyncio.to_thread(_counted, member, journal)
             earlier = earlier_runs(member.home, member.plan)
-            write_json(folder.about, _about(member, journal, runs))
+            write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
             log, floor = Log(folder.log), read_floor(member.home)
@@ -173,12 +173,13 @@ def _counted(member: Member, journal: Journal) -> int:
     )
 
 
-def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
+def _about(member: Member, journal: Journal, runs: int, earlier: Sequence[EarlierRun]) -> dict[str, Any]:
     """What a reader of the folder needs to know beside the plan."""
     return {
         "member": member.name,
         "run": journal.run.hex(),
         "runs": runs,
+        "earlier": [one.to_json() for one in earlier],
         "fingerprint": member.plan.fingerprint,
         "versions": versions(),
     }

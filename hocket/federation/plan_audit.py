@@ -57,11 +57,7 @@ class PlanAudit:
     @property
     def words(self) -> tuple[str, ...]:
         """The verdict in plain words, agents by the numbers that members have in the plan."""
-        steps = self.plan.run.local_steps
-        learning = (
-            [] if steps == 1 else [f"No theorem covers {steps} local steps; estimates take them as one."]
-        )
-        return (*self.verdict.verdict, self._with_what_is_published, *self.history, *learning, self._sized)
+        return (*self.verdict.verdict, self._with_what_is_published, *self.history, self._sized)
 
     @property
     def answer(self) -> str:

@@ -170,7 +170,7 @@ def of_problem(problem: Problem, agent: int) -> tuple[Family, Parameters]:
     data = jax.tree.map(np.asarray, group.data_of(place))
     theta, form = _unknown(group.objective, data)
     family = Family(
-        f"of the form of {type(group.objective).__name__} with all data unknown",
+        f"functions of the form of {type(group.objective).__name__} with all data unknown",
         problem.dim,
         len(theta),
         form,

@@ -66,13 +66,24 @@ def sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def linked(links: Iterable[tuple[int, int]]) -> str:
-    """Links by their ends.
+def grouped(agents: Collection[int], labels: Sequence[object] | None) -> str:
+    """Agents as a set, by their names where they have some.
 
-    >>> linked([(0, 3), (1, 2)])
-    '0-3, 1-2'
+    >>> grouped([2, 0], ["Aalst", "Bruges", "Ghent"]), grouped([2, 0], None)
+    ('Aalst and Ghent', '{0, 2}')
     """
-    return ", ".join(f"{i}-{j}" for i, j in links)
+    return braced(agents) if labels is None else listed(agents, labels)
+
+
+def linked(links: Iterable[tuple[int, int]], labels: Sequence[object] | None = None) -> str:
+    """Links by their ends, which go by their names where they have some.
+
+    >>> linked([(0, 3), (1, 2)]), linked([(0, 1)], ["Aalst", "Ghent"])
+    ('0-3, 1-2', 'Aalst to Ghent')
+    """
+    if labels is None:
+        return ", ".join(f"{i}-{j}" for i, j in links)
+    return ", ".join(f"{labels[i]} to {labels[j]}" for i, j in links)
 
 
 SUPPOSED = 1.0

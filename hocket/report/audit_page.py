@@ -13,7 +13,7 @@ from typing import Any
 from hocket.algorithms import BY_KEY, COMPARED
 from hocket.networks.network import Network
 from hocket.privacy import Guarantees, Leakage, Repair
-from hocket.privacy.wording import SUPPOSED, braced, counted, known, listed, named, sentence
+from hocket.privacy.wording import SUPPOSED, counted, grouped, known, listed, sentence
 from hocket.report.graph_drawing import GraphDrawing, draw_graph
 from hocket.report.legend import legend_of, visible
 from hocket.report.page import digest, render, together
@@ -95,7 +95,7 @@ def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> d
         "algorithms": page.algorithms,
         "legend": (),
         "presets": _presets(page),
-        "repair": "" if page.repair is None else sentence(str(page.repair)),
+        "repair": "" if page.repair is None else sentence(page.repair.in_words(network.labels)),
         "added": page.repair.added if page.repair else (),
         "guarantees": [guarantee_row(network, one) for one in page.guarantees],
         "tables": [*page.tables, *([_leakage_table(page)] if page.leakage else [])],
@@ -154,10 +154,12 @@ def guarantee_row(network: Network, found: Guarantees) -> dict[str, Any]:
     why, example = [], ()
     if found.smallest_cut is not None and not found.p2:
         example = found.smallest_cut.coalition
-        why.append(f"{braced(example)} {'cuts' if len(example) == 1 else 'cut'} the others apart")
+        why.append(
+            f"{grouped(example, network.labels)} {'cuts' if len(example) == 1 else 'cut'} the others apart"
+        )
     if found.exposed:
         have = "has" if len(found.exposed) == 1 else "have"
-        why.append(f"{named(found.exposed)} {have} no more than {counted(f, 'neighbour')}")
+        why.append(f"{listed(found.exposed, network.labels)} {have} no more than {counted(f, 'neighbour')}")
         example = example or network.neighbours(found.exposed[0])
     if found.p1 and found.p2:
         why.append("no coalition of this size surrounds anybody or cuts the others apart")
@@ -216,7 +218,7 @@ def script_data(page: AuditPage) -> dict[str, Any]:
             {
                 "algorithm": one.algorithm if one.algorithm in page.algorithms else OTHER,
                 "coalition": list(one.coalition),
-                "lines": one.in_words(page.gradient_size),
+                "lines": one.in_words(page.gradient_size, network.labels),
             }
             for one in page.leakage
         ],

@@ -84,6 +84,14 @@ def _attacked(audit: Audit, agent: int) -> str:
     return f"{best.attack.name} attack: {how}"
 
 
+def attack_rows(audit: Audit) -> Table | None:
+    """Every attack that was tried on a run, what it came to and what it predicts; None where there was no run."""
+    if not audit.tried:
+        return None
+    rows = tuple((one.name, one.result(audit.network.labels), one.predicted) for one in audit.tried)
+    return Table(("attack", "came to", "says of itself"), rows, caption="Every attack tried on this run")
+
+
 def _targets(audit: Audit) -> set[int]:
     return {agent for one in audit.measured for agent in one.attack.target}
 

@@ -12,10 +12,10 @@ from hocket.networks.network import Network
 from hocket.privacy import Audit, Leakage, audit, exposure
 from hocket.privacy.verdict.findings import Finding
 from hocket.privacy.verdict.theorem import objectives_of
-from hocket.privacy.wording import braced, counted, judged, named, sentence
+from hocket.privacy.wording import counted, grouped, judged, listed, sentence
 from hocket.problems.objective_class import ANY
 from hocket.report.audit_page import graph_parts
-from hocket.report.audit_rows import readable_rows
+from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.figures import Drawing
 from hocket.report.legend import legend_of
 from hocket.report.page import Card, Exposure, Figure, render
@@ -108,15 +108,17 @@ def mark(network: Network, found: Finding, agent: int) -> Mark:
 
 
 def _described(found: Finding) -> str:
-    parts = [f"squares collude: {named(found.coalition)}"]
+    parts = [f"squares collude: {listed(found.coalition, found.labels)}"]
     if found.exact:
-        parts.append(f"“!”, known exactly: {named(found.exact)}")
+        parts.append(f"“!”, known exactly: {listed(found.exact, found.labels)}")
     if found.averaged:
-        parts.append(f"dashed, known ever better as rounds go by: {named(found.averaged)}")
+        parts.append(f"dashed, known ever better as rounds go by: {listed(found.averaged, found.labels)}")
     if found.hidden and found.basis == "estimate":
-        parts.append(f"dashed, in time only in sums with others, without a theorem: {named(found.hidden)}")
+        parts.append(
+            f"dashed, in time only in sums with others, without a theorem: {listed(found.hidden, found.labels)}"
+        )
     elif found.hidden:
-        parts.append(f"hidden but for sums: {named(found.hidden)}")
+        parts.append(f"hidden but for sums: {listed(found.hidden, found.labels)}")
     return f"{'; '.join(parts)}. Red links are heard by the coalition."
 
 
@@ -166,7 +168,7 @@ def exposed(found: Audit | str, command: str = "", rounds: int | None = None) ->
         words=[found.answer, *found.verdict, *_shortened(alone.leakage.rounds, rounds)],
         graph=marked_graph(found.network, alone),
         figure=foretold(curves),
-        tables=[readable_rows(found), findings_table(found.findings)],
+        tables=[readable_rows(found), *filter(None, [attack_rows(found)]), findings_table(found.findings)],
         statement=found.statement,
         legend=legend_of(" ".join([found.answer, *found.verdict, *found.statement, "± coalition tap"])),
         command=command,
@@ -183,7 +185,7 @@ def compared(audits: Sequence[Audit], command: str = "") -> tuple[Card, Exposure
         QUESTION,
         verdict if safe else "something, whatever the algorithm",
         "holds" if len(safe) == len(alone) else "open",
-        [f"{one.label}, to {braced(one.coalition)}: {one.words}." for one in alone],
+        [f"{one.label}, to {grouped(one.coalition, one.labels)}: {one.words}." for one in alone],
     )
     section = Exposure(
         words=[words for found in audits for words in (*found.proved, *found.estimated)],
@@ -219,7 +221,7 @@ def findings_table(findings: Iterable[Finding]) -> Table:
     lines: dict[str, list[str]] = {}
     by: dict[str, str] = {}
     for one in findings:
-        who = braced(one.coalition)
+        who = grouped(one.coalition, one.labels)
         # Whom a tap serves best may be another than who hears most alone: then the cell names it.
         cell = one.cell if who == by.setdefault(one.label, who) else f"{who}: {one.cell}"
         lines.setdefault(one.label, [one.label, who]).append(cell)
@@ -237,7 +239,11 @@ def _shortened(audited: int, played: int | None) -> list[str]:
 
 
 def _card(found: Audit, alone: Finding) -> Card:
-    who = f"coalition {braced(alone.coalition)}" if found.coalition else counted(found.colluders, "colluder")
+    who = (
+        f"coalition {grouped(alone.coalition, alone.labels)}"
+        if found.coalition
+        else counted(found.colluders, "colluder")
+    )
     reasons = (*(found.proved or found.estimated), *found.attacked)[:2]
     if found.covered:
         if found.p2:
@@ -246,9 +252,8 @@ def _card(found: Audit, alone: Finding) -> Card:
             return Card(QUESTION, f"nothing but sums, to {who} (Theorem 2{supposing})", tone, reasons)
         what = "single objectives" if not found.p1 else "sums over some"
         return Card(QUESTION, f"{what}, to {who}", "exposed", reasons)
-    if alone.exact:
-        return Card(
-            QUESTION, f"{counted(len(alone.exact), 'gradient')} exactly, to {who}", "exposed", reasons
-        )
+    exact = [agent for agent in alone.leakage.honest if alone.leakage.sd[agent] == 0]
+    if exact:  # by itself, or by the public form of the objectives
+        return Card(QUESTION, f"{counted(len(exact), 'gradient')} exactly, to {who}", "exposed", reasons)
     known = f"a gradient {judged(alone.least, alone.gradient_size)}, to {who}; no theorem"
     return Card(QUESTION, known, "open", reasons)

@@ -47,8 +47,9 @@ TERMS = (
     Term(
         "estimate",
         r"estimat",
-        "Worked out from the plan for gradients that stay the same, noise with a bell curve, and a listener who knows "
-        "nothing of the objectives' form. Not a promise: who knows that form may do better.",
+        "Worked out from the plan for noise with a bell curve, once for gradients that stay the same and once for each "
+        "form of the objectives that is declared or, in a run, is theirs; the smaller number is shown. Not a promise: "
+        "where no form is declared, whoever knows it may do better.",
     ),
     Term(
         "theorem",

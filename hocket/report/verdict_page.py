@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hocket.privacy import Audit, guarantees
 from hocket.report.audit_page import ALGORITHMS, OTHER, AuditPage
-from hocket.report.audit_rows import readable_rows
+from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import findings_table
 
 
@@ -34,7 +34,7 @@ def verdict_page(
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
         leakage=[one.leakage for one in audit.findings],
-        tables=[findings_table(audit.findings)],
+        tables=[*filter(None, [attack_rows(audit)]), findings_table(audit.findings)],
         statement=audit.statement,
         command=command,
         asking=asking,

@@ -136,3 +136,31 @@ def test_a_run_is_measured_with_the_form_of_its_objectives():
     measured = hk.audit(network, coalition={0}, run=run).measured
     assert {one.attack.name for one in measured} == {"model"}
     assert not any(one.surprising for one in measured)
+
+
+def test_every_attack_is_listed_under_its_own_name_with_its_result_or_its_reason():
+    everybody = hk.Network.complete(5)
+    problem = hk.polynomials([[0.0, -j, 1 + 0.1 * j] for j in range(5)], box=(-50, 50))
+    how = {"rounds": 20, "step": hk.Power(0.5, 10, 0.75), "seed": 1, "keep": "transcript"}
+    found = hk.audit(everybody, coalition={0}, run=hk.solve(problem, everybody, hk.RssNb(5.0), **how))
+    by = {one.name: one for one in found.tried}
+    assert {*by} >= {"difference", "averaging", "model", "sum", "projection", "changed record", "mixed plans"}
+    # Whoever hears everybody reads how every gradient changes, and of each slope no more than averaging tells.
+    assert by["sum"].result().endswith("agents 1, 2, 3 and 4: known exactly")
+    assert by["sum"].predicted.startswith("exactly predicted")
+    assert not any(one.exact for one in by["model"].found)
+    assert by["projection"].result() == "does not apply: no state was moved back into the feasible set"
+    assert by["mixed plans"].result().startswith("does not apply: this is one run")
+    told = json.loads(json.dumps(found.to_json()))["attacks"]
+    assert [one["name"] for one in told] == [*by]
+    assert [one["applies"] for one in told] == [bool(one.found) for one in by.values()]
+    assert all(f"{name} attack:" in str(found) for name in by)
+
+
+def test_results_are_over_all_whom_an_attack_was_tried_on():
+    """Of several agents one may be guessed well by luck: that says nothing of the attack."""
+    found = hk.audit(RING, coalition={1}, run=run_of("rss-nb, straight"))
+    by = {one.name: one for one in found.tried}
+    errors = [one.error for one in by["averaging"].useful]
+    assert f"off by {np.sqrt(np.mean(np.square(errors))):.2g}" in by["averaging"].predicted
+    assert by["sum"].result().startswith("does not apply: nobody in the coalition hears")

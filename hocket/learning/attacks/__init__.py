@@ -16,6 +16,14 @@ from hocket.learning.attacks.knowledge import (
     public_knowledge,
 )
 from hocket.learning.attacks.membership import Rate, Separation, auc_rate, losses, membership_scores
+from hocket.learning.attacks.sample_fits import (
+    does_not_apply,
+    fit_by_all,
+    fit_by_sums,
+    fit_replaced,
+    fit_together,
+    sample_error,
+)
 from hocket.learning.attacks.table import QUICK, attack_notes, attack_rows, attack_table
 from hocket.learning.attacks.trials import Effort, Row
 
@@ -35,11 +43,17 @@ __all__ = [
     "attack_table",
     "auc_rate",
     "canary_bound",
+    "does_not_apply",
     "epsilon_bound",
     "features",
     "first_gradient",
+    "fit_by_all",
+    "fit_by_sums",
+    "fit_replaced",
+    "fit_together",
     "invert_gradients",
     "losses",
     "membership_scores",
     "public_knowledge",
+    "sample_error",
 ]

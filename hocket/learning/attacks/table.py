@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hocket.errors import BadInput
+from hocket.learning.attacks.fit_trials import FOUND, PRINTED, fits
 from hocket.learning.attacks.trials import (
     ACCURACY,
     ADVANTAGE,
@@ -23,7 +24,7 @@ from hocket.report.tables import Table
 
 EXACT = 1e-4
 """Relative error below which rounding of single-precision words is all that is left."""
-MISSING = "—"
+MISSING, NOT_APPLIED = "—", "does not apply"
 QUICK = Effort(levels=(1.0,), batches=(1,), exchanges=20, epochs=100, epsilon=None)
 
 
@@ -40,7 +41,7 @@ def attack_rows(
         raise BadInput(f"seeds = {effort.seeds}; measure at least one")
     split = split or digits()
     rows = []
-    for measured in (inversions, memberships):
+    for measured in (inversions, fits, memberships):
         for row in measured(split, effort):
             rows.append(row)
             say(f"{row.attack}, {row.on}, {row.method}: {_cell(row)}")
@@ -73,6 +74,21 @@ def attack_notes(rows: Sequence[Row]) -> list[str]:
         "on other samples. The advantage is the rate of hits minus that of false alarms, at a threshold that the "
         "attacker calibrates on samples of its own.",
     ]
+    if any(row.attack == PRINTED for row in rows):
+        notes.append(
+            "Four numbers: logistic regression of two labels on samples of four numbers, one to each agent, over whole "
+            "shards. Samples are fitted to sums over all agents (the sum attack) or to everything that was heard (the "
+            "model attack), labels being known; replaced: one agent's sample is another one in a second training under "
+            "the same kept noise, and that one is found. As printed: the audit's estimate of how well a gradient is "
+            "known, over its size."
+        )
+    reasons = dict.fromkeys((row.method.split(",")[0], row.why) for row in rows if row.rate is None)
+    if reasons:
+        by_reason: dict[str, list[str]] = {}
+        for method, why in reasons:
+            by_reason.setdefault(why, []).append(method)
+        listed = "; ".join(f"{why} ({', '.join(methods)})" for why, methods in by_reason.items())
+        notes.append(f"Where a fit does not apply: {listed}.")
     if any(row.attack == CANARY for row in rows):
         notes.append(
             "By a canary: a 95 % lower confidence bound on ε, from 10,000 runs of one step with the worst sample there "
@@ -91,6 +107,10 @@ def attack_notes(rows: Sequence[Row]) -> list[str]:
 
 def _cell(row: Row) -> str:
     rate = row.rate
+    if rate is None:
+        return NOT_APPLIED
+    if row.attack in (PRINTED, FOUND):
+        return "exact" if rate.mean < EXACT else f"{100 * rate.mean:.2g} %"
     if row.attack == RECONSTRUCT:
         return "exact" if rate.mean < EXACT else f"{rate.mean:.2f} ± {rate.spread:.2f}"
     if row.attack == ACCURACY:

@@ -86,11 +86,15 @@ class Row:
     attack: str
     on: str
     method: str
-    rate: Rate
+    rate: Rate | None
+    """None where the attack does not apply."""
+    why: str = ""
+    """Why it does not."""
 
     def data(self) -> dict[str, Any]:
         """The row for JSON or CSV."""
-        return {"attack": self.attack, "on": self.on, "method": self.method} | vars(self.rate)
+        found = {"does_not_apply": self.why} if self.rate is None else vars(self.rate)
+        return {"attack": self.attack, "on": self.on, "method": self.method} | found
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,8 @@ def inversions(split: Split, effort: Effort) -> Iterator[Row]:
                     guesses.append(float(apart.mean()))
             for way, values in errors.items():
                 if values:
-                    yield Row(RECONSTRUCT, f"batch of {batch}, {way}", method, _over_seeds(values))
-        yield Row(RECONSTRUCT, f"batch of {batch}, {FIRST}", GUESS, _over_seeds(guesses))
+                    yield Row(RECONSTRUCT, f"batch of {batch}, {way}", method, over_seeds(values))
+        yield Row(RECONSTRUCT, f"batch of {batch}, {FIRST}", GUESS, over_seeds(guesses))
 
 
 def memberships(split: Split, effort: Effort) -> Iterator[Row]:
@@ -172,8 +176,8 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
         yield Row(WHOSE, AVERAGED, method, auc_rate([one.whose_averaged for one in found]))
         yield Row(MEMBER, WORDS, method, auc_rate([one.words for one in found]))
         yield Row(MEMBER, FINAL, method, auc_rate([[one.final] for one in found]))
-        yield Row(ADVANTAGE, FINAL, method, _over_seeds([one.advantage for one in found]))
-        yield Row(ACCURACY, FINAL, method, _over_seeds([one.accuracy for one in found]))
+        yield Row(ADVANTAGE, FINAL, method, over_seeds([one.advantage for one in found]))
+        yield Row(ACCURACY, FINAL, method, over_seeds([one.accuracy for one in found]))
 
     for method, (made, level) in attacked(effort.levels).items():
 
@@ -189,12 +193,12 @@ def memberships(split: Split, effort: Effort) -> Iterator[Row]:
         def learn_privately(seed: int, one: _Cast) -> Run:
             return privately(one.shards, algorithm=Dgd(), keep="transcript", seed=seed)
 
-        name = f"DP-SGD, ε = {effort.epsilon:g}"
+        name = private_name(effort.epsilon)
         yield from played(learn_privately, name)
         # One step on whole shards: nothing is amplified, so that the account is nearly tight.
         whole: dict[str, Any] = {"samples": 4, "batch": 4, "steps": 1}
         bounds = [canary_bound(DpSgd(effort.epsilon), seed=seed, **whole) for seed in range(effort.seeds)]
-        yield Row(CANARY, RELEASES, name, _over_seeds([one.epsilon for one in bounds]))
+        yield Row(CANARY, RELEASES, name, over_seeds([one.epsilon for one in bounds]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,5 +276,11 @@ def _different_labels(data: Dataset, batch: int, seed: int) -> Shards:
     return own_shards(parts)
 
 
-def _over_seeds(values: list[float]) -> Rate:
+def private_name(epsilon: float) -> str:
+    """The column of DP-SGD."""
+    return f"DP-SGD, ε = {epsilon:g}"
+
+
+def over_seeds(values: list[float]) -> Rate:
+    """A number per seed."""
     return Rate.of(np.array(values), values)

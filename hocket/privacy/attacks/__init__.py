@@ -2,6 +2,7 @@
 
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.averaging import averaging_attack, averaging_attacks
+from hocket.privacy.attacks.by_form import Tried, attacks_by_form, model_attacks
 from hocket.privacy.attacks.component import component_attack
 from hocket.privacy.attacks.differences import (
     difference_attack,
@@ -10,7 +11,7 @@ from hocket.privacy.attacks.differences import (
     states_behind,
 )
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
-from hocket.privacy.attacks.model_class import model_attack, model_attacks, model_fit
+from hocket.privacy.attacks.model_class import model_attack, model_fit
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.projection import Projection, projection_attack
 from hocket.privacy.attacks.residuals import Residuals, residuals
@@ -27,6 +28,8 @@ __all__ = [
     "ModelFit",
     "Projection",
     "Residuals",
+    "Tried",
+    "attacks_by_form",
     "averaging_attack",
     "averaging_attacks",
     "changed_graph_attack",

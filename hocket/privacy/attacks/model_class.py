@@ -17,8 +17,6 @@ from hocket.privacy.attacks.equations import equations
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.sums import AnyFamily, fit_of
 from hocket.privacy.attacks.words import AnyStep, check_target
-from hocket.privacy.families import class_form, of_problem
-from hocket.problems.problem import Problem
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.view import View
 
@@ -49,24 +47,6 @@ def model_attack(
             return Attack(NAME, (target,), what, False, alone.silence)
         heard = alone  # links that come and go may leave no round in which all are heard
     return fit_of(NAME, heard, family, feasible=feasible).attack(target)
-
-
-def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, Attack]:
-    """The model attack on everybody who was heard, as an auditor tries it who knows the problem: its form is public.
-
-    `active` says that X cut steps short. Nobody is in what comes back where the form does not fit what was heard, as
-    with several local steps or small batches, or where there are more unknowns than patience.
-    """
-    heard = equations(view)
-    forms = {j: class_form(problem) or of_problem(problem, j)[0] for j in heard.agents}
-    unknowns = sum(form.size for form in forms.values()) + heard.dim * len(heard.sources)
-    hollow = any(
-        form.size == 0 for form in forms.values()
-    )  # numbers that all count as public: nothing to find
-    if hollow or not len(heard.rounds) or heard.values.size * unknowns > PATIENCE:
-        return {}
-    fit = fit_of(NAME, heard, forms, feasible=problem.feasible if active else None)
-    return {j: fit.attack(j) for j in heard.agents} if fit.fits else {}
 
 
 def model_fit(

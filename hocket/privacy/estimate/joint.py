@@ -19,8 +19,10 @@ from threadpoolctl import threadpool_limits
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.networks.network import Network
+from hocket.privacy.estimate.joint_form import known_over_runs
 from hocket.privacy.estimate.leakage import EXACT, Leakage, in_digits, levels_of
 from hocket.privacy.estimate.listener import Listener
+from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.estimate.posterior import Posterior, block_diagonal
 from hocket.privacy.estimate.recursion import Course, Release, determined, expected, from_start, watch
 from hocket.privacy.estimate.unknown_noise import KeptNumber, as_few_numbers
@@ -81,12 +83,15 @@ def joint_leakage(
     threat: Threat = "coalition",
     prior: float = 100.0,
     start: float = 0.0,
+    models: Iterable[Sequence[Model | None]] = (),
 ) -> Leakage:
     """How well a coalition, or a wiretap, can estimate each honest agent's gradient after all these runs together.
     Ask it where data serve more than one run: the plan that hides least may decide what the others are worth.
 
     `prior` is the standard deviation of a gradient before the first run, `start` that of each run's starting states,
-    zero if they are public. The answer is the last run's `Leakage`, with what was known before.
+    zero if they are public. The answer is the last run's `Leakage`, with what was known before. `models` are public
+    forms of the objectives, each with a `Model` for every run, or None for a run that it says nothing of: what runs
+    tell of the same parameters adds up, and where that is more, `sd` is the smaller number.
 
     >>> from hocket import Network
     >>> ring = Network.cycle(5)
@@ -111,7 +116,10 @@ def joint_leakage(
     # Thousands of small factorisations in a row: a second thread costs more than it brings.
     with threadpool_limits(1, user_api="blas"):
         parts = _parts(runs, members, threat, people)
-        return _followed(parts, runs, members, threat, people, n, prior=prior, start=start)
+        found = _followed(parts, runs, members, threat, people, n, prior=prior, start=start)
+        forms = [_of_form(runs, form, members, threat, people) for form in models]
+        known = [known_over_runs(form, people, n, prior=prior, start=start) for form in forms if form]
+        return found.sharpened(tuple(known))
 
 
 class Part(NamedTuple):
@@ -122,6 +130,40 @@ class Part(NamedTuple):
     """Where this run's lasting unknowns are among those of all: its gradients, all offsets, gradients of others."""
     size: float
     """Of an offset."""
+
+
+class _RunOfForm(NamedTuple):
+    """One run with the form that is public of it, over what was drawn once in all such runs."""
+
+    course: Course
+    people: tuple[int, ...]
+    model: Model
+    offset_size: float
+
+
+def _of_form(
+    runs: Sequence[PlannedRun],
+    models: Sequence[Model | None],
+    members: frozenset[int],
+    threat: Threat,
+    people: list[int],
+) -> list[_RunOfForm]:
+    """The runs of which a form says something, and in which somebody honest takes part."""
+    if len(models) != len(runs):
+        raise BadInput(f"a form has {len(models)} models for {len(runs)} runs; give one for each, or None")
+    told = [
+        (run, model, _listener(run, members, threat))
+        for run, model in zip(runs, models, strict=True)
+        if model is not None and {*run.people} & {*people}
+    ]
+    heard = [(run, listener) for run, _, listener in told]
+    shared = as_few_numbers([listener.kept_noise for _, listener in heard], _columns(heard)) if heard else []
+    return [
+        _RunOfForm(
+            Course(listener.among_runs(kept, beside=0), run.rounds, run.release), run.people, model, kept.size
+        )
+        for (run, model, listener), kept in zip(told, shared, strict=True)
+    ]
 
 
 def _parts(

@@ -9,7 +9,7 @@ may do somewhat better.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
@@ -34,7 +34,7 @@ from hocket.privacy.estimate.recursion import (
     watch,
 )
 from hocket.privacy.topology.connectivity import check_hiding
-from hocket.privacy.wording import SUPPOSED, braced, counted, judged, named
+from hocket.privacy.wording import SUPPOSED, braced, counted, grouped, judged, listed
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -121,9 +121,9 @@ class Leakage:
     def __str__(self) -> str:
         return "\n".join(self.in_words())
 
-    def in_words(self, gradient_size: float = SUPPOSED) -> list[str]:
-        """What is known of whom, for gradients whose coordinates are of this size."""
-        who = f"coalition {braced(self.coalition)}" if self.coalition else "nobody inside"
+    def in_words(self, gradient_size: float = SUPPOSED, labels: Sequence[object] | None = None) -> list[str]:
+        """What is known of whom, for gradients whose coordinates are of this size; agents by name if they have one."""
+        who = f"coalition {grouped(self.coalition, labels)}" if self.coalition else "nobody inside"
         tap = {
             "coalition": "",
             "states": " and a tap on all words",
@@ -132,20 +132,22 @@ class Leakage:
         over = f"{counted(self.rounds, 'round')}, gradients of size {gradient_size:g}"
         lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {over}:"]
         if self.exact:
-            lines.append(f"known exactly: the gradients of {named(self.exact)}")
+            lines.append(f"known exactly: the gradients of {listed(self.exact, labels)}")
         averaged = [j for j in self.identifiable if j not in self.exact]
         if averaged:
-            lines.append(f"known ever better: {named(averaged)}; {self._best(averaged, gradient_size)}")
-        lines += [str(one) for one in self.models if one.exact]
+            lines.append(
+                f"known ever better: {listed(averaged, labels)}; {self._best(averaged, gradient_size, labels)}"
+            )
+        lines += [one.in_words(labels) for one in self.models if one.exact]
         rest = [j for j in self.honest if j not in {*self.exact, *averaged}]
         if rest:
-            best = self._best(rest, gradient_size)
-            lines.append(f"in time only in sums with others: {named(rest)}; {best} (before: ±{self.prior:g})")
+            best, whose = self._best(rest, gradient_size, labels), listed(rest, labels)
+            lines.append(f"in time only in sums with others: {whose}; {best} (before: ±{self.prior:g})")
         return lines
 
-    def _best(self, agents: list[int], size: float) -> str:
+    def _best(self, agents: list[int], size: float, labels: Sequence[object] | None) -> str:
         best = min(agents, key=lambda j: self.sd[j])
-        return f"best so far agent {best}: {judged(self.sd[best], size)}"
+        return f"best so far {listed([best], labels)}: {judged(self.sd[best], size)}"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in numbers."""

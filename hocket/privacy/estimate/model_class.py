@@ -101,7 +101,7 @@ def known_model(
 
     `prior` is how far, before anything was heard, each parameter by itself may move a gradient.
     """
-    followed = _Followed(course, model, prior)
+    followed = FollowedForm(course, model, prior)
     posterior = followed.first(start)
     with threadpool_limits(1, user_api="blas"):
         for number in range(runs):
@@ -111,10 +111,11 @@ def known_model(
     return followed.known(posterior)
 
 
-class _Followed:
+class FollowedForm:
     """A course with parameters in place of gradients, in all coordinates at once.
 
     Unknowns are in rows: states and what was drawn once coordinate by coordinate, and each agent's parameters between.
+    Further rows may follow that play no part in this run.
     """
 
     def __init__(self, course: Course, model: Model, prior: float):
@@ -136,17 +137,18 @@ class _Followed:
 
     def first(self, start: float) -> Posterior:
         """Before anything was said."""
-        scales = [self._scale(self.model.jacobians[j]) for j in self.honest]
-        return self._from_start(start, np.diag(self.prior * np.concatenate(scales)), self._once())
+        scales = [scale_of(self.model.jacobians[j]) for j in self.honest]
+        return self.from_start(start, np.diag(self.prior * np.concatenate(scales)), self._once())
 
     def begun_again(self, posterior: Posterior, start: float, *, anchors_kept: bool) -> Posterior:
         """Another run on the same data: new starting states, and new anchors unless they were kept."""
         states, last = self.ends[0], self.ends[-1]
         if anchors_kept:
-            return self._from_start(start, posterior.factor[states:])
-        return self._from_start(start, posterior.factor[states:last], self._once())
+            return self.from_start(start, posterior.factor[states:])
+        return self.from_start(start, posterior.factor[states:last], self._once())
 
-    def _from_start(self, start: float, *lasting: np.ndarray) -> Posterior:
+    def from_start(self, start: float, *lasting: np.ndarray) -> Posterior:
+        """Before the first word of a run, from what is believed of parameters and of what was drawn once."""
         listener = self.course.listener
         alone = first_posterior(self.course, prior=0.0, start=start).factor
         states = alone[: listener.states, : listener.h]  # gradients play no part in a first state
@@ -156,11 +158,6 @@ class _Followed:
     def _once(self) -> np.ndarray:
         """What was drawn once, before anything was heard."""
         return self.course.listener.offset_size * np.eye(self.course.listener.offsets * self.dim)
-
-    def _scale(self, jacobian: Float[np.ndarray, "rounds dim size"]) -> Float[np.ndarray, " size"]:
-        """By how much each parameter must change to move a gradient by one, somewhere on the path."""
-        most = np.sqrt((jacobian**2).sum(axis=1).max(axis=0, initial=0.0))
-        return np.divide(1.0, most, out=np.ones_like(most), where=most > 0)
 
     def watched(self, posterior: Posterior) -> Posterior:
         """The posterior after the last message of a run."""
@@ -181,7 +178,8 @@ class _Followed:
             self.jacobian(place, k) @ rows[begin:end]
             for place, (begin, end) in enumerate(zip(self.ends, self.ends[1:], strict=False))
         ]
-        apart = np.concatenate([rows[:states], *slopes, rows[self.ends[-1] :]]).reshape(-1, dim * wide)
+        kept = rows[self.ends[-1] :][: self.course.listener.offsets * dim]
+        apart = np.concatenate([rows[:states], *slopes, kept]).reshape(-1, dim * wide)
         found = self.course.turn(apart, k)
         after, heard = (part.reshape(-1, wide) for part in found)
         return Turn(self._clipped(after, k), heard)
@@ -207,15 +205,25 @@ class _Followed:
             rows = posterior.factor[self.ends[place] : self.ends[place + 1]]
             last = self.jacobian(place, self.course.rounds) @ rows
             sd[j] = np.linalg.norm(last, axis=1).min()  # one coordinate that is known is one too many
-            shares[j] = np.linalg.norm(rows, axis=1) / (self.prior * self._scale(self.model.jacobians[j]))
+            shares[j] = np.linalg.norm(rows, axis=1) / (self.prior * scale_of(self.model.jacobians[j]))
         sd[sd < 1e-9 * self.prior] = 0.0
-        return KnownModel(self.model.words, sd, self._exact(shares), shares)
+        families = {j: self.model.families[j] for j in self.honest}
+        return KnownModel(self.model.words, sd, exact_parts(families, dict(enumerate(shares))), shares)
 
-    def _exact(self, shares: list[np.ndarray]) -> dict[str, tuple[int, ...]]:
-        """Parts of which every number is known, by name."""
-        found: dict[str, list[int]] = {}
-        for j in self.honest:
-            for part, places in self.model.families[j].parts.items():
-                if (shares[j][places.ravel()] < EXACT).all():
-                    found.setdefault(part, []).append(j)
-        return {part: tuple(agents) for part, agents in found.items()}
+
+def scale_of(jacobian: Float[np.ndarray, "rounds dim size"]) -> Float[np.ndarray, " size"]:
+    """By how much each parameter must change to move a gradient by one, somewhere on the path."""
+    most = np.sqrt((jacobian**2).sum(axis=1).max(axis=0, initial=0.0))
+    return np.divide(1.0, most, out=np.ones_like(most), where=most > 0)
+
+
+def exact_parts(
+    families: Mapping[int, Family], shares: Mapping[int, np.ndarray]
+) -> dict[str, tuple[int, ...]]:
+    """Parts of which every number is known, by name, and of whom."""
+    found: dict[str, list[int]] = {}
+    for j, family in families.items():
+        for part, places in family.parts.items():
+            if (shares[j][places.ravel()] < EXACT).all():
+                found.setdefault(part, []).append(j)
+    return {part: tuple(agents) for part, agents in found.items()}

@@ -37,7 +37,8 @@ EVEN = 1e-9
 """Odd coefficients below this part of the largest are rounding."""
 OUTWARD = 1e-9
 """A step away from the middle of a set, as a part of its size: from a side it leads out of it."""
-MakeUp = Callable[[int, float, np.random.Generator], Problem]
+MakeUp = Callable[[int, float, np.random.Generator, list[int]], Problem]
+"""A problem of so many agents with gradients of this size, of which some take part."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +123,11 @@ def rehearsal(
     how: dict[str, Any] = {"rounds": rounds, "step": step, "seed": seed, "keep": "transcript"}
     models: list[Model] = []
     unfollowed: list[str] = []
-    for made in _forms(objectives):
+    for made in made_up(objectives):
         try:
-            seen = seen_in(solve(made(network.n, gradient_size, rng), network, algorithm, **how))
+            seen = seen_in(
+                solve(made(network.n, gradient_size, rng, [*range(network.n)]), network, algorithm, **how)
+            )
         except Diverged:
             unfollowed.append(
                 f"what is known if objectives are {objectives.words} was not worked out: with these steps a made-up "
@@ -230,7 +233,8 @@ def _linear(family: families.Family) -> tuple[families.Family, families.Paramete
     return family, np.zeros(family.size)
 
 
-def _forms(objectives: ObjectiveClass) -> list[MakeUp]:
+def made_up(objectives: ObjectiveClass) -> list[MakeUp]:
+    """Ways to make up problems of a class, one for each form that it allows."""
     degree = objectives.degree or 1
     even: list[MakeUp] = [_centred(degree - degree % 2)] if degree >= 4 else []
     forms: dict[str, list[MakeUp]] = {
@@ -244,36 +248,37 @@ def _forms(objectives: ObjectiveClass) -> list[MakeUp]:
 def _polynomials(degree: int) -> MakeUp:
     """A bowl each, with a little of every higher power."""
 
-    def made(n: int, size: float, rng: np.random.Generator) -> Problem:
+    def made(n: int, size: float, rng: np.random.Generator, agents: list[int]) -> Problem:
         rows = np.abs(size * rng.normal(size=(n, degree + 1))) / 20
         rows[:, 3::2] /= 10
         rows[:, 1] = size * rng.normal(size=n)
         if degree > 1:
             rows[:, 2] = size * rng.uniform(0.5, 1.5, size=n)
-        return polynomials(rows.tolist(), feasible=Everywhere())
+        return polynomials(rows[agents].tolist(), feasible=Everywhere())
 
     return made
 
 
 def _centred(degree: int) -> MakeUp:
-    def made(n: int, size: float, rng: np.random.Generator) -> Problem:
+    def made(n: int, size: float, rng: np.random.Generator, agents: list[int]) -> Problem:
         centres, sizes = rng.normal(size=n), size * rng.uniform(0.1, 0.5, size=(n, degree // 2))
         rows = [
             Series(np.kron([0.0, *one], [1.0, 0.0])[: degree + 1])(Series([-centre, 1.0])).coef
             for one, centre in zip(sizes, centres, strict=True)
         ]
-        return polynomials(rows, feasible=Everywhere())
+        return polynomials([rows[j] for j in agents], feasible=Everywhere())
 
     return made
 
 
-def _quadratics(n: int, size: float, rng: np.random.Generator) -> Problem:
+def _quadratics(n: int, size: float, rng: np.random.Generator, agents: list[int]) -> Problem:
     rows, targets = rng.normal(size=(n, 2 * FEW, FEW)), rng.normal(size=(n, 2 * FEW))
     scale = np.sqrt(size / 2)
-    return least_squares(scale * rows, scale * targets, feasible=Everywhere())
+    return least_squares(scale * rows[agents], scale * targets[agents], feasible=Everywhere())
 
 
-def _records(n: int, size: float, rng: np.random.Generator) -> Problem:
+def _records(n: int, size: float, rng: np.random.Generator, agents: list[int]) -> Problem:
     """A record each: what a member with more of them says of any one of them is less."""
     features = 2 * size * rng.normal(size=(n, 1, FEW))
-    return logistic(features, np.sign(rng.normal(size=(n, 1))), l2=0.1, feasible=Everywhere())
+    signs = np.sign(rng.normal(size=(n, 1)))
+    return logistic(features[agents], signs[agents], l2=0.1, feasible=Everywhere())

@@ -74,10 +74,7 @@ def worst_leakage(
         (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=known_best
     )
     if rounds > scouted or models:
-        # Whoever hears most need not know a constant gradient best, but reads most from a form.
-        near = neighbour_masks(network.n, network.links)
-        ears = max(chosen, key=lambda one: _reach(near, network.n, one)[2:])
-        asked = dict.fromkeys([worst.coalition, ears] if models else [worst.coalition])
+        asked = dict.fromkeys([worst.coalition, hears_most(network, chosen)] if models else [worst.coalition])
         worst = min(
             (
                 leakage(network, algorithm, coalition=one, rounds=rounds, models=models, **plan)
@@ -95,6 +92,12 @@ def known_best(found: Leakage) -> tuple[float, float]:
     """
     sd = found.sd[list(found.honest)]
     return round(float(sd.min()), 6), round(float(np.mean(sd)), 6)
+
+
+def hears_most(network: Network, coalitions: Iterable[Coalition]) -> Coalition:
+    """Whoever hears most need not know a constant gradient best, but reads most from a form."""
+    near = neighbour_masks(network.n, network.links)
+    return max(coalitions, key=lambda one: _reach(near, network.n, one)[2:])
 
 
 def suspects(network: Network, f: int, seed: int) -> Iterator[Coalition]:

@@ -9,11 +9,13 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
+from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.estimate.worst_case import (
     SCOUTED,
     WORK,
     Coalition,
     WorstLeakage,
+    hears_most,
     known_best,
     suspects,
 )
@@ -27,10 +29,12 @@ def worst_joint_leakage(
     beside: Collection[int] = (),
     work: int = WORK,
     seed: int = 0,
+    models: Sequence[Sequence[Model | None]] = (),
     **known: Any,
 ) -> WorstLeakage:
     """The leakage to the worst coalition of f agents of the last run, with those `beside` it, who took part before.
-    For sign-off where data have served other runs. Those who hear most in any run are searched first.
+    For sign-off where data have served other runs. Those who hear most in any run are searched first, by gradients that
+    stay the same; `models` are asked about the worst of them and about whoever hears most.
     """
     last = runs[-1]
     f = check_colluders(colluders, last.network.n)
@@ -40,9 +44,18 @@ def worst_joint_leakage(
     found = [joint_leakage(short, coalition={*one, *beside}, **known) for one in chosen]
     place = min(range(len(chosen)), key=lambda one: known_best(found[one]))
     worst = found[place]
-    if any(run.rounds > SCOUTED for run in runs):
-        worst = joint_leakage(runs, coalition={*chosen[place], *beside}, **known)
+    if models or any(run.rounds > SCOUTED for run in runs):
+        asked = dict.fromkeys([chosen[place], *([_ears(last, chosen)] if models else [])])
+        every = (joint_leakage(runs, coalition={*one, *beside}, models=models, **known) for one in asked)
+        worst = min(every, key=known_best)
     return WorstLeakage(f, len(chosen), math.comb(last.network.n, f), worst)
+
+
+def _ears(run: PlannedRun, chosen: Sequence[Coalition]) -> Coalition:
+    """Of some coalitions the one that hears most in this run."""
+    agent = {who: place for place, who in enumerate(run.people)}
+    here = {tuple(agent[who] for who in one): one for one in chosen}
+    return here[hears_most(run.network, here)]
 
 
 def _within(run: PlannedRun) -> dict[int, int]:

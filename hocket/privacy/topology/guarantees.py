@@ -6,7 +6,7 @@ together without the coalition, since nothing can hide that one [paper, Theorem 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from hocket.privacy.topology.connectivity import (
     honest_components,
     vertex_connectivity,
 )
-from hocket.privacy.wording import braced, counted, named
+from hocket.privacy.wording import counted, grouped, listed, named
 
 SCOPE = (
     "both are about function sharing, separable polynomials no higher in degree than its noise, and widths its bound "
@@ -61,11 +61,15 @@ class Exposure:
         return len(self.components) == 1 and not self.surrounded
 
     def __str__(self) -> str:
-        who = f"coalition {braced(self.coalition)}"
+        return self.in_words()
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """What the coalition singles out, agents by their names where they have some."""
+        who = f"coalition {grouped(self.coalition, labels)}"
         if self.p2:
             return f"{who}: P1 and P2 hold; only the sum over all {len(self.components[0])} honest agents is exposed"
-        groups = [braced(part) for part in self.components if len(part) > 1]
-        exposed = [f"the objectives of {named(self.surrounded)}"] if self.surrounded else []
+        groups = [grouped(part, labels) for part in self.components if len(part) > 1]
+        exposed = [f"the objectives of {listed(self.surrounded, labels)}"] if self.surrounded else []
         exposed += [f"the sum over {group}" for group in groups]
         return f"{who}: P2 fails{'' if self.p1 else ' and so does P1'}; exposed are {' and '.join(exposed)}"
 

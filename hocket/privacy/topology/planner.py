@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,11 +64,16 @@ class Repair:
         return len(self.added) == self.needed
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """What to add, agents by their names where they have some."""
         against = f"P1 and P2 hold against {counted(self.colluders, 'colluder')}"
         if not self.added:
             return f"nothing to add: {against} already"
         fewest = "no fewer do" if self.minimal else f"at least {self.needed} are needed"
-        return f"add {counted(len(self.added), 'link')} and {against}: {linked(self.added)}; {fewest}, since {self.why}"
+        links = linked(self.added, labels)
+        return f"add {counted(len(self.added), 'link')} and {against}: {links}; {fewest}, since {self.why}"
 
     def to_json(self) -> dict[str, Any]:
         """The repair in numbers."""

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hocket.algorithm import Algorithm
-from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
+from hocket.errors import BadNetwork, NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
@@ -25,7 +23,8 @@ from hocket.privacy.verdict.findings import (
     standard_options,
 )
 from hocket.privacy.verdict.gradient_size import GradientSize
-from hocket.privacy.verdict.measurements import Measurement, measure
+from hocket.privacy.verdict.measurements import Attempt, Measured, Measurement, measure
+from hocket.privacy.verdict.recorded import local_steps_of, plan_of
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
@@ -52,7 +51,9 @@ class Audit:
     """What the named coalition singles out under function sharing, or the smallest cut where P2 fails."""
     findings: tuple[Finding, ...]
     measured: tuple[Measurement, ...]
-    """What attacks made of the run, if there was one."""
+    """The strongest attack on every honest agent of the run, if there was one."""
+    tried: tuple[Attempt, ...]
+    """All attacks on the run, under their own names, with those that do not apply."""
     remarks: tuple[str, ...]
     """What the run says of its own noise."""
     repair: Repair | None
@@ -63,6 +64,8 @@ class Audit:
     """The topology with fewest links for as many colluders."""
     gradient_size: GradientSize
     """What uncertainties are held against."""
+    local_steps: int
+    """Steps along gradients between two exchanges."""
     statement: tuple[str, ...]
 
     @property
@@ -112,7 +115,7 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, ...]:
         """The answer in plain words, most important first."""
-        return (*self.proved, *self.estimated, *self.attacked, *self.mending)
+        return (*self.proved, *self.estimated, *sentences.several_steps(self), *self.attacked, *self.mending)
 
     @property
     def proved(self) -> tuple[str, ...]:
@@ -131,12 +134,17 @@ class Audit:
         return tuple(f"In this run: {one}" for one in words)
 
     @property
+    def attempts(self) -> tuple[str, ...]:
+        """Every attack on the run in a line of its own."""
+        return tuple(f"Tried on this run: {one}." for one in self.tried)
+
+    @property
     def mending(self) -> tuple[str, ...]:
         """What would help."""
         return tuple(sentences.mending(self))
 
     def __str__(self) -> str:
-        return "\n".join([*self.verdict, "", *self.statement])
+        return "\n".join([*self.verdict, *self.attempts, "", *self.statement])
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
@@ -158,9 +166,11 @@ class Audit:
             "answer": self.answer,
             "verdict": list(self.verdict),
             "gradient_size": self.gradient_size.size,
+            "local_steps": self.local_steps,
             "findings": [one.to_json() for one in self.findings],
             "remarks": list(self.remarks),
             "measured": [one.to_json() for one in self.measured],
+            "attacks": [one.to_json() for one in self.tried],
             "repair": None if self.repair is None else self.repair.to_json(),
             "unmendable": self.unmendable or None,
             "cheapest": self.cheapest.to_json(),
@@ -197,8 +207,9 @@ def audit(
     coordinates: measured in a run, else 1 unless it is given. An algorithm with its own Δ deals it over `dim`
     coordinates. `objectives` is the class that all objectives are declared to be of, "polynomial:2" or "any": a theorem
     is claimed for what is declared, and what such a form gives away is estimated; a run declares its problem's. Without
-    it a theorem is stated with its condition. `feasible` is the set that states are moved back into, if that may
-    happen. `forbidden` are links that a repair may not use; `watch` may show progress.
+    it a theorem is stated with its condition. With several `local_steps` between exchanges no theorem is, and estimates
+    are of what an exchange does to an agent as a whole. `feasible` is the set that states are moved back into, if that
+    may happen. `forbidden` are links that a repair may not use; `watch` may show progress.
 
     >>> from hocket import Network
     >>> plan = {"colluders": 1, "algorithm": "function-sharing", "rounds": 10}
@@ -212,7 +223,8 @@ def audit(
     batches = False
     forbidden = check_forbidden(forbidden, network.n)
     if run is not None:
-        algorithm, step = _plan_of(run, network, algorithm, step)
+        algorithm, step = plan_of(run, network, algorithm, step)
+        local_steps = max(local_steps, local_steps_of(run))
         objectives, batches = objectives_of(run, objectives)
         rounds, dim = run.rounds if rounds is None else rounds, run.x.shape[1]
     size = GradientSize.of(gradient_size, run)
@@ -255,6 +267,7 @@ def audit(
             )
         )
     worst = members if members is not None else _worst_of(findings, cut, f)
+    attacked = Measured() if run is None else measure(run, worst)
     mended, unmendable = (None, "") if promised.p2 else _repaired(network, f, forbidden)
     return Audit(
         network=network,
@@ -263,12 +276,14 @@ def audit(
         guarantees=promised,
         exposure=cut if members is None else exposure(network, members),
         findings=tuple(findings),
-        measured=() if run is None else measure(run, worst),
+        measured=attacked.best,
+        tried=attacked.tried,
         remarks=() if run is None else (*run.remarks, *projected_rounds(seen)),
         repair=mended,
         unmendable=unmendable,
         cheapest=plan_topology(network.n, f),
         gradient_size=size,
+        local_steps=local_steps,
         statement=sentences.statement(
             colluders=f,
             coalition=members,
@@ -276,26 +291,10 @@ def audit(
             runs=runs,
             measured=run is not None,
             sized=size.words,
+            labels=network.labels,
+            local_steps=local_steps,
         ),
     )
-
-
-def _plan_of(
-    run: Run, network: Network, algorithm: str | Algorithm | None, step: Step | Number | None
-) -> tuple[Algorithm, Step | Number]:
-    """The algorithm and the step of a run that can be audited: it kept its words, and knows its plan."""
-    if algorithm is not None:
-        raise BadInput("a run says itself which algorithm it played; leave algorithm= away, or the run")
-    if run.network.n != network.n or not np.array_equal(run.network.links, network.links):
-        raise BadInput(f"this run was on {run.network.name}, not on {network.name}; pass run.network")
-    if run.transcript is None:
-        raise NotRecorded("this run kept no words to attack; run it again with keep='transcript'")
-    if run.algorithm is None or run.step is None:
-        raise NotRecorded(
-            "this run was loaded from disk, without its algorithm and step; audit it where it was run, or its folder "
-            "with `hocket audit --run`"
-        )
-    return run.algorithm, run.step if step is None else step
 
 
 def _worst_of(findings: Sequence[Finding], cut: Exposure | None, f: int) -> tuple[int, ...]:

@@ -114,6 +114,11 @@ class Finding:
         forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
         if self.rehearsal.active and self.option.stands_for.keeps_noise:
             forms.append("kept noise counts as known, since states may reach the sides of the feasible set")
+        if self.option.stands_for.functions is not None:
+            forms.append(
+                "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what else "
+                "they hide is left out"
+            )
         return [*forms, *self.rehearsal.unfollowed]
 
     def _listed(self, agents: tuple[int, ...]) -> str:

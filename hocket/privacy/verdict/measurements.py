@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hocket.privacy.attacks import (
     Attack,
+    Tried,
+    attacks_by_form,
     averaging_attacks,
     component_attack,
     difference_attack,
     lb_collusion_attack,
-    model_attacks,
     strongest_average,
 )
 from hocket.privacy.attacks.attack import SAME_GRADIENT
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.topology.connectivity import honest_components
-from hocket.privacy.wording import known, named
+from hocket.privacy.wording import known, listed, named
 from hocket.runs.run import Run
 from hocket.runs.view import View
 
@@ -29,6 +31,12 @@ EDGE = 1e-9
 """How close to the edge of X a state counts as moved back onto it."""
 ROUNDING = 1e-5
 """Part of the truth by which an exact attack may be off."""
+AVERAGING = "averaging"
+CHANGES = {"sum": "how gradients change from the first round to the last"}
+"""What is left where slopes stay open."""
+BY_FORM = ("model", "sum", "projection")
+OVER_RUNS = ("changed record", "changed graph", "mixed plans")
+ONE_RUN = "this is one run; what several tell together, hocket.privacy.attacks.joint_attack and its kin say"
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,13 @@ class Measurement:
         if self.error is None or self.truth is None:
             return False
         return self.error > max(SURPRISE * self.attack.typical_sd, ROUNDING * self.truth)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is right up to rounding: as it says itself, and as the truth says where that is at hand."""
+        if self.error is None or self.truth is None:
+            return self.attack.exact
+        return self.error <= ROUNDING * self.truth
 
     @property
     def known(self) -> str:
@@ -82,21 +97,134 @@ class Measurement:
         }
 
 
-def measure(run: Run, coalition: tuple[int, ...]) -> tuple[Measurement, ...]:
-    """The strongest attack of a coalition on every honest agent of a run that kept its words."""
-    view = run.view(coalition)
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """One kind of attack on a run, under its own name: what it came to, or why it does not apply."""
+
+    name: str
+    found: tuple[Measurement, ...] = ()
+    """By target."""
+    why: str = ""
+    """Why it does not apply, or was not needed."""
+    of: str = ""
+    """What it is after, where that is not a gradient."""
+
+    @property
+    def useful(self) -> tuple[Measurement, ...]:
+        """What was found of whom, where what the attack supposes is so."""
+        return tuple(one for one in self.found if one.attack.estimate is not None and not one.surprising)
+
+    def result(self, labels: Sequence[object] | None = None) -> str:
+        """What it came to, over all whom it was tried on: agents by name where they have some."""
+        if not self.found:
+            return f"does not apply: {self.why}"
+        if not self.useful:
+            return f"{_whom(self.found, labels)}: of no use, since what it supposes is not so"
+        exact = [one for one in self.useful if one.exact]
+        rest = [one for one in self.useful if not one.exact]
+        said = [f"{_whom(exact, labels)}: known exactly"] if exact else []
+        if rest:
+            truth = _over([one.truth for one in rest])
+            how = known(_over([one.error for one in rest]) or 0.0, truth) if truth else "found"
+            said.append(f"{_whom(rest, labels)}: {how}")
+        return f"{self.of}{', ' if self.of else ''}{'; '.join(said)}"
+
+    @property
+    def predicted(self) -> str:
+        """What it says itself that it is off by, and what it is off by in truth, over all whom it is of use against."""
+        if not self.useful:
+            return ""
+        sd, error = (
+            _over([one.attack.typical_sd for one in self.useful]),
+            _over([one.error for one in self.useful]),
+        )
+        off = "" if error is None else f"; off by {error:.2g}"
+        return f"{f'±{sd:.2g}' if sd else 'exactly'} predicted{off}"
+
+    def __str__(self) -> str:
+        said = f" ({self.predicted})" if self.predicted else ""
+        return f"{self.name} attack: {self.result()}{said}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The attempt in numbers and words."""
+        return {
+            "name": self.name,
+            "applies": bool(self.found),
+            "why": self.why or None,
+            "result": self.result(),
+            "predicted": self.predicted or None,
+            "found": [one.to_json() for one in self.found],
+        }
+
+
+def _whom(found: Sequence[Measurement], labels: Sequence[object] | None) -> str:
+    return listed({agent for one in found for agent in one.attack.target}, labels)
+
+
+def _over(numbers: Sequence[float | None]) -> float | None:
+    """The root mean square over several agents: the luck of one says nothing of the attack."""
+    told = [one for one in numbers if one is not None]
+    return _rms(np.array(told)) if len(told) == len(numbers) else None
+
+
+class Measured(NamedTuple):
+    """What attacks made of a run."""
+
+    best: tuple[Measurement, ...] = ()
+    """The strongest on every honest agent, and on sums where functions are shared."""
+    tried: tuple[Attempt, ...] = ()
+    """All of them, under their own names."""
+
+
+def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
+    """All attacks of a coalition on a run that kept its words, and the strongest on every honest agent."""
+    view, everything = run.view(coalition), run.view(threat="states")
     formed = _with_the_form(run, view)
-    best = {j: _strongest(_nearby(run, view, j), formed.get(j)) for j in view.honest}
+    nearby = {j: _nearby(run, view, j) for j in view.honest}
+    by_model = next((one.found for one in formed if one.name == "model"), {})
+    best = {j: _strongest(nearby[j], by_model.get(j)) for j in view.honest}
+    farther: dict[int, Attack] = {}
     if any(attack.estimate is None for attack in best.values()):
         # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
         farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
         best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
-    everything = run.view(threat="states")
-    found = [Measurement(attack, *_beside_the_truth(run, attack, everything)) for attack in best.values()]
+
+    def beside(attack: Attack) -> Measurement:
+        return Measurement(attack, *_beside_the_truth(run, attack, everything))
+
+    tried = [*_by_name(nearby, beside), _averaged(farther, beside)]
+    tried += [
+        Attempt(one.name, tuple(map(beside, one.found.values())), one.why, CHANGES.get(one.name, ""))
+        for one in formed
+    ]
+    found = [beside(attack) for attack in best.values()]
     if run.algorithm is not None and run.algorithm.functions is not None:
         parts = honest_components(run.network, coalition)
-        found += [Measurement(component_attack(view, part), None, None) for part in parts]
-    return tuple(found)
+        sums = [Measurement(component_attack(view, part), None, None) for part in parts]
+        found += sums
+        tried.append(Attempt("component", tuple(sums), of="their sum"))
+    tried += [Attempt(name, why=ONE_RUN) for name in OVER_RUNS]
+    return Measured(tuple(found), tuple(tried))
+
+
+def _by_name(nearby: Mapping[int, list[Attack]], beside: Callable[[Attack], Measurement]) -> list[Attempt]:
+    """Attacks that need a whole neighbourhood, by their names."""
+    every: dict[str, list[Attack]] = {}
+    for attack in (one for some in nearby.values() for one in some):
+        every.setdefault(attack.name, []).append(attack)
+    return [
+        Attempt(name, tuple(beside(one) for one in some if one.estimate is not None), some[0].why)
+        for name, some in every.items()
+    ]
+
+
+def _averaged(farther: Mapping[int, Attack], beside: Callable[[Attack], Measurement]) -> Attempt:
+    if not farther:
+        return Attempt(
+            AVERAGING, why="those who hear everything that an agent mixes need no average over the network"
+        )
+    some = [one for one in farther.values() if one.estimate is not None]
+    return Attempt(AVERAGING, tuple(map(beside, some)), "" if some else next(iter(farther.values())).why)
 
 
 def _nearby(run: Run, view: View, target: int) -> list[Attack]:
@@ -115,12 +243,17 @@ def _strongest(nearby: list[Attack], formed: Attack | None) -> Attack:
     return min(nearby, key=lambda attack: attack.typical_sd)
 
 
-def _with_the_form(run: Run, view: View) -> dict[int, Attack]:
-    """Attacks that know the form of the objectives, by target: the plan is public, and so is what is fitted."""
-    if run.problem is None or run.algorithm is None or run.path is None or not run.algorithm.plain:
-        return {}
+def _with_the_form(run: Run, view: View) -> tuple[Tried, ...]:
+    """Attacks that know the form of the objectives: the plan is public, and so is what is fitted."""
+    why = ""
+    if run.problem is None or run.path is None:
+        why = "the run was kept without its problem or its path"
+    elif run.algorithm is None or not run.algorithm.plain:
+        why = "a round is more than one word, a mix and a step along the gradient"
+    if why or run.problem is None or run.path is None:
+        return tuple(Tried(name, why=why) for name in BY_FORM)
     active = not np.all(run.problem.feasible.contains(run.path[1:].astype(np.float64), tol=-EDGE))
-    return model_attacks(view, run.problem, active=active)
+    return attacks_by_form(view, run.problem, active=active)
 
 
 def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float | None, float | None]:
@@ -128,8 +261,10 @@ def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float
     if run.problem is None or attack.estimate is None:
         return None, None
     (target,) = attack.target
-    at = mixed(everything, target)[-1] if attack.at is None else attack.at[-1]
-    truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
+    at = mixed(everything, target)[-1:] if attack.at is None else attack.at
+    truth = np.asarray(run.problem.gradient(target, np.asarray(at[-1], dtype=np.float64)))
+    if attack.name in CHANGES:
+        truth = truth - np.asarray(run.problem.gradient(target, np.asarray(at[0], dtype=np.float64)))
     return _rms(truth), _rms(attack.estimate[-1] - truth)
 
 

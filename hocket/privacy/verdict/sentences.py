@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
-from hocket.privacy.wording import braced, counted, judged, linked, listed, named, sentence
+from hocket.privacy.wording import counted, grouped, judged, linked, listed, sentence
 
 if TYPE_CHECKING:
     from hocket.privacy.verdict.audit import Audit
@@ -30,9 +31,11 @@ def answer(audit: Audit) -> str:
         return f"Under {one.label}{_if(one)}, {whom} {some}."
     weakest = listed([one.weakest], audit.network.labels)
     how = judged(one.least, one.gradient_size)
+    steps = f"the mean gradient over an exchange's {audit.local_steps} local steps"
+    what = "the gradient" if audit.local_steps == 1 else steps
     anyway = one.option.stands_for.effective().open_anyway
     return (
-        f"No theorem covers {one.label} here: to {whom}{any_of} the gradient of {weakest} would be {how}, after "
+        f"No theorem covers {one.label} here: to {whom}{any_of} {what} of {weakest} would be {how}, after "
         f"{counted(one.leakage.rounds, 'round')}, by an estimate for {_supposed(one)}"
         f"{f'; {anyway}' if anyway else ''}."
     )
@@ -71,16 +74,18 @@ def proved(audit: Audit) -> list[str]:
     if audit.exposed:
         whom = "their neighbours, should these collude" if audit.coalition is None else "it"
         what = "objective" if len(audit.exposed) == 1 else "objectives"
-        lines.append(f"Exposed exactly to {whom}: the {what} of {named(audit.exposed)}.")
+        lines.append(
+            f"Exposed exactly to {whom}: the {what} of {listed(audit.exposed, audit.network.labels)}."
+        )
     if audit.exposure is not None:
-        lines.append(sentence(str(audit.exposure)))
+        lines.append(sentence(audit.exposure.in_words(audit.network.labels)))
     return lines
 
 
 def _against(audit: Audit) -> str:
     if audit.coalition is None:
         return f"any {counted(audit.colluders, 'colluder')}"
-    return f"coalition {braced(audit.coalition)}"
+    return f"coalition {grouped(audit.coalition, audit.network.labels)}"
 
 
 def _would_hold(audit: Audit, one: Finding) -> str:
@@ -97,7 +102,7 @@ def estimated(audit: Audit) -> list[str]:
         if one.threat != "coalition" or one.basis == "theorem":
             continue
         labels = audit.network.labels
-        who = braced(one.coalition) if labels is None else listed(one.coalition, labels)
+        who = grouped(one.coalition, labels)
         best = listed([one.weakest], labels)
         who = f"{sentence(one.searched_words)[:-1]} is {who}" if one.searched else f"Coalition {who}"
         by = "" if one.form is None else ", by that form"
@@ -106,6 +111,17 @@ def estimated(audit: Audit) -> list[str]:
         topology = _would_hold(audit, one) if one.claim.would_cover else ""
         lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")
     return lines
+
+
+def several_steps(audit: Audit) -> list[str]:
+    """What several steps between exchanges mean for all that is said."""
+    if audit.local_steps == 1:
+        return []
+    return [
+        f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one "
+        "exchange moves an agent by, over its step: the mean of the gradients on the way, and not any one of them. "
+        "Whoever knows the form of the model can fit that as well: several steps by themselves hide nothing."
+    ]
 
 
 def mending(audit: Audit) -> list[str]:
@@ -129,8 +145,8 @@ def _links(audit: Audit) -> list[str]:
     if audit.repair is None or not audit.repair.added:
         return []
     if audit.covered:
-        return [f"To mend it for function sharing: {audit.repair}."]
-    return [f"To leave nobody alone among colluders: add {linked(audit.repair.added)}."]
+        return [f"To mend it for function sharing: {audit.repair.in_words(audit.network.labels)}."]
+    return [f"To leave nobody alone among colluders: add {linked(audit.repair.added, audit.network.labels)}."]
 
 
 def _caveats(audit: Audit) -> list[str]:
@@ -166,11 +182,18 @@ def statement(
     runs: int = 1,
     measured: bool = False,
     sized: str,
+    labels: Sequence[object] | None = None,
+    local_steps: int = 1,
 ) -> tuple[str, ...]:
     """The scope of an audit, in paragraphs."""
-    who = f"the members {braced(coalition)}" if coalition else f"any {counted(colluders, 'member')}"
+    who = f"the members {grouped(coalition, labels)}" if coalition else f"any {counted(colluders, 'member')}"
     over = f"{counted(rounds, 'round')} of {'one run' if runs == 1 else counted(runs, 'run')}"
     about = "this run as it was recorded" if measured else over
+    what = (
+        "a gradient"
+        if local_steps == 1
+        else f"an exchange's displacement, {local_steps} local steps together,"
+    )
     return (
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
         "Members who lie, probe or change their messages are out of scope.",
@@ -180,7 +203,7 @@ def statement(
         "whatever the model itself reveals. Width is not all: who knows that objectives are convex can narrow "
         "coefficients of even power to an interval from zero to the component's sum.",
         "RSS-NB and RSS-LB have no privacy theorem. What stands here is the linear-Gaussian estimate: how closely the "
-        "best linear attack knows a gradient that stays the same, while no projection is active. Noise that is not "
+        f"best linear attack knows {what} that stays the same, while no projection is active. Noise that is not "
         "Gaussian can be beaten by somewhat more, up to 1.6 times on a single link. Whoever knows the public form of "
         "the objectives knows more, since gradients that change tell more of it: an estimate with a model class says "
         "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "

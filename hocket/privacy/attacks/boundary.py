@@ -2,7 +2,7 @@
 
 P(v − αg) is known once g is, whatever the noise; and g only has to be right enough to tell on which side of the edge
 v − αg lies. So lines g(v) = level + tilt · v are tried one by one, each with the offset that noise drawn once would
-then have to be, and those with the least noise left over are kept. From there a fit goes on.
+then have to be. The one with the least noise left over is where a fit begins, and others as likely come after it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ SURE = 5.0
 """Standard deviations within which noise lies."""
 
 
-def straight_gradients(heard: Equations, feasible: FeasibleSet) -> Float[np.ndarray, "rounds agents dim"]:
-    """Everybody's gradients in every round, as the best line has them, a line for each coordinate."""
+def straight_gradients(
+    heard: Equations, feasible: FeasibleSet, *, draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "looks rounds agents dim"]:
+    """Everybody's gradients in every round, as the best line has them, a line for each agent and coordinate.
+
+    After the best come some that are drawn by how likely they are.
+    """
     middle, width = heard.at.mean(axis=0), np.maximum(np.ptp(heard.at, axis=0), np.finfo(np.float64).tiny)
     level = np.linspace(-1, 1, LEVELS) * _reach(heard)
     tilt = np.sign(np.linspace(-1, 1, TILTS)) * np.linspace(-1, 1, TILTS) ** 2 * _reach(heard)
@@ -35,7 +40,10 @@ def straight_gradients(heard: Equations, feasible: FeasibleSet) -> Float[np.ndar
     kept = 0.0 if heard.inside else (heard.kept**2).sum(axis=2).mean(axis=0)
     with jax.enable_x64(True):
         scan = _Scan(feasible, heard.at, heard.alpha, heard.values, along, 1 / noise, np.asarray(kept))
-        best = lines[np.asarray(_best(scan, jnp.asarray(lines)))]  # (agents, dim, 2)
+        misfit = np.asarray(_misfits(scan, jnp.asarray(lines)))  # (lines, agents, dim)
+    # The largest of log-likelihoods, each with a Gumbel draw on top, is a draw by likelihood.
+    luck = np.stack([np.zeros_like(misfit), *rng.gumbel(size=(draws, *misfit.shape))])
+    best = lines[np.argmin(misfit / 2 - luck, axis=1)][:, None]  # (looks, 1, agents, dim, 2)
     return best[..., 0] + best[..., 1] * along
 
 
@@ -69,6 +77,5 @@ class _Scan(eqx.Module):
 
 
 @eqx.filter_jit
-def _best(scan: _Scan, lines: Any) -> Any:
-    """The number of the best line, by agent and coordinate."""
-    return jnp.argmin(jax.lax.map(scan.misfit, lines), axis=0)
+def _misfits(scan: _Scan, lines: Any) -> Any:
+    return jax.lax.map(scan.misfit, lines)

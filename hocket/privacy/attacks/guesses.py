@@ -26,6 +26,8 @@ LIFTED = 4
 """The degree of the polynomials that stand in for objectives of another form."""
 TRIES = 12
 """Beginnings from which one agent's parameters are looked for."""
+LOOKS = 11
+"""Other lines from which a fit begins where X cuts steps short."""
 BLURS = (1.0, 1e-2, 1e-4)
 """Noise, as parts of the loudest, that equations without any are given while a fit is still far off."""
 Guess = Float[np.ndarray, " unknowns"]
@@ -36,15 +38,15 @@ def guesses(system: System, restarts: int, seed: int) -> Iterator[Guess]:
 
     Where X cuts steps short, straight lines that tell which ones come first.
     """
-    rng, linear = np.random.default_rng(seed), all(one.linear for one in system.families.values())
-    if linear and system.feasible is None:
+    rng = np.random.default_rng(seed)
+    if system.linear:
         yield np.zeros(system.size)
         return
-    near = _without_projection(system) if linear else _near_polynomials(system, rng)
-    first = [near] if system.feasible is None else [_near_lines(system, system.feasible, rng), near]
-    yield from first
-    anywhere = [] if linear else [_anywhere(system, rng) for _ in range(restarts)]
-    yield from _sharpened(system, np.stack([*first, *anywhere]))
+    near = _without_projection(system) if system.straight else _near_polynomials(system, rng)
+    lines = [] if system.feasible is None else _near_lines(system, system.feasible, rng)
+    yield from [*lines[:1], near]
+    anywhere = [] if system.straight else [_anywhere(system, rng) for _ in range(restarts)]
+    yield from _sharpened(system, np.stack([*lines, near, *anywhere]))
 
 
 def _anywhere(system: System, rng: np.random.Generator) -> Guess:
@@ -77,21 +79,22 @@ def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:
     return guess
 
 
-def _near_lines(system: System, feasible: FeasibleSet, rng: np.random.Generator) -> Guess:
-    """Every objective apart, as close as possible to the line that tells best which of its steps X cut short."""
-    lines = [straight_gradients(one.equations, feasible) for one in system.heard]
-    guess = np.zeros(system.size)
+def _near_lines(system: System, feasible: FeasibleSet, rng: np.random.Generator) -> list[Guess]:
+    """Every objective apart, as close as possible to lines that tell well which of its steps X cut short."""
+    draws = LOOKS if system.straight else 0
+    lines = [straight_gradients(one.equations, feasible, draws=draws, rng=rng) for one in system.heard]
+    guesses = [np.zeros(system.size) for _ in range(1 + draws)]
     for key, place in system.places.items():
         wanted = [
-            line[:, a]
+            line[:, :, a]
             for line, one in zip(lines, system.heard, strict=True)
             for a, agent in enumerate(one.equations.agents)
             if key in one.objectives[agent]
         ]
-        guess[place] = _resembling(
-            system.families[key], _points(system, key), np.concatenate(wanted), rng, level=True
-        )
-    return guess
+        family, at = system.families[key], _points(system, key)
+        for guess, one in zip(guesses, np.concatenate(wanted, axis=1), strict=True):
+            guess[place] = _resembling(family, at, one, rng, level=True)
+    return guesses
 
 
 def _points(system: System, key: Key) -> np.ndarray:

@@ -195,8 +195,9 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
         u, every = u + step, new
         if gained < ENOUGH * _cost(_kept(new, keep)) and keep.all() and not system.linear:
             break
-    held = every if not system.linear else _kept(every, keep)
-    told = held if system.feasible is None else _kept(every, checked(every.exact, scale))
+    keep = agreeing(every.exact) if system.straight and not system.linear else keep
+    held = _kept(every, keep)
+    told = held if system.feasible is None else _kept(held, checked(held.exact, scale))
     return _Polished(int(keep.sum()), replace(solve(*told, scale), u=u), told, held.exact)
 
 

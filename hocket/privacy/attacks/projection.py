@@ -2,8 +2,9 @@
 
 P(v − α∇f) is where X says it is, whatever the gradient. So noise that was drawn once, which a gradient would hide
 behind, stands bare in such rounds and averages out over them; and in all other rounds it can then be taken off. Which
-rounds these are nobody says, but v is known: far beyond the boundary it takes no gradient to tell, and the better the
-gradient is known the fewer rounds are left in doubt. Those are left out.
+rounds these are nobody says, but v is known, and the gradient tells: so both are found together, by trying lines. All
+agents who were heard are fitted at once. What links take from one and give to another cancels between them, so that
+rounds in which one of two agents was cut short and the other was not give a gradient away without any noise.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from hocket.algorithm import Algorithm
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.equations import equations
+from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.prediction import cut_at
 from hocket.privacy.attacks.sums import AnyFamily, fit_of
 from hocket.privacy.attacks.words import AnyStep, check_target
@@ -37,11 +39,11 @@ class Projection:
     """What noise that was drawn once adds to the agent's residuals, in the mean over rounds."""
     kept_sd: Float[np.ndarray, " dim"]
     """The standard deviation of its error."""
-    cut: Float[np.ndarray, "rounds dim"]
-    """Where the step was cut short, coordinate by coordinate: 1, or 0; NaN where that is in doubt."""
+    cut: Bool[np.ndarray, "rounds dim"]
+    """Where the step was cut short, coordinate by coordinate, as the fit has it."""
 
     def __str__(self) -> str:
-        share = f"{np.mean(self.cut == 1):.0%} of its steps were cut short by X"
+        share = f"{np.mean(self.cut):.0%} of its steps were cut short by X"
         return f"{self.gradient}\n{share}; kept noise known to ±{np.sqrt(np.mean(self.kept_sd**2)):.2g}"
 
 
@@ -56,21 +58,36 @@ def projection_attack(
 ) -> Attack | Projection:
     """An agent's gradient and its anchor, told apart by the rounds in which X cut the agent's step short.
 
-    It takes enough rounds of both kinds that v alone tells apart; with fewer it finds nothing, though others may.
-    Gradients are taken to change in proportion to x unless a `family` is given. Without an active set this is the model
-    attack. Comes back as a bare `Attack`, without an estimate, where not all of N[j] was heard.
+    It takes rounds of both kinds, or an anchor that those of all others give away. Gradients are taken to change in
+    proportion to x unless a `family` is given. Without an active set this is the model attack. Comes back as a bare
+    `Attack`, without an estimate, where not all of N[j] was heard.
     """
-    check_target(view, target)
-    alone = equations(view, [target], step=step, algorithm=algorithm)
+    alone = equations(view, [check_target(view, target)], step=step, algorithm=algorithm)
     if not len(alone.rounds):
         return Attack(NAME, (target,), f"the gradient of agent {target} in each round", False, alone.silence)
     form = polynomials(2, alone.dim) if family is None else family
-    together = equations(view, form if isinstance(form, Mapping) else None, step=step, algorithm=algorithm)
-    for heard in (together, alone):
-        if target in heard.agents and len(heard.rounds):
-            fit = fit_of(NAME, heard, form, feasible=feasible)
-            if fit.fits:
-                break
-    a = heard.agents.index(target)
-    cut = cut_at(fit.system.predictions[0], fit.solution.u)[:, a]
+    known = [j for j in form if j in view.honest] if isinstance(form, Mapping) else None
+    together = equations(view, known, step=step, algorithm=algorithm)
+    if target in together.agents and len(together.rounds):
+        fit = fit_of(NAME, together, form, feasible=feasible)
+        if fit.fits:
+            return _found(fit, target)
+    return _found(fit_of(NAME, alone, form, feasible=feasible), target)
+
+
+def projection_attacks(
+    view: View, feasible: FeasibleSet, *, family: AnyFamily | None = None
+) -> dict[int, Projection]:
+    """The same on everybody who was heard, from one fit of all together; nobody where that does not fit."""
+    heard = equations(view)
+    if not len(heard.rounds):
+        return {}
+    form = polynomials(2, heard.dim) if family is None else family
+    fit = fit_of(NAME, heard, form, feasible=feasible)
+    return {j: _found(fit, j) for j in heard.agents} if fit.fits else {}
+
+
+def _found(fit: ModelFit, target: int) -> Projection:
+    place = fit.system.heard[0].equations.agents.index(target)
+    cut = cut_at(fit.system.predictions[0], fit.solution.u)[:, place]
     return Projection(fit.attack(target), *fit.offset(target), cut)

@@ -199,21 +199,13 @@ def tried(run: hk.Run, cell: Cell, coalition: tuple[int, ...], threat: str) -> d
         except (HocketError, np.linalg.LinAlgError):
             continue
     if cell.active and run.algorithm.plain:
-        found["projection"] = dict(projected(run, view))
+        every = attacks.projection_attacks(view, run.problem.feasible)
+        found["projection"] = {j: one.gradient for j, one in every.items()}
     return {
         name: {j: error_of(run, everything, one) for j, one in by_target.items() if one.estimate is not None}
         for name, by_target in found.items()
         if by_target and any(one.estimate is not None for one in by_target.values())
     }
-
-
-def projected(run: hk.Run, view: object) -> Iterator[tuple[int, attacks.Attack]]:
-    for j in view.honest:
-        try:
-            one = attacks.projection_attack(view, j, run.problem.feasible)
-        except (HocketError, np.linalg.LinAlgError):
-            continue
-        yield j, one if isinstance(one, attacks.Attack) else one.gradient
 
 
 def error_of(run: hk.Run, everything: object, attack: attacks.Attack) -> float:

@@ -13,7 +13,7 @@ from hocket.privacy.attacks.differences import (
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
 from hocket.privacy.attacks.model_class import model_attack, model_fit
 from hocket.privacy.attacks.model_fit import ModelFit
-from hocket.privacy.attacks.projection import Projection, projection_attack
+from hocket.privacy.attacks.projection import Projection, projection_attack, projection_attacks
 from hocket.privacy.attacks.residuals import Residuals, residuals
 from hocket.privacy.attacks.several_runs import (
     changed_graph_attack,
@@ -46,6 +46,7 @@ __all__ = [
     "model_fit",
     "pitman_attack",
     "projection_attack",
+    "projection_attacks",
     "residuals",
     "states_behind",
     "strongest_average",

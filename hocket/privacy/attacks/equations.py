@@ -11,11 +11,11 @@ what a link gives to one end it takes from the other. Both are read off the algo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from hocket.algorithm import Algorithm
 from hocket.networks.neighbour_tables import tabulate
@@ -62,6 +62,11 @@ class Equations:
     def inside(self) -> bool:
         """Whether noise is part of the gradient that is followed, and so is projected along with it."""
         return self.view.algorithm.noise_in == "gradient"
+
+    def where(self, keep: Bool[np.ndarray, " rounds"]) -> Equations:
+        """Those of some rounds only."""
+        by_round = ("rounds", "alpha", "at", "values", "fresh", "kept", "rounding")
+        return replace(self, **{name: getattr(self, name)[keep] for name in by_round})
 
 
 def equations(

@@ -6,46 +6,54 @@ parameters that change it likewise are close: an agent at a time, with few unkno
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
-import scipy.optimize
 from jaxtyping import Float
 
-from hocket.privacy.attacks.least_squares import Rows, agreeing, solve, stacked
+from hocket.privacy.attacks.boundary import straight_gradients
+from hocket.privacy.attacks.descent import descended
+from hocket.privacy.attacks.least_squares import Rows, agreeing, solve
 from hocket.privacy.attacks.system import Key, System
 from hocket.privacy.families import Family, polynomials
+from hocket.problems.sets import FeasibleSet
 
 LIFTED = 4
 """The degree of the polynomials that stand in for objectives of another form."""
 TRIES = 12
 """Beginnings from which one agent's parameters are looked for."""
+LOOKS = 11
+"""Other lines from which a fit begins where X cuts steps short."""
 BLURS = (1.0, 1e-2, 1e-4)
 """Noise, as parts of the loudest, that equations without any are given while a fit is still far off."""
-DESCENT = 100
-"""Steps down after which the next blur takes over."""
 Guess = Float[np.ndarray, " unknowns"]
 
 
 def guesses(system: System, restarts: int, seed: int) -> Iterator[Guess]:
-    """Anywhere if all is linear, else near polynomials that fit, and then where blurred equations lead from there."""
-    zero = np.zeros(system.size)
-    if all(family.linear for family in system.families.values()):
-        yield zero
-        if system.feasible is not None:
-            yield _without_projection(system)
-        return
+    """Anywhere if all is linear, else near polynomials that fit, and then where blurred equations lead from there.
+
+    Where X cuts steps short, straight lines that tell which ones come first.
+    """
     rng = np.random.default_rng(seed)
-    near = _near_polynomials(system, rng)
-    yield near
-    yield _sharpened(system, near)
-    for _ in range(restarts):
-        guess = zero.copy()
-        for key, place in system.places.items():
-            guess[place] = system.families[key].guess(rng)
-        yield _sharpened(system, guess)
+    if system.linear:
+        yield np.zeros(system.size)
+        return
+    near = _without_projection(system) if system.straight else _near_polynomials(system, rng)
+    lines = [] if system.feasible is None else _near_lines(system, system.feasible, rng)
+    yield from [*lines[:1], near]
+    anywhere = [] if system.straight else [_anywhere(system, rng) for _ in range(restarts)]
+    yield from _sharpened(system, np.stack([*lines, near, *anywhere]))
+
+
+def _anywhere(system: System, rng: np.random.Generator) -> Guess:
+    guess = np.zeros(system.size)
+    for key, place in system.places.items():
+        guess[place] = system.families[key].guess(rng)
+    return guess
 
 
 def _without_projection(system: System) -> Guess:
@@ -71,6 +79,24 @@ def _near_polynomials(system: System, rng: np.random.Generator) -> Guess:
     return guess
 
 
+def _near_lines(system: System, feasible: FeasibleSet, rng: np.random.Generator) -> list[Guess]:
+    """Every objective apart, as close as possible to lines that tell well which of its steps X cut short."""
+    draws = LOOKS if system.straight else 0
+    lines = [straight_gradients(one.equations, feasible, draws=draws, rng=rng) for one in system.heard]
+    guesses = [np.zeros(system.size) for _ in range(1 + draws)]
+    for key, place in system.places.items():
+        wanted = [
+            line[:, :, a]
+            for line, one in zip(lines, system.heard, strict=True)
+            for a, agent in enumerate(one.equations.agents)
+            if key in one.objectives[agent]
+        ]
+        family, at = system.families[key], _points(system, key)
+        for guess, one in zip(guesses, np.concatenate(wanted, axis=1), strict=True):
+            guess[place] = _resembling(family, at, one, rng, level=True)
+    return guesses
+
+
 def _points(system: System, key: Key) -> np.ndarray:
     """Where the gradients of one objective were taken."""
     parts = [
@@ -82,36 +108,36 @@ def _points(system: System, key: Key) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def _resembling(family: Family, at: np.ndarray, wanted: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Parameters whose gradients change from point to point as wanted, whatever their mean: that may be noise."""
-    wanted = wanted - wanted.mean(axis=0)
+class _Resemblance(eqx.Module):
+    """How far gradients at some points are from those that are wanted."""
 
-    def off(theta: np.ndarray) -> np.ndarray:
-        found = family.gradients(at, theta)
-        return (found - found.mean(axis=0) - wanted).ravel()
+    gradient: Callable[[Any, Any], Any]
+    at: Float[Any, "points dim"]
+    wanted: Float[Any, "points dim"]
+    level: bool = eqx.field(static=True)
+    """Whether their mean counts too: it may be noise."""
 
-    def slopes(theta: np.ndarray) -> np.ndarray:
-        found = family.jacobians(at, theta)
-        return (found - found.mean(axis=0)).reshape(-1, family.size)
+    def __call__(self, theta: Any) -> tuple[Any, Any]:
+        found = jax.vmap(self.gradient, in_axes=(0, None))(self.at, theta)
+        a = jax.vmap(jax.jacfwd(self.gradient, argnums=1), in_axes=(0, None))(self.at, theta)
+        b = self.wanted - found
+        if not self.level:
+            a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+        return a.reshape(-1, len(theta)), b.ravel()
 
-    tried = [_least_squares(off, family.guess(rng), slopes) for _ in range(TRIES)]
-    return min(tried, key=lambda one: one.cost).x
+
+def _resembling(
+    family: Family, at: np.ndarray, wanted: np.ndarray, rng: np.random.Generator, *, level: bool = False
+) -> np.ndarray:
+    """Parameters whose gradients change from point to point as wanted."""
+    tries = np.stack([family.guess(rng) for _ in range(1 if family.linear else TRIES)])
+    found, cost = descended(_Resemblance(family.gradient, at, wanted, level), tries)
+    return found[np.argmin(cost)]
 
 
-def _sharpened(system: System, guess: Guess) -> Guess:
-    """Where equations lead to that are blurred less and less."""
+def _sharpened(system: System, guesses: Float[np.ndarray, "guesses unknowns"]) -> Iterator[Guess]:
+    """Where equations lead to that are blurred less and less, the most promising first."""
+    cost = np.zeros(len(guesses))
     for blur in BLURS:
-        guess = _descended(system, guess, blur * (system.loudest or system.typical))
-    return guess
-
-
-def _descended(system: System, guess: Guess, floor: float) -> Guess:
-    def rows(u: np.ndarray) -> Rows:
-        return stacked(*system.tiers(u, floor=floor))
-
-    return _least_squares(lambda u: -rows(u).b, guess, lambda u: rows(u).a).x
-
-
-def _least_squares(off: Any, guess: np.ndarray, slopes: Any) -> Any:
-    """A local optimum; unknowns are scaled by what they do."""
-    return scipy.optimize.least_squares(off, guess, slopes, x_scale="jac", max_nfev=DESCENT)
+        guesses, cost = descended(system.blurred(blur * (system.loudest or system.typical)), guesses)
+    yield from guesses[np.argsort(cost)]

@@ -24,6 +24,9 @@ JUNK = 10.0
 OPEN = 1e-6
 """Share of an undetermined direction above which a number counts as undetermined itself."""
 
+ALONE = 1e-6
+"""How far from one the weight of a row in its own fit must be for others to bear it out."""
+
 
 class Rows(NamedTuple):
     """Equations a · u ≈ b, each divided by its deviation."""
@@ -145,6 +148,15 @@ def agreeing(exact: Rows) -> np.ndarray:
     rank = np.linalg.matrix_rank(exact.a[agree] / size) if agree.any() else 0
     # As many rows as unknowns always agree: it takes more of them to mean anything.
     return agree if agree.sum() > rank + 1 and 2 * agree.sum() > len(agree) else everything
+
+
+def checked(exact: Rows, scale: Float[np.ndarray, " unknowns"]) -> np.ndarray:
+    """Rows without noise that others bear out: a row that alone tells of some direction holds whatever it says.
+
+    Where X may have cut steps short, such a row agrees with another explanation of its round just as well.
+    """
+    known, _ = _first_tier(exact.a * scale)
+    return np.asarray((known.left**2).sum(axis=1) < 1 - ALONE)
 
 
 def _consensus(rows: Rows, *, rounds: int = 60) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from threadpoolctl import threadpool_limits
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.guesses import guesses
-from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, solve
+from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, checked, solve
 from hocket.privacy.attacks.system import Key, System, Tiers
 from hocket.privacy.wording import counted
 
@@ -156,10 +157,12 @@ class _Polished(NamedTuple):
     used: int
     solution: Solution
     tiers: Tiers
+    every: Rows
+    """Equations without noise that have to hold, checked or not."""
 
 
 def _judged(name: str, system: System, found: _Polished, supposing: tuple[str, ...]) -> ModelFit:
-    exact, noisy = found.tiers.exact.b, found.tiers.noisy.b
+    exact, noisy = found.every.b, found.tiers.noisy.b
     rounding = float(np.sqrt(np.mean(exact**2))) / ROUNDINGS if len(exact) else 0.0
     spare = max(len(noisy) - found.solution.rank, 1)
     noise = float(np.sqrt(np.sum(noisy**2) / spare)) / (1 + UNLIKELY / np.sqrt(2 * spare))
@@ -172,23 +175,42 @@ def _cost(tiers: Tiers) -> float:
 
 
 def _polished(system: System, u: np.ndarray) -> _Polished:
-    """Gauss-Newton from u; steps that make things worse are halved."""
-    tiers, scale = system.tiers(u), system.scale(u)
-    keep = agreeing(tiers.exact) if system.linear else np.ones(len(tiers.exact.b), dtype=bool)
-    tiers = _kept(tiers, keep)
+    """Gauss-Newton from u; steps that make things worse are halved.
+
+    Equations without noise that disagree with most others are left out of a step: there a step was cut short, or the
+    fit does not yet tell rightly which ones were.
+    """
+    every, scale = system.tiers(u), system.scale(u)
+    keep = np.ones(len(every.exact.b), dtype=bool)
     for _ in range(2 if system.linear else POLISHING):
-        step = solve(*tiers, scale).u
-        for halving in range(HALVINGS):
-            new = _kept(system.tiers(u + step / 2**halving), keep)
-            if system.linear or _cost(new) < _cost(tiers):
+        keep = agreeing(every.exact) if system.straight else keep
+        tiers = _kept(every, keep)
+        for step in _steps(tiers, scale):
+            new = system.tiers(u + step)
+            if system.linear or _cost(_kept(new, keep)) < _cost(tiers):
                 break
         else:
             break
-        gained = _cost(tiers) - _cost(new)
-        u, tiers = u + step / 2**halving, new
-        if gained < ENOUGH * _cost(new) and not system.linear:
+        gained = _cost(tiers) - _cost(_kept(new, keep))
+        u, every = u + step, new
+        if gained < ENOUGH * _cost(_kept(new, keep)) and keep.all() and not system.linear:
             break
-    return _Polished(int(keep.sum()), replace(solve(*tiers, scale), u=u), tiers)
+    keep = agreeing(every.exact) if system.straight and not system.linear else keep
+    held = _kept(every, keep)
+    told = held if system.feasible is None else _kept(held, checked(held.exact, scale))
+    return _Polished(int(keep.sum()), replace(solve(*told, scale), u=u), told, held.exact)
+
+
+def _steps(tiers: Tiers, scale: np.ndarray) -> Iterator[np.ndarray]:
+    """The best step; then less and less of what noisy equations ask for, as that may lead across an edge of X."""
+    whole = solve(*tiers, scale).u
+    yield whole
+    if len(tiers.exact.b):
+        firm = solve(tiers.exact, *(Rows(part.a[:0], part.b[:0]) for part in tiers[1:]), scale).u
+        yield from (firm + (whole - firm) / 2**halving for halving in range(1, HALVINGS))
+        yield firm
+        whole = firm
+    yield from (whole / 2**halving for halving in range(1, HALVINGS))
 
 
 def _kept(tiers: Tiers, keep: np.ndarray) -> Tiers:

@@ -7,13 +7,14 @@ drives the points apart. Anchors sum to zero as well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.equations import Equations, equations
 from hocket.privacy.attacks.model_fit import ModelFit, fitted
+from hocket.privacy.attacks.prediction import cut_at
 from hocket.privacy.attacks.system import Heard, Key, System, Use
 from hocket.privacy.attacks.words import AnyStep
 from hocket.privacy.families import Family, polynomials
@@ -39,8 +40,8 @@ def sum_attack(
 
     Objectives are separable polynomials up to `degree` unless a `family` is given, one for all or one for each agent.
     Of agents who weigh what they hear alike only sums are found, and of slopes only the sum. Rounds in which a step
-    was cut short by X are told by `feasible`, left out by `skip`, or found since they disagree with most others. The
-    first may stop short of the answer, the last needs a good majority of whole rounds: `fits` says if it worked.
+    was cut short by X are told by `feasible`, left out by `skip`, or found since they disagree with most others, which
+    takes a good majority of whole rounds. With `feasible` all ways are tried: `fits` says if one of them worked.
     """
     heard = equations(view, skip=skip, step=step, algorithm=algorithm)
     whole = [
@@ -51,7 +52,20 @@ def sum_attack(
         raise BadInput(f"the sum attack takes all words around a whole honest component: {why}")
     heard = equations(view, [j for part in whole for j in part], skip=skip, step=step, algorithm=algorithm)
     given = polynomials(degree, heard.dim) if family is None else family
-    return fit_of(NAME, heard, given, feasible=feasible, use="sums")
+    found = fit_of(NAME, heard, given, feasible=feasible, use="sums")
+    if feasible is None or found.fits:
+        return found
+    others = (fit_of(NAME, one, given, use="sums") for one in _whole(heard, given, feasible))
+    return next((one for one in others if one.fits), found)
+
+
+def _whole(heard: Equations, family: AnyFamily, feasible: FeasibleSet) -> Iterator[Equations]:
+    """The equations without rounds that X cut short: as noisy equations tell, or else as sums that disagree."""
+    everything = fit_of(NAME, heard, family, feasible=feasible)
+    if everything.fits:
+        cut = cut_at(everything.system.predictions[0], everything.solution.u).any(axis=(1, 2))
+        yield heard.where(~cut)
+    yield heard
 
 
 def fit_of(

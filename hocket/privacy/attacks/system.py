@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from hocket.privacy.attacks.equations import Equations
 from hocket.privacy.attacks.least_squares import Rows
+from hocket.privacy.attacks.prediction import Combined, Prediction, Term, Weighed, alike, rows_at, slopes_at
 from hocket.privacy.families import Family
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.problems.sets import FeasibleSet
 
 SILENT = 1e-9
 """Part of the loudest combination's noise below which a combination of residuals counts as free of noise."""
-EDGE = 1e-9
-"""Part of the points' size up to which a step that ends beyond X counts as one that ends on its edge."""
 Key = Hashable
 """Names a vector of parameters: an agent, or a record that was added to its data."""
 Use = Literal["everything", "sums"]
@@ -52,8 +49,6 @@ class System:
     families: Mapping[Key, Family]
     feasible: FeasibleSet | None = None
     """X, if projections are to be taken into account."""
-    cut: Float[np.ndarray, "rounds agents dim"] | None = None
-    """Where a step that X cut short ended; infinite where none was cut, NaN where that is open. None: as u has it."""
     use: Use = "everything"
     """All combinations of residuals, or none but sums over whole honest components."""
 
@@ -83,56 +78,71 @@ class System:
     @property
     def linear(self) -> bool:
         """Whether one solution is all it takes."""
-        return self.feasible is None and all(family.linear for family in self.families.values())
+        return self.feasible is None and self.straight
+
+    @property
+    def straight(self) -> bool:
+        """Whether one solution is all it takes once it is known which steps X cut short."""
+        return all(family.linear for family in self.families.values())
 
     @cached_property
     def combinations(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """By view: which combinations of residuals are looked at, (rounds, rows, agents), and the noise in each."""
         return [_combinations(one.equations, self.use) for one in self.heard]
 
-    def tiers(self, u: Float[np.ndarray, " unknowns"], *, floor: float = 0.0) -> Tiers:
-        """The equations around u, for a change of it; `floor` blurs all of them alike, for a first look."""
-        parts = [self._rows(number, u, floor) for number in range(len(self.heard))]
-        a, b, sd, silent = (np.concatenate(part) for part in zip(*parts, strict=True))
+    @cached_property
+    def predictions(self) -> tuple[Prediction, ...]:
+        """By view: its residuals as a function of the unknowns."""
+        return tuple(self._prediction(number) for number in range(len(self.heard)))
+
+    def _prediction(self, number: int) -> Prediction:
+        equations, objectives, _ = self.heard[number]
+        terms = [
+            Term(a, self.families[key], self.places[key])
+            for a, agent in enumerate(equations.agents)
+            for key in objectives[agent]
+        ]
+        shares = self.kept_shares(number)
+        return Prediction(
+            alike(terms), equations.at, equations.alpha, shares, self.feasible, equations.inside
+        )
+
+    @cached_property
+    def combined(self) -> tuple[Combined, ...]:
+        """By view: the combinations of residuals that are looked at."""
+        every = zip(self.predictions, self.heard, self.combinations, strict=True)
+        return tuple(Combined(model, one.equations.values, weights) for model, one, (weights, _) in every)
+
+    def tiers(self, u: Float[np.ndarray, " unknowns"]) -> Tiers:
+        """The equations around u, for a change of it."""
+        parts = [rows_at(one, u) for one in self.combined]
+        a, b = (np.concatenate(part) for part in zip(*parts, strict=True))
+        sd, silent = (np.concatenate(part) for part in zip(*self._deviations, strict=True))
         a, b = a / sd[:, None], b / sd
-        kept = list(range(self.size - self.dim * len(self.draws), self.size))
-        before = Rows(np.eye(self.size)[kept], -u[kept])
+        before = Rows(np.eye(self.size)[self.kept], -u[self.kept])
         return Tiers(Rows(a[silent], b[silent]), Rows(a[~silent], b[~silent]), before)
 
-    def _rows(self, number: int, u: np.ndarray, floor: float) -> tuple[np.ndarray, ...]:
-        equations = self.heard[number].equations
-        weights, noise = self.combinations[number]
-        model, slopes = self.modelled(number, u)
-        a = np.einsum("kra,kadu->krdu", weights, slopes)
-        b = np.einsum("kra,kad->krd", weights, equations.values - model)
-        length = np.linalg.norm(weights, axis=2)
-        silent = noise <= SILENT * np.maximum(noise.max(initial=0.0), np.finfo(np.float64).tiny)
-        sd = np.where(silent, equations.rounding[:, None] * length, noise)
-        sd = np.sqrt(sd**2 + (floor * length) ** 2)
-        silent = silent & (floor == 0)
-        flat = [np.repeat(part.reshape(-1), self.dim) for part in (sd, silent)]
-        a, b = a.reshape(-1, self.size), b.reshape(-1)
-        told = np.isfinite(b)  # nothing is made of steps that X may have cut short or not
-        return a[told], b[told], *(part[told] for part in flat)
+    @property
+    def kept(self) -> Int[np.ndarray, " kept"]:
+        """Which unknowns are noise that was drawn once."""
+        return np.arange(self.size - self.dim * len(self.draws), self.size)
 
-    def modelled(self, number: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The residuals of one view as u has them, but for fresh noise, and their derivatives."""
-        equations, objectives, _ = self.heard[number]
-        rounds, agents, dim = equations.values.shape
-        model, slopes = np.zeros((rounds, agents, dim)), np.zeros((rounds, agents, dim, self.size))
-        for a, agent in enumerate(equations.agents):
-            for key in objectives[agent]:
-                place, family = self.places[key], self.families[key]
-                model[:, a] += family.gradients(equations.at[:, a], u[place])
-                slopes[:, a, :, place] += family.jacobians(equations.at[:, a], u[place])
-        shares = self.kept_shares(number)
-        offsets = shares @ u
-        if self.feasible is None:
-            return model + offsets, slopes + shares
-        if equations.inside:
-            return _projected(self.feasible, equations, model + offsets, slopes + shares)
-        model, slopes = _projected(self.feasible, equations, model, slopes, self.cut)
-        return model + offsets, slopes + shares
+    def blurred(self, floor: float) -> Weighed:
+        """The equations, all of them with some noise more: what a fit that is still far off should be led by."""
+        lengths = [np.repeat(np.linalg.norm(w, axis=2).reshape(-1), self.dim) for w, _ in self.combinations]
+        sd = [np.hypot(sd, floor * by) for (sd, _), by in zip(self._deviations, lengths, strict=True)]
+        return Weighed(self.combined, tuple(sd), self.kept)
+
+    @cached_property
+    def _deviations(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """By view: the noise or, where there is none, the rounding in every row, and whether there is none."""
+        found = []
+        for (weights, noise), one in zip(self.combinations, self.heard, strict=True):
+            length = np.linalg.norm(weights, axis=2)
+            silent = noise <= SILENT * np.maximum(noise.max(initial=0.0), np.finfo(np.float64).tiny)
+            sd = np.where(silent, one.equations.rounding[:, None] * length, noise)
+            found.append(tuple(np.repeat(part.reshape(-1), self.dim) for part in (sd, silent)))
+        return found
 
     def kept_shares(self, number: int) -> Float[np.ndarray, "rounds agents dim unknowns"]:
         """What draws that were made once do to the residuals of one view."""
@@ -157,9 +167,7 @@ class System:
 
     def scale(self, u: np.ndarray) -> Float[np.ndarray, " unknowns"]:
         """How much of each unknown changes gradients by as much as residuals are large."""
-        slopes = np.concatenate(
-            [self.modelled(i, u)[1].reshape(-1, self.size) for i in range(len(self.heard))]
-        )
+        slopes = np.concatenate([slopes_at(one, u).reshape(-1, self.size) for one in self.predictions])
         effect = np.sqrt(np.mean(slopes**2, axis=0))
         return np.divide(self.typical, effect, out=np.ones(self.size), where=effect > 0)
 
@@ -180,30 +188,3 @@ def _combinations(equations: Equations, use: Use) -> tuple[np.ndarray, np.ndarra
     square[:, :, : equations.fresh.shape[2]] = equations.fresh  # as many singular values as agents
     axes, noise, _ = np.linalg.svd(square, full_matrices=False)
     return axes.swapaxes(1, 2), noise
-
-
-def _projected(
-    feasible: FeasibleSet,
-    equations: Equations,
-    model: np.ndarray,
-    slopes: np.ndarray,
-    cut: np.ndarray | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The step that was really taken, (v − P(v − αg)) / α, in place of the gradient g, and its derivatives."""
-    alpha = equations.alpha[:, None, None]
-    if cut is not None:
-        taken = (equations.at - np.where(np.isfinite(cut), cut, np.nan)) / alpha
-        free = np.isinf(cut)
-        return np.where(free, model, taken), np.where(free[..., None], slopes, 0.0)
-    aimed = equations.at - alpha * model
-    with jax.enable_x64(True):
-        flat = jnp.asarray(aimed.reshape(-1, equations.dim))
-        reached = np.asarray(jax.vmap(feasible.project)(flat)).reshape(model.shape)
-        turned = np.asarray(jax.vmap(jax.jacfwd(feasible.project))(flat))
-    taken = (equations.at - reached) / alpha
-    # On the edge itself a fit may rest against X: that is no step that was cut short, and shows no noise.
-    inside = np.abs(aimed - reached).max(axis=2) <= EDGE * np.abs(aimed).max(initial=1.0)
-    turned = np.where(
-        inside[..., None, None], np.eye(equations.dim), turned.reshape(*model.shape, equations.dim)
-    )
-    return np.where(inside[..., None], model, taken), np.einsum("kade,kaeu->kadu", turned, slopes)

@@ -1,4 +1,4 @@
-"""What hocket asks of the machine: files that are replaced whole, and ports for processes to come.
+"""What hocket asks of the machine: files that are replaced whole, ports for processes to come, one thread at work.
 
 After a crash there is the old file or the new one, never half of one.
 """
@@ -9,9 +9,10 @@ import os
 import secrets
 import socket
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 
 @contextmanager
@@ -55,3 +56,18 @@ def held_ports(count: int) -> Generator[list[int]]:
             one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             one.bind((LOOPBACK, 0))
         yield [one.getsockname()[1] for one in held]
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Linear algebra by one thread: of thousands of small factorisations, a second one costs more than it brings."""
+    return _linear_algebra().limit(limits=1, user_api="blas")
+
+
+@cache
+def _linear_algebra() -> Any:
+    """The libraries for it. To look for them takes longer than many a factorisation: once is enough."""
+    import numpy.linalg  # noqa: F401
+    import scipy.linalg  # noqa: F401 - each brings a library of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -133,8 +133,13 @@ def totals_at(program: Program, rows: Any) -> Any:
 
 def no_measures(program: Program, carry: Carry, steps: Steps, looks: Looks) -> Any:
     """Zeros in the shape of measurements, for rounds that are not measured."""
-    shapes = jax.eval_shape(measure, program, carry, steps, looks.at(0))
-    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    if program.gauge is not None:
+        shapes = jax.eval_shape(measure, program, carry, steps, looks.at(0))
+        return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    # Written out: to trace all of it for its shapes takes as long as to trace it for use.
+    zeros = dict.fromkeys(Measures._fields, jnp.zeros((), x_of(carry.state).dtype))
+    finite = jnp.zeros(program.population.count(program.tables), bool)
+    return Measures(**zeros | {"looked_at": jnp.zeros((), looks.agents.dtype), "finite": finite})
 
 
 def noise_size(program: Program, carry: Carry, steps: Steps) -> tuple[Any, Any]:

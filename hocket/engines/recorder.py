@@ -72,16 +72,22 @@ class Recorder:
         """Rounds recorded by one call of the compiled program."""
         return int(np.clip(CHUNK_NUMBERS // max(self.numbers, 1), 1, 256))
 
-    def play(self, carry: Carry, steps: Steps, count: int, marks: Marks) -> tuple[Carry, Measures]:
-        """Play `count` rounds and keep what happens in them; measure before those that `marks` counts from here."""
-        looks = Looks.nowhere(self.chunk)
+    def play(
+        self, carry: Carry, steps: Steps, count: int, marks: Marks, own: bool = False
+    ) -> tuple[Carry, Measures]:
+        """Play `count` rounds and keep what happens in them; measure before those that `marks` counts from here.
+
+        One of them may come after the last round. With `own` every agent's own objective is read there too.
+        """
+        looks = Looks.nowhere(self.chunk + 1)
         looks.agents[marks.rounds] = marks.agents
+        looks.own[count] = own
         # The count as an array: a plain number would be compiled in, and the next one compiled again.
         carry, (states, said, drawn, measures) = play_recorded(
             self.program, carry, steps, jnp.asarray(count), looks, self.words
         )
         self.states.append(np.asarray(states)[:count])
-        if self.words:
+        if self.words and count:
             self.said.append([np.asarray(table)[:count] for table in said])
             self.drawn.append({name: np.stack(pair, axis=2)[:count] for name, pair in drawn.items()})
         return carry, jax.tree.map(lambda leaf: np.asarray(leaf)[marks.rounds], measures)

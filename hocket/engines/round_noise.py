@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
+from jax.extend import core
 
 from hocket.engines.program import Program
 from hocket.networks.neighbour_tables import NeighbourTables
@@ -73,12 +74,15 @@ def _settled(compute: Callable[[], Any], when: When) -> Any:
     drawn again at every reader: five times slower with 8 neighbours. It does not fuse across a branch, though, and
     cannot tell that this one is always taken.
     """
-    shapes = jax.eval_shape(compute)
-    return jax.lax.cond(
+    # Traced once, for the shapes and for the branch.
+    traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
+    leaves, structure = jax.tree.flatten(shapes)
+    settled = jax.lax.cond(
         when.rounds[0] >= 0,
-        compute,
-        lambda: jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes),
+        core.jaxpr_as_fun(traced),
+        lambda: [jnp.zeros(leaf.shape, leaf.dtype) for leaf in leaves],
     )
+    return jax.tree.unflatten(structure, settled)
 
 
 def _raw(program: Program, draw: Draw, when: When) -> Any:

@@ -209,19 +209,16 @@ def _advance(sim: Simulation, leg: Leg, recorder: Recorder | None = None) -> Mea
 
 
 def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures:
-    """Run one leg chunk by chunk, keeping what happens in it; measurements on the way are taken inside the chunks."""
+    """Run one leg chunk by chunk, keeping what happens in it; measurements are taken inside the chunks."""
     parts = []
-    while sim.done < leg.last:
+    while not parts or sim.done < leg.last:
         done, count = sim.done, min(leg.last - sim.done, recorder.chunk)
+        ends = done + count == leg.last
         here = Marks(leg.measured - done, leg.agents).chosen(
-            (leg.measured >= done) & (leg.measured < done + count)
+            (leg.measured >= done) & (leg.measured < done + count + ends)
         )
-        sim.carry, measures = recorder.play(sim.carry, sim.steps, count, here)
+        sim.carry, measures = recorder.play(sim.carry, sim.steps, count, here, own=leg.own and ends)
         parts.append(measures)
-    at_the_end = leg.wanted and leg.measured[-1] == leg.last
-    parts.append(
-        _advance(sim, Leg.to(leg.last, agents=int(leg.agents[-1]) if at_the_end else 0, own=leg.own))
-    )
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 

@@ -18,8 +18,8 @@ from tests.explorer import serving
 Opener = Callable[..., Page]
 
 
-# Per module: Playwright runs an event loop in the main thread, where tests of other modules may want their own.
-@pytest.fixture(scope="module")
+# Per package: Playwright runs an event loop in the main thread, where tests elsewhere may want their own.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = found()
     if path is None:

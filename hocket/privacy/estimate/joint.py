@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
+from hocket.machine import one_thread
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint_form import known_over_runs
 from hocket.privacy.estimate.leakage import EXACT, Leakage, in_digits, levels_of
@@ -113,8 +113,7 @@ def joint_leakage(
         raise BadInput(
             f"the coalition is all {n} agents, nobody is left to hide anything; leave two or more out"
         )
-    # Thousands of small factorisations in a row: a second thread costs more than it brings.
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         parts = _parts(runs, members, threat, people)
         found = _followed(parts, runs, members, threat, people, n, prior=prior, start=start)
         forms = [_of_form(runs, form, members, threat, people) for form in models]

@@ -16,10 +16,10 @@ from typing import Any, get_args
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
+from hocket.machine import one_thread
 from hocket.networks.network import Network
 from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
 from hocket.privacy.estimate.listener import Listener, Scaling
@@ -223,9 +223,8 @@ def leakage(
         network, levels, step, rounds + 1, coalition=members, threat=threat, leavers=leavers, scaling=scaling
     )
     course = Course(listener, rounds, release)
-    # Thousands of small factorisations in a row: a second thread costs more than it brings.
     how: dict[str, Any] = {"prior": prior, "start": start, "runs": runs, "anchors_kept": anchors_kept}
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         known = tuple(known_model(course, model, **how) for model in models)
         return _foreseen(course, **how).sharpened(known)
 

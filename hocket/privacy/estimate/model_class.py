@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from threadpoolctl import threadpool_limits
 
 from hocket.errors import BadInput
+from hocket.machine import one_thread
 from hocket.privacy.estimate.posterior import Posterior, block_diagonal
 from hocket.privacy.estimate.recursion import Course, Turn, first_posterior, states_after
 from hocket.privacy.families import Family, Parameters
@@ -103,7 +103,7 @@ def known_model(
     """
     followed = FollowedForm(course, model, prior)
     posterior = followed.first(start)
-    with threadpool_limits(1, user_api="blas"):
+    with one_thread():
         for number in range(runs):
             if number:
                 posterior = followed.begun_again(posterior, start, anchors_kept=anchors_kept)

@@ -91,6 +91,8 @@ class Algorithm(eqx.Module):
     """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
+    noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
+    """What its noise hides where a certificate is asked for by its key; None if it gets none. See `Mechanism`."""
 
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
@@ -106,7 +108,8 @@ class Algorithm(eqx.Module):
 
     def mechanism(self, setting: Setting) -> Mechanism | str:
         """The noise that a certificate of differential privacy can rest on; or why there is none."""
-        return f"{self.title} has no normal noise that would hide a record or a move from whoever hears its words"
+        hidden = f"{self.title} has no normal noise that would hide a record or a move from whoever hears its words"
+        return f"{hidden}: {self.open_anyway}" if self.open_anyway else hidden
 
     @property
     def name(self) -> str:

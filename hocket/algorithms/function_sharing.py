@@ -44,6 +44,7 @@ class FunctionSharing(Algorithm):
     )
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
+    noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
     soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)

@@ -104,6 +104,8 @@ class StoredSum:
         )  # dividing by a power of two is exact
         if not np.isfinite(units).all():
             raise BadProblem("an objective has coefficients that are not finite; look at its data")
+        if np.abs(units).sum(axis=0).max(initial=0.0) < 1 << 62:  # then a machine's whole numbers hold the sum
+            return _whole(units.astype(np.int64).sum(axis=0).tolist())
         return _whole([sum(map(int, column)) for column in units.T.tolist()])
 
     def records_of(self, objective: Any, data: Any, dim: int, name: str) -> np.ndarray:
@@ -121,8 +123,8 @@ class StoredSum:
         largest = max(map(abs, total.tolist()))
         if largest >= RANGE:
             raise BadAlgorithm(
-                f"a coefficient under noise has size {largest * self.unit:.3g}, and on a grid of {self.unit:g} they stay "
-                f"below {RANGE * self.unit:.3g}; take a coarser grid, or scale the data"
+                f"a coefficient under noise has size {largest * self.unit:.3g}, and on a grid of {self.unit:g} they "
+                f"stay below {RANGE * self.unit:.3g}; take a coarser grid, or scale the data"
             )
         return total
 

@@ -191,7 +191,9 @@ class FunctionSharing(Algorithm):
                 "for certain; give sd= for normal ones"
             )
         if self.uncovered:
-            return f"a certificate is about objectives in the span of their noise, and FS has {self.uncovered}"
+            return (
+                f"a certificate is about objectives in the span of their noise, and FS has {self.uncovered}"
+            )
         if self.effective() is not self:
             return "FS without noise is plain DGD"
         stored, sd, own = self.stored, self.sd_in(setting), float(self.own)

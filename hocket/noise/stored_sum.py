@@ -104,7 +104,9 @@ class StoredSum:
         )  # dividing by a power of two is exact
         if not np.isfinite(units).all():
             raise BadProblem("an objective has coefficients that are not finite; look at its data")
-        if np.abs(units).sum(axis=0).max(initial=0.0) < 1 << 62:  # then a machine's whole numbers hold the sum
+        if (
+            np.abs(units).sum(axis=0).max(initial=0.0) < 1 << 62
+        ):  # then a machine's whole numbers hold the sum
             return _whole(units.astype(np.int64).sum(axis=0).tolist())
         return _whole([sum(map(int, column)) for column in units.T.tolist()])
 

@@ -70,7 +70,8 @@ def stored_problem(
     stored: StoredSum, problem: Problem, network: Network, dealt: Draw, own: Draw | None
 ) -> Problem:
     """The problem whose objectives are f̂_j = f_j + p_j + own noise, each one sum of whole numbers."""
-    assert isinstance(dealt, WholePaired) and dealt.given is not None
+    assert isinstance(dealt, WholePaired)
+    assert dealt.given is not None
     drawn = stored.units(np.asarray(dealt.given, dtype=np.float64)[0])
     gained = drawn[:, 0] - drawn[:, 1]  # by the higher-numbered end; the lower one loses as much
     total = np.zeros((problem.n, dealt.width), dtype=object)

@@ -70,8 +70,8 @@ class Objective(eqx.Module):
         return ANY
 
     def quadratic(self, data: PyTree, dim: int) -> Shaped[np.ndarray, "records width"] | None:
-        """What each record of one agent adds to the coefficients of a quadratic (`hocket.problems.Quadratic`), constants
-        aside; None where the objective is no quadratic, or nobody knows."""
+        """What each record of one agent adds to the coefficients of a quadratic, laid out as those of
+        `hocket.problems.Quadratic`; None where the objective is none, or nobody knows."""
         return None
 
     def constants(self, data: PyTree, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:

@@ -75,14 +75,14 @@ class Quadratic(Objective):
         return np.asarray(data)[None]
 
     def convex(self, data: Any, feasible: FeasibleSet, dim: int) -> bool | None:
-        size = np.linalg.eigvalsh(_bends(data, dim))
+        size = np.linalg.eigvalsh(hessians(data, dim))
         if np.all(size[:, 0] >= -FLAT * abs(size).max(axis=1)):
             return True
         # On a simplex coordinates move together, so what bends down may not be felt.
         return None if isinstance(feasible, Simplex) else False
 
     def constants(self, data: Any, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
-        bends, slopes = _bends(data, dim), np.asarray(data, dtype=np.float64)[:, :dim]
+        bends, slopes = hessians(data, dim), np.asarray(data, dtype=np.float64)[:, :dim]
         center, radius = feasible.enclosing_ball(dim)
         curvature = abs(np.linalg.eigvalsh(bends)).max(axis=1)
         # ∇f is affine: its norm at the centre, plus what the curvature can add on the way to the rim.
@@ -98,6 +98,7 @@ def _parts(x: Shaped[Any, " dim"], data: Any) -> tuple[Any, Any]:
     return coefficients[:dim], coefficients[_pairs(dim)] * (1 + np.eye(dim, dtype=np.int64))
 
 
-def _bends(data: Any, dim: int) -> Float[np.ndarray, "agents dim dim"]:
+def hessians(data: Any, dim: int) -> Float[np.ndarray, "agents dim dim"]:
+    """The second derivatives of quadratics, by their coefficients."""
     coefficients = np.asarray(data, dtype=np.float64)
     return coefficients[:, _pairs(dim)] * (1 + np.eye(dim))

@@ -246,8 +246,8 @@ class FunctionSharing(Algorithm):
         size_of_link = np.full((1, links), scale)
         if (stored := self.stored) is not None:
             whole: dict[str, Any] = size | {"stored": stored, "dim": setting.dim}
-            dealt: Draw = WholePaired(size_of_link, label=5, given=given, normal=True, **whole)
-            alone: Draw = WholeOwn(np.asarray(self.own), label=7, **whole)
+            dealt: Draw = WholePaired(size_of_link, label=8, given=given, normal=True, **whole)
+            alone: Draw = WholeOwn(np.asarray(self.own), label=9, **whole)
         else:
             dealt = Paired(size_of_link, label=5, given=given, normal=self.normal, **size)
             alone = Gaussian(np.asarray(self.own), label=7, **size)

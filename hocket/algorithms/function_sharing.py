@@ -44,7 +44,6 @@ class FunctionSharing(Algorithm):
     )
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
-    soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
@@ -98,6 +97,10 @@ class FunctionSharing(Algorithm):
     @property
     def noise_bound(self) -> float | None:
         return 0.0  # what it says is its state; the noise is in its objective
+
+    @property
+    def soon_open(self) -> bool:
+        return True
 
     @property
     def functions(self) -> NoiseFunctions | None:

@@ -7,6 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.algorithms.link_levels import link_sd
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 
@@ -52,7 +53,7 @@ def test_normal_draws_are_normal_and_cancel():
         for role in roles
     ]
     # Four draws each, of deviation s: the sum's is 2s. 20,000 numbers: known to 0.5 %, their fourth moment to 5 %.
-    expected = 2 * algorithm.link_sd(plan)[0, 0]
+    expected = 2 * link_sd(plan, algorithm.failure)[0, 0]
     np.testing.assert_allclose([one.std() for one in shared], expected, rtol=0.03)
     np.testing.assert_allclose([np.mean((one / one.std()) ** 4) for one in shared], 3.0, atol=0.25)
     np.testing.assert_allclose(sum(shared), 0.0, atol=1e-15)  # float64, numbers of 0.003

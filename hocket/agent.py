@@ -40,6 +40,11 @@ class Local(Protocol):
         ...
 
 
+def no_step(v: Any, k: Any, **_: Any) -> Any:
+    """Take no step: what is mixed in the exchange after the last round is what may be published."""
+    return v
+
+
 @dataclass(frozen=True)
 class Agent:
     """One agent's own knowledge: its objective, its weights, its step sizes and its share of the noise."""

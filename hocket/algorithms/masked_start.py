@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting
@@ -19,6 +19,8 @@ class MaskedStart(Algorithm):
     """RSS-NB with fresh noise in round 1 too.
     For a start that is not public; the anchor begins in round 2 as ever.
     """
+
+    noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
 
     algorithm: RssNb
 

@@ -267,12 +267,16 @@ class Gaussian(Lonely):
     """Normal lonely noise: what differential privacy calls for."""
 
     sigma: Float[Any, ""]
+    given: Float[Any, "rounds agents width"] | None = eqx.field(kw_only=True, default=None)
+    """What agents drew elsewhere, in place of random draws."""
 
     @property
     def sd(self) -> Any:
         return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        if self.given is not None:
+            return _rows(self.given, when.rounds)
         pair = uniform_pairs(key, when.rounds, tables.counted_agents, self.width, dtype)
         return normal_pairs(self.sigma, *pair, dtype)[0]
 

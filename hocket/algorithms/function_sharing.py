@@ -54,7 +54,6 @@ class FunctionSharing(Algorithm):
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
-    soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
@@ -174,6 +173,10 @@ class FunctionSharing(Algorithm):
                 "the optimum of another sum"
             )
         return super().bounded_noise()
+
+    @property
+    def soon_open(self) -> bool:
+        return True
 
     @property
     def functions(self) -> NoiseFunctions | None:

@@ -278,12 +278,16 @@ class Gaussian(Lonely):
     sigma: Float[Any, ""]
     relative: Float[Any, " width"] | None = eqx.field(kw_only=True, default=None)
     """What each number is multiplied by, beside σ; None for nothing."""
+    given: Float[Any, "rounds agents width"] | None = eqx.field(kw_only=True, default=None)
+    """What agents drew elsewhere, in place of random draws."""
 
     @property
     def sd(self) -> Any:
         return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        if self.given is not None:
+            return _rows(self.given, when.rounds)
         pair = uniform_pairs(key, when.rounds, tables.counted_agents, self.width, dtype)
         drawn = normal_pairs(self.sigma, *pair, dtype)[0]
         return drawn if self.relative is None else drawn * self.relative

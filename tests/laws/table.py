@@ -41,6 +41,12 @@ ROWS = [
     Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper")),
     Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
     Row("rss-nb-gaussian", lambda level: hk.RssNb(level, anchor=0.5, distribution="gaussian")),
+    Row(
+        "rss-nb-own",
+        lambda level: hk.RssNb(level / 2, distribution="gaussian", own=level / 20),
+        cancels=False,
+    ),
+    Row("rss-nb-mixed", lambda level: hk.RssNb(level, project="mixed", scaled_by="last step"), noisy=False),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),

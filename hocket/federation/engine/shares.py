@@ -178,7 +178,16 @@ class _Link(NamedTuple):
 
 def _share(role: Role, streams: ChainStreams, name: str, k: int) -> Any:
     kind = role.kinds[name]
+    if kind.own:
+        return _own(role, streams, kind, k)
     return _balanced(role, streams, name, k) if kind.balanced else _paired(role, streams, kind, k)
+
+
+def _own(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
+    """Normal noise by this agent's own chain, which nobody else knows and which moves on with every round."""
+    source = streams.own(kind.label, k)
+    first, second = source.take(kind.width), source.take(kind.width)
+    return normal_pairs(kind.scale, first, second, role.dtype)[0]
 
 
 def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Draw, When
 from hocket.privacy.attacks.attack import NO_PROJECTION
-from hocket.privacy.attacks.residuals import Residuals, residuals, slopes
+from hocket.privacy.attacks.residuals import Residuals, noise_ratio, residuals, slopes
 from hocket.privacy.attacks.words import AnyStep, check_target, dimension, planned_draws, with_plan
 from hocket.runs.view import View
 
@@ -153,16 +153,12 @@ def _by_phase(view: View, draw: Draw, agents: tuple[int, ...], rounds: np.ndarra
 
 def _fresh_noise(view: View, agents: tuple[int, ...], rounds: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     parts = [np.zeros((len(rounds), len(agents), 0))]
-    scale = np.ones(len(rounds)) if view.algorithm.noise_in == "gradient" else _ratio(alpha, rounds)
+    scale = noise_ratio(view, alpha, rounds)
     if len(rounds) and not view.algorithm.tells:  # balanced words give the state itself away
         for draw in planned_draws(view).values():
             if not draw.once:
                 parts.append(-scale[:, None, None] * _by_phase(view, draw, agents, rounds))
     return np.concatenate(parts, axis=2)
-
-
-def _ratio(alpha: np.ndarray, rounds: np.ndarray) -> np.ndarray:
-    return alpha[rounds] / alpha[rounds - 1]  # α_{k+1} / α_k
 
 
 def _kept_noise(

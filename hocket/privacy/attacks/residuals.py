@@ -2,7 +2,7 @@
 
 Whoever heard all of N[j] knows v_k, and with the next word
 
-    (v_k − w_{k+1}) / α_k = ∇f_j(v_k) − r_k d_{k+1} − C        r_k = α_{k+1} / α_k
+    (v_k − w_{k+1}) / α_k = ∇f_j(v_k) − r_k d_{k+1} − C        r_k = α_{k+1} / α_k, or 1
 
 where d is fresh noise and C an anchor; function sharing adds ∇p_j(v_k) instead. What the view knows of the noise is
 taken off, exactly. The rest is described by its distribution, which is public.
@@ -44,7 +44,7 @@ class Moments:
     rounds: Int[np.ndarray, " rounds"]
     """k, counted from 1; the noise is that of the next word."""
     ratio: Float[np.ndarray, " rounds"]
-    """r_k = α_{k+1} / α_k."""
+    """r_k: what fresh noise in the next word is scaled by, beside the gradient in it."""
     at: Points
     """v_k."""
 
@@ -110,13 +110,13 @@ def _weighed(draw: Paired | Gaussian, load: np.ndarray) -> np.ndarray:
 def fresh_noise(view: View, target: int, moments: Moments) -> Fresh:
     """How hidden noise of single rounds is distributed."""
     period = view.network.period
-    boxes, normal, scale = [np.zeros((period, 0))], np.zeros(period), moments.ratio
+    boxes, normal = [np.zeros((period, 0))], np.zeros(period)
     for draw in planned_draws(view).values():
         if isinstance(draw, Paired) and not draw.once:
             hidden = [place_of_link(view, target, i) for i in _neighbours(view, target, known=False)]
             both = np.repeat(np.broadcast_to(draw.scale, (period, draw.scale.shape[1]))[:, hidden], 2, axis=1)
             if draw.normal:
-                normal = np.sqrt((both**2).sum(axis=1))
+                normal = np.hypot(normal, np.sqrt((both**2).sum(axis=1)))
             else:
                 boxes.append(both)  # two directed draws on every link
         elif draw.once:
@@ -124,11 +124,8 @@ def fresh_noise(view: View, target: int, moments: Moments) -> Fresh:
         elif isinstance(draw, Own):
             boxes.append(np.full((period, 1), float(draw.bound)))
         elif isinstance(draw, Gaussian):
-            normal, scale = (
-                np.full(period, draw.sigma),
-                np.ones_like(scale),
-            )  # in the gradient, not in the word
-    return Fresh(scale, moments.rounds % period, np.concatenate(boxes, axis=1), normal)
+            normal = np.hypot(normal, draw.sigma)
+    return Fresh(moments.ratio, moments.rounds % period, np.concatenate(boxes, axis=1), normal)
 
 
 def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
@@ -214,9 +211,14 @@ def residuals(
     v, w = mixed(view, target), own_word(view, target)
     usable = np.flatnonzero(np.isfinite(v[:-1]).all(axis=1) & np.isfinite(w[1:]).all(axis=1))
     alpha = view.step.table(1, view.rounds)
-    moments = Moments(usable + 1, alpha[usable + 1] / alpha[usable], v[usable])
+    moments = Moments(usable + 1, noise_ratio(view, alpha, usable + 1), v[usable])
     moved = (v[usable] - w[usable + 1]) / alpha[usable, None]
     return cleaned(view, target, moments, moved)
+
+
+def noise_ratio(view: View, alpha: np.ndarray, rounds: np.ndarray) -> Float[np.ndarray, " rounds"]:
+    """α_{k+1} / α_k, or one where noise is scaled as the gradient is that it hides."""
+    return np.ones(len(rounds)) if view.algorithm.scaled_with_gradient else alpha[rounds] / alpha[rounds - 1]
 
 
 def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residuals:

@@ -25,19 +25,21 @@ from hocket.problems.problem import Problem
 
 
 class WholePaired(Paired):
-    """Pairwise noise on a grid; `given`, or drawn beforehand."""
+    """Pairwise noise on a grid, drawn beforehand or `given`; from then on a table like any other."""
 
     stored: StoredSum = eqx.field(static=True, kw_only=True)
     dim: int = eqx.field(static=True, kw_only=True)
 
-    def settled(self, key: tuple[Any, Any], network: Network) -> WholePaired:
+    def settled(self, key: tuple[Any, Any], network: Network) -> Paired:
         if self.given is not None:
-            for drawn in self.stored.units(np.asarray(self.given, dtype=np.float64)).reshape(-1, self.width):
+            table = np.asarray(self.given, dtype=np.float64)
+            for drawn in self.stored.units(table).reshape(-1, self.width):
                 self.stored.check_dealt(drawn, self.dim)
-            return self
-        stream = derive(key, self.label)
-        rows = [self.stored.of_link(bits_of(stream, link), self.dim) for link in range(len(network.links))]
-        return replace(self, given=self.stored.values(np.array(rows, dtype=object))[None])
+        else:
+            stream, links = derive(key, self.label), range(len(network.links))
+            rows = [self.stored.of_link(bits_of(stream, link), self.dim) for link in links]
+            table = self.stored.values(np.array(rows, dtype=object))[None]
+        return Paired(self.scale, width=self.width, label=self.label, once=True, normal=True, given=table)
 
 
 class WholeOwn(Gaussian):
@@ -45,40 +47,42 @@ class WholeOwn(Gaussian):
 
     stored: StoredSum = eqx.field(static=True, kw_only=True)
     dim: int = eqx.field(static=True, kw_only=True)
-    given: Float[Any, "agents width"] | None = eqx.field(kw_only=True, default=None)
 
-    def settled(self, key: tuple[Any, Any], network: Network) -> WholeOwn:
+    def settled(self, key: tuple[Any, Any], network: Network) -> DrawnOwn:
         stream = derive(key, self.label)
         rows = [self.stored.of_own(bits_of(stream, agent), self.dim) for agent in range(network.n)]
-        return replace(self, given=self.stored.values(np.array(rows, dtype=object)))
+        table = self.stored.values(np.array(rows, dtype=object))
+        return DrawnOwn(self.sigma, width=self.width, label=self.label, once=True, rows=table)
+
+
+class DrawnOwn(Gaussian):
+    """What agents have drawn for themselves, once."""
+
+    rows: Float[Any, "agents width"] = eqx.field(kw_only=True)
 
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
-        if self.given is None:
-            return super().raw(key, when, tables, dtype)
-        xp = self.given.__array_namespace__()
-        return xp.broadcast_to(self.given, (len(when.rounds), *self.given.shape))
+        xp = self.rows.__array_namespace__()
+        return xp.broadcast_to(self.rows, (len(when.rounds), *self.rows.shape))
 
-    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> WholeOwn:
-        if self.given is None:
-            return self
-        given = np.asarray(self.given)[agents]
-        given[agents < 0] = 0
-        return replace(self, given=given)
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> DrawnOwn:
+        rows = np.asarray(self.rows)[agents]
+        rows[agents < 0] = 0
+        return replace(self, rows=rows)
 
 
 def stored_problem(
     stored: StoredSum, problem: Problem, network: Network, dealt: Draw, own: Draw | None
 ) -> Problem:
     """The problem whose objectives are f̂_j = f_j + p_j + own noise, each one sum of whole numbers."""
-    assert isinstance(dealt, WholePaired)
+    assert isinstance(dealt, Paired)
     assert dealt.given is not None
     drawn = stored.units(np.asarray(dealt.given, dtype=np.float64)[0])
     gained = drawn[:, 0] - drawn[:, 1]  # by the higher-numbered end; the lower one loses as much
     total = np.zeros((problem.n, dealt.width), dtype=object)
     np.add.at(total, network.links[:, 1], gained)
     np.subtract.at(total, network.links[:, 0], gained)
-    if isinstance(own, WholeOwn):
-        total = total + stored.units(own.given)
+    if isinstance(own, DrawnOwn):
+        total = total + stored.units(own.rows)
     for j in range(problem.n):
         group, place = problem.place(j)
         records = stored.records_of(group.objective, group.data_of(place), problem.dim, problem.name(j))

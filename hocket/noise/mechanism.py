@@ -25,11 +25,19 @@ class Mechanism:
     own_sd: float = 0.0
     """τ: of noise that an agent draws for itself, and that nothing cancels."""
     anchor_sd: Float[np.ndarray, " links"] | None = None
-    """σ_c: of one directed draw of pairwise noise that is kept over rounds; None without."""
+    """σ_c: of one directed draw of pairwise noise that is kept over rounds, scaled as the gradient is; None without.
+    It counts for a shift that is the same in every round, and never for a record: gradients of alternating sign see
+    fresh noise alone."""
     scaled_by: Literal["this step", "last step"] = "this step"
     """Whether fresh noise in round k is scaled by α_k, or by α_{k−1} as the gradient inside the state is."""
+    projects: Literal["nowhere", "before the step", "after the step"] = "nowhere"
+    """Where states are projected onto X. After the step it takes away what is certified of a move between agents,
+    unless X is the whole space: a state on the edge of X shows its noise bare. What is certified of a record by noise
+    of an agent's own stands: a projection never drives two states farther apart than their gradients did."""
     exact: bool = False
     """Whether what is hidden and what hides it are whole numbers on one public grid, and their sum is exact; else a
     certificate is about real numbers, and rounding can void it."""
+    sensitivity: float | None = None
+    """S: how far replacing one record can move, in norm, what noise is added to; None where nothing bounds it."""
     void: tuple[str, ...] = ()
     """Whatever in this algorithm takes a certificate away, each a reason that begins a sentence; empty if nothing."""

@@ -28,6 +28,9 @@ INACTIVE = "no state was moved back into the feasible set"
 NO_FORM = "nothing of the objectives is unknown but what the form leaves open"
 
 
+CROSS_TERMS = "objectives are fitted coordinate by coordinate, and noise with cross terms is not dealt so"
+
+
 @dataclass(frozen=True, eq=False)
 class Tried:
     """One kind of attack on everybody who was heard, or why there is none."""
@@ -40,6 +43,8 @@ class Tried:
 
 def attacks_by_form(view: View, problem: Problem, *, active: bool) -> tuple[Tried, ...]:
     """The model, sum and projection attacks on a run of this problem; `active` says that X cut steps short."""
+    if _with_cross_terms(view):
+        return tuple(Tried(name, why=CROSS_TERMS) for name in (model_class.NAME, sums.NAME, projection.NAME))
     heard, feasible = equations(view), problem.feasible if active else None
     forms = _forms(heard, problem)
     why = _unfit(heard, forms)
@@ -51,12 +56,19 @@ def attacks_by_form(view: View, problem: Problem, *, active: bool) -> tuple[Trie
 
 def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, Attack]:
     """The model attack alone, on everybody who was heard; nobody is in what comes back where it does not apply."""
+    if _with_cross_terms(view):
+        return {}
     heard = equations(view)
     forms = _forms(heard, problem)
     if _unfit(heard, forms):
         return {}
     fit = sums.fit_of(model_class.NAME, heard, forms, feasible=problem.feasible if active else None)
     return dict(_everything(fit).found)
+
+
+def _with_cross_terms(view: View) -> bool:
+    functions = view.algorithm.functions
+    return functions is not None and not functions.family.separable
 
 
 def _forms(heard: Equations, problem: Problem) -> dict[int, Family]:

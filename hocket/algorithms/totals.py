@@ -20,7 +20,7 @@ class Totals(Algorithm):
     it can be taken up from them. What is asked for next is the business of the agent's `local`, an analysis.
     """
 
-    key: ClassVar[str] = "totals"
+    key: ClassVar[str] = "masked-totals"
     label: ClassVar[str] = "Totals"
     in_words: ClassVar[str] = "sums over all members"
     sums: ClassVar[bool] = True

@@ -45,7 +45,7 @@ def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY,
     return draw_up(
         cards,
         topology,
-        algorithm={"name": "totals", "study": study},
+        algorithm={"name": "masked-totals", "study": study},
         step={"constant": 1.0},
         task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

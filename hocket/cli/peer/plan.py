@@ -163,7 +163,7 @@ def _study(
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology or usual,
-        algorithm={"name": "totals", "study": file.read_text(encoding="utf-8")},
+        algorithm={"name": "masked-totals", "study": file.read_text(encoding="utf-8")},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

@@ -18,6 +18,7 @@ _HOME = {
     "Algorithm": "algorithm",
     "Say": "algorithm",
     "Tell": "algorithm",
+    "Total": "algorithm",
     "Agent": "agent",
     "Centralised": "algorithms",
     "Dgd": "algorithms",
@@ -46,7 +47,7 @@ _HOME = {
     "Sweep": "engines.sweep",
     "sweep": "engines.sweep",
 }
-_PARTS = {"learning", "privacy", "theory"}
+_PARTS = {"learning", "privacy", "studies", "theory"}
 """Packages that are reached as attributes, `hk.theory.lemma1`."""
 # A checker wants names spelt out and present; these are loaded when first used.
 __all__ = sorted([*_HOME, *_PARTS])  # pyright: ignore[reportUnsupportedDunderAll]

@@ -21,6 +21,7 @@ from hocket.cli.peer import peer
 from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
+from hocket.cli.study import study
 from hocket.errors import HocketError, Interrupted, UnsafeRemainder
 
 FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
@@ -42,6 +43,7 @@ app.command(peer)
 app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
+app.command(study)
 
 
 @app.command(help_epilogue="Example: hocket completion bash")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -51,32 +48,3 @@ def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSecti
         [None if cover else round(float(cell)) for cell, cover in zip(row, covers, strict=True)]
         for row, covers in zip(counts, hidden, strict=True)
     ]
-
-
-@dataclass(frozen=True)
-class Release:
-    """Rows of a member's own table that went into one analysis; kept at home, to compare later ones with."""
-
-    study: str
-    """The study's fingerprint."""
-    title: str
-    columns: tuple[str, ...]
-    where: tuple[str, ...]
-    table: str
-    """A digest of the member's table."""
-    rows: frozenset[int]
-    """Places of the rows that were used."""
-
-
-def refuse_near_repeats(rules: DisclosureSection, now: Release, earlier: Iterable[Release]) -> None:
-    """Refuse rows that differ from an earlier analysis of the same table by a few: the difference would show those."""
-    for before in earlier:
-        if before.table != now.table or before.study == now.study:
-            continue
-        different = len(before.rows ^ now.rows)
-        if 0 < different < rules.fewest_different:
-            raise BadStudy(
-                f"these rows differ from those of {before.title!r} by {different}, where [disclosure] "
-                f"fewest_different = {rules.fewest_different}: the difference of the two results would show "
-                "them; use the same rows, or rows that differ by more"
-            )

@@ -69,7 +69,7 @@ class _Joint:
     def at(self, x: Vector) -> Analysis[tuple[float, Vector]]:
         if self.totals == self.most:
             raise NotEstimable(
-                f"no minimum in {self.most} totals: scale the columns, or see whether the loss is convex and has a minimum"
+                f"no minimum in {self.most} totals: scale the columns, or see whether the loss is convex and has one"
             )
         value, gradient = self.loss(x)
         total = yield Total(

@@ -23,7 +23,7 @@ from hocket.studies.together import Analysis
 
 MOST_STEPS = 40
 SETTLED = 1e-9
-"""In standard errors: a step that moves coefficients by less ends the search; the next would move them by its square."""
+"""In standard errors: a step that is shorter ends the search; the next would be about its square."""
 RISE = 1e-10
 """By what part a loss may rise from rounding alone."""
 

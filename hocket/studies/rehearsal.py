@@ -14,9 +14,8 @@ from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
 from hocket.noise.group import add
 from hocket.noise.summands import decoded, encoded, flat
-from hocket.studies.analysis import analyse
 from hocket.studies.check import check_table
-from hocket.studies.results import Results
+from hocket.studies.results import Results, concluded
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 from hocket.studies.together import Analysis
@@ -83,6 +82,6 @@ def rehearse(
     checked = {name: check_table(study, replace(table, name=name)) for name, table in tables.items()}
     if len(checked) < 2:
         raise BadStudy("a study is among two members or more; name a table for each")
-    done = rehearse_analysis({name: analyse(rows) for name, (_, rows) in checked.items()}, watch)
+    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch)
     own = {name: check.kept for name, (check, _) in checked.items()}
-    return Results(study, done.result, done.totals, done.numbers, own, len(checked))
+    return replace(done.result, rows_by_member=own, members=len(checked))

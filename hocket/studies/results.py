@@ -8,15 +8,29 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
 
 from hocket.machine import replace_text
-from hocket.studies.analysis import Findings
+from hocket.studies.analysis import Findings, analyse, contributed
+from hocket.studies.rows import Rows
 from hocket.studies.study import Study
+from hocket.studies.together import Analysis
 
 RESULTS, COEFFICIENTS, PAGE = "results.json", "coefficients.csv", "results.html"
+
+
+class Released(NamedTuple):
+    """One kind of sum that all members have seen."""
+
+    totals: int
+    """In how many totals it was."""
+    numbers: int
+    """Over all of them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +45,8 @@ class Results:
     rows_by_member: Mapping[str, int] | None = None
     """At home: one's own. In a rehearsal: everybody's."""
     members: int | None = None
+    released: Mapping[str, Released] = field(default_factory=dict)
+    """What was summed, by name: all that any member has seen of others."""
 
     @property
     def digest(self) -> str:
@@ -51,6 +67,7 @@ class Results:
             "study": self.study.fingerprint,
             "totals": self.totals,
             "numbers": self.numbers,
+            "released": {name: one._asdict() for name, one in self.released.items()},
             "rows_by_member": None if self.rows_by_member is None else dict(self.rows_by_member),
         }
         if fit is not None:
@@ -78,6 +95,47 @@ class Results:
         if self.findings.fit is not None:
             replace_text(folder / COEFFICIENTS, coefficients_csv(self))
         return folder / RESULTS
+
+
+def concluded(rows: Rows) -> Analysis[Results]:
+    """A whole study for one member, with account of every number that it gave."""
+    analysis, heard, totals = analyse(rows), None, 0
+    released: dict[str, Released] = {}
+    while True:
+        try:
+            total = analysis.send(heard)
+        except StopIteration as end:
+            numbers = sum(one.numbers for one in released.values())
+            return Results(
+                rows.study,
+                end.value,
+                totals,
+                numbers,
+                {rows.name: contributed(rows)},
+                released=dict(sorted(released.items())),
+            )
+        totals += 1
+        for name, numbers in kinds(total.values).items():
+            before = released.get(name, Released(0, 0))
+            released[name] = Released(before.totals + 1, before.numbers + numbers)
+        heard = yield total
+
+
+def kinds(values: Any, within: str = "") -> dict[str, int]:
+    """How many numbers of each name a total holds.
+
+    >>> kinds({"model": {"score": np.zeros(3), "own": np.zeros(1)}})
+    {'model: score': 3, 'model: own': 1}
+    """
+    if not isinstance(values, Mapping):
+        return {within or "values": int(sum(np.size(leaf) for leaf in jax.tree.leaves(values)))}
+    found: dict[str, int] = {}
+    for key, part in values.items():
+        for name, count in kinds(part, str(key)).items():
+            # The outermost and the innermost name say enough.
+            title = f"{within}: {name.split(': ')[-1]}" if within else name
+            found[title] = found.get(title, 0) + count
+    return found
 
 
 def coefficients_csv(results: Results) -> str:

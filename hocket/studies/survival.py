@@ -62,13 +62,17 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
     at_risk = total["rows"][:, None] - np.concatenate([np.zeros((len(levels), 1)), gone[:, :-1]], axis=1)
     least = study.disclosure.smallest_cell
     curves = tuple(
-        _curve(str(level), total["rows"][g], deaths[g], at_risk[g], confidence, least)
+        _curve(_label(rows, part.by, str(level)), total["rows"][g], deaths[g], at_risk[g], confidence, least)
         for g, level in enumerate(levels)
     )
     if len(levels) == 1:
         return Survivals(part.grid, curves)
     chi, p = log_rank(deaths, at_risk)
     return Survivals(part.grid, curves, chi, p)
+
+
+def _label(rows: Rows, by: str, level: str) -> str:
+    return f"{rows.study.column(by).label or by} {level}" if by else level
 
 
 def counted(

@@ -1,0 +1,144 @@
+"""Figures of a study: a forest plot, ROC and calibration, survival curves; for screen, print and the colour-blind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hocket.report.figures import INK, STYLES, Drawing, drawn
+from hocket.studies.evaluate import Evaluation
+from hocket.studies.fit import Fit
+from hocket.studies.survival import Survivals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINE = 0.34
+"""Inches that a coefficient takes in a forest plot."""
+BLUE = STYLES[1][0]
+WIDEST = 1e4
+"""Ratios beyond this, or its inverse, are drawn at the edge."""
+
+
+def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
+    """Every coefficient but the intercept with its interval; as ratios on a logarithmic axis where they are ratios."""
+    shown = {
+        name: one for name, one in fit.coefficients.items() if name != "Intercept" and one.low is not None
+    }
+    if not shown:
+        return None
+    scale = np.exp if fit.ratio else np.asarray
+    limit = np.log(WIDEST) if fit.ratio else np.inf
+    middle = scale(np.clip([one.estimate for one in shown.values()], -limit, limit))
+    low = scale(np.clip([one.low for one in shown.values()], -limit, limit))
+    high = scale(np.clip([one.high for one in shown.values()], -limit, limit))
+    what = fit.ratio or "coefficient"
+
+    def lay_out(figure: Figure) -> None:
+        axes = figure.subplots()
+        places = np.arange(len(shown))[::-1]
+        axes.axvline(1.0 if fit.ratio else 0.0, color=INK, linewidth=1, alpha=0.6)
+        axes.hlines(places, low, high, color=BLUE, linewidth=2)
+        axes.plot(middle, places, "s", color=BLUE, markersize=6)
+        axes.set_yticks(places, [labels.get(name, name) for name in shown])
+        if fit.ratio:
+            axes.set_xscale("log")
+            _plain_ticks(axes, float(low.min()), float(high.max()))
+        axes.set_ylim(-0.7, len(shown) - 0.3)
+        axes.set_xlabel(
+            f"{what}, with its {fit.confidence:.0%} interval" + (", logarithmic" if fit.ratio else "")
+        )
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(True, axis="x", color=INK, alpha=0.12, linewidth=0.6)
+
+    parts = "; ".join(
+        f"{labels.get(name, name)} {m:.3g} ({lo:.3g} to {hi:.3g})"
+        for name, m, lo, hi in zip(shown, middle, low, high, strict=True)
+    )
+    return drawn(
+        lay_out,
+        size=(9.6, 1.2 + LINE * len(shown)),
+        alt=f"A forest plot: {what} and interval of each term. {parts}.",
+    )
+
+
+def _plain_ticks(axes: Axes, low: float, high: float) -> None:
+    """Ticks at 1, 2, 5 and their multiples by ten, written as people write them."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    powers = np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
+    few = high / low > 1000
+    ticks = [base * 10.0**power for power in powers for base in ((1,) if few else (1, 2, 5))]
+    axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low * 0.8 <= tick <= high * 1.25]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def performance(found: Evaluation) -> Drawing:
+    """ROC and calibration side by side."""
+
+    def lay_out(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        x, y = np.array(found.roc).T
+        left.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="chance")
+        left.plot(x, y, color=BLUE, linewidth=1.8, label=f"AUC {found.auc:.3f} ± {found.auc_within:.3f}")
+        left.set(xlabel="share of rows without it, taken for a yes", ylabel="share of rows with it, found")
+        left.set_title("ROC", loc="left", fontweight="bold", fontsize=11)
+        left.legend(frameon=False, loc="lower right")
+        predicted, true, _ = np.array(found.calibration).T
+        right.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="perfect")
+        right.plot(
+            predicted, true, color=BLUE, linewidth=1.4, marker="s", markersize=5, label="groups of rows"
+        )
+        right.set(xlabel="mean prediction", ylabel="share that has it")
+        right.set_title("Calibration", loc="left", fontweight="bold", fontsize=11)
+        right.legend(frameon=False, loc="upper left")
+        for axes in (left, right):
+            axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+            axes.spines[["top", "right"]].set_visible(False)
+
+    return drawn(
+        lay_out,
+        size=(9.6, 4.8),
+        alt=f"Two plots on {found.rows} held-out rows: the ROC curve, with an area of {found.auc:.3f} under it, and "
+        f"calibration in {len(found.calibration)} groups, from a mean prediction of {found.calibration[0][0]:.2g} with "
+        f"{found.calibration[0][1]:.0%} yes to {found.calibration[-1][0]:.2g} with {found.calibration[-1][1]:.0%}.",
+    )
+
+
+def curves(found: Survivals) -> Drawing:
+    """Survival curves in steps, each with its band."""
+
+    def lay_out(figure: Figure) -> None:
+        axes = figure.subplots()
+        for place, curve in enumerate(found.curves):
+            colour, line, _ = STYLES[(place + 1) % len(STYLES)]
+            known = [value is not None for value in curve.survival]
+            time = np.array([0.0, *np.array(found.grid)[known]])
+            value = np.array([1.0, *(one for one in curve.survival if one is not None)])
+            low = np.array(
+                [1.0, *(1.0 if one is None else one for one in np.array(curve.low, dtype=object)[known])]
+            )
+            high = np.array(
+                [1.0, *(1.0 if one is None else one for one in np.array(curve.high, dtype=object)[known])]
+            )
+            axes.fill_between(time, low, high, step="post", color=colour, alpha=0.14, linewidth=0)
+            axes.step(
+                time, value, where="post", color=colour, linestyle=line, linewidth=1.8, label=curve.label
+            )
+        axes.set(
+            xlabel="time", ylabel="share without the event", ylim=(-0.02, 1.02), xlim=(0, max(found.grid))
+        )
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(True, color=INK, alpha=0.12, linewidth=0.6)
+        if len(found.curves) > 1:
+            axes.legend(frameon=False, loc="lower left", handlelength=3.4)
+
+    ends = "; ".join(
+        f"{curve.label} ends at {[one for one in (1.0, *curve.survival) if one is not None][-1]:.3g}"
+        for curve in found.curves
+    )
+    return drawn(lay_out, size=(9.6, 4.6), alt=f"Kaplan-Meier curves against time, with their bands: {ends}.")

@@ -1,0 +1,210 @@
+"""The results page: one offline file, from the question to who has seen what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from pathlib import Path
+
+from hocket.config.files import dumps
+from hocket.machine import replace_text
+from hocket.privacy.wording import counted
+from hocket.report.page import Card, Exposure, Figure, Page
+from hocket.report.tables import Table
+from hocket.studies.figures import curves, forest, performance
+from hocket.studies.fit import Coefficient, Fit
+from hocket.studies.formula import Survival
+from hocket.studies.results import PAGE, Results
+from hocket.studies.results_tables import (
+    coefficient_table,
+    description_tables,
+    evaluation_table,
+    label,
+    measure_table,
+    number,
+    p_told,
+    survival_table,
+)
+from hocket.studies.seen import ALL_BUT_ONE, REHEARSED, THEOREM, disclosure_rules, released_table
+from hocket.studies.study import Study
+from hocket.studies.survival import Survivals
+
+
+def write_page(
+    results: Results, folder: Path, *, commands: Sequence[str], exposure: Sequence[str] = (REHEARSED,)
+) -> Path:
+    """The page of a study, beside its results; `exposure` says among whom it was carried out, and what hid them."""
+    path = folder / PAGE
+    replace_text(path, results_page(results, commands=commands, exposure=exposure).html())
+    return path
+
+
+def results_page(
+    results: Results, *, commands: Sequence[str], exposure: Sequence[str] = (REHEARSED,)
+) -> Page:
+    """The page's contents."""
+    study, findings = results.study, results.findings
+    question = study.question
+    labels = {} if findings.fit is None else {name: label(study, name) for name in findings.fit.names}
+    tables, figures, notes = list[Table](), list[Figure](), list[str]()
+    if findings.fit is not None:
+        tables += [coefficient_table(findings.fit, labels), measure_table(findings.fit)]
+        notes += [*_how_to_read(findings.fit), *findings.fit.remarks]
+        drawing = forest(findings.fit, labels)
+        if drawing is not None:
+            figures.append(Figure.of(drawing, _forest_caption(findings.fit)))
+    if findings.evaluation is not None:
+        tables.append(evaluation_table(findings.evaluation))
+        figures.append(
+            Figure.of(
+                performance(findings.evaluation),
+                f"Predictions for {findings.evaluation.rows:,} rows that were held out. Left, how many are found for "
+                "how many false alarms; right, whether predictions come true.",
+            )
+        )
+    if findings.survival is not None:
+        tables.append(survival_table(findings.survival))
+        figures.append(Figure.of(curves(findings.survival), _survival_caption(findings.survival)))
+    if findings.description is not None:
+        tables += description_tables(findings.description, study)
+    return Page(
+        title=question.title,
+        facts=_facts(results),
+        summary=_summary(results, labels),
+        cards=_cards(results, exposure),
+        tables=tables,
+        figures=figures,
+        notes=notes,
+        exposure=Exposure(
+            words=[*exposure, THEOREM],
+            tables=[released_table(results)],
+            statement=[ALL_BUT_ONE, *disclosure_rules(study)],
+        ),
+        configuration=dumps(_told(study)),
+        commands=commands,
+    )
+
+
+def _facts(results: Results) -> list[str]:
+    fit, facts = results.findings.fit, list[str]()
+    if results.members is not None:
+        facts.append(counted(results.members, "member"))
+    if fit is not None:
+        facts += [
+            counted(fit.rows, "row"),
+            f"{'Cox' if fit.family == 'cox' else fit.family} model",
+            counted(len(fit.names), "coefficient"),
+        ]
+    return [*facts, counted(results.totals, "total"), f"study {results.study.fingerprint[:12]}"]
+
+
+def _summary(results: Results, labels: dict[str, str]) -> list[str]:
+    study, fit = results.study, results.findings.fit
+    asked = [study.question.question] if study.question.question else []
+    if fit is None:
+        return [*asked, f"What the rows of all members look like, from {counted(results.totals, 'total')}."]
+    clear = [
+        f"{labels[name]} ({_told_ratio(fit, one)})"
+        for name, one in sorted(
+            fit.coefficients.items(), key=lambda item: item[1].p if item[1].p is not None else 2
+        )
+        if name != "Intercept" and one.p is not None and one.p < 1 - fit.confidence
+    ]
+    response = fit.family
+    if study.formula is not None:
+        response = str(
+            study.formula.response.event
+            if isinstance(study.formula.response, Survival)
+            else study.formula.response
+        )
+    goes = (
+        f"{response} goes with {', '.join(clear[:4])}"
+        if clear
+        else f"no column goes with {response} beyond chance"
+    )
+    if fit.covariance is None:
+        goes = (
+            f"{response}, explained by {sum(abs(b) > 0 for b in fit.beta)} coefficients that the penalty left"
+        )
+    return [*asked, f"Over {fit.rows:,} rows, {goes}."]
+
+
+def _told_ratio(fit: Fit, one: Coefficient) -> str:
+    if not fit.ratio:
+        return f"{number(one.estimate)}, {p_told(one.p)}"
+    return f"{fit.ratio} {exp(min(one.estimate, 700.0)):.3g}, {p_told(one.p)}"
+
+
+def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
+    fit = results.findings.fit
+    totals = counted(results.totals, "total")
+    cards = [
+        Card(
+            "Is it what the pooled rows would give?",
+            "yes, to rounding" if fit is not None else "yes",
+            "holds",
+            (
+                f"{totals}, {counted(results.numbers, 'number')} from each member. Sums are exact in fixed point; "
+                "what is summed was rounded at home, as any fit of the pooled rows rounds.",
+            ),
+        )
+    ]
+    own = results.rows_by_member
+    if own:
+        listed = ", ".join(f"{name} {rows:,}" for name, rows in list(own.items())[:8])
+        cards.append(
+            Card("Whose rows?", counted(sum(own.values()), "row"), "holds", (f"{listed}. Known here only.",))
+        )
+    rehearsed = exposure and exposure[0] == REHEARSED
+    cards.append(
+        Card(
+            "What did members learn of each other?",
+            "a rehearsal hides nothing" if rehearsed else "sums over all members, and nothing else",
+            "open" if rehearsed else "holds",
+            ("Over links, sums over all members and nothing else: Theorem T, below.",)
+            if rehearsed
+            else (THEOREM,),
+        )
+    )
+    return cards
+
+
+def _how_to_read(fit: Fit) -> list[str]:
+    law = (
+        "normal errors" if fit.freedom is None else f"Student's t with {fit.freedom:,.0f} degrees of freedom"
+    )
+    words = f"From low to high is the {fit.confidence:.0%} interval, se the standard error; p is two-sided, by {law}, "
+    words += "each term by itself: nothing is corrected for there being many."
+    return [words] if fit.covariance is not None else []
+
+
+def _forest_caption(fit: Fit) -> str:
+    line = "1, no difference" if fit.ratio else "0, no difference"
+    return f"Each term's {fit.ratio or 'coefficient'} and its {fit.confidence:.0%} interval; the line is at {line}."
+
+
+def _survival_caption(found: Survivals) -> str:
+    test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}."
+    return f"The share without the event, at times that the study declares.{test}"
+
+
+def _told(study: Study) -> dict[str, object]:
+    """The study without what was left at its default."""
+    plain_columns = {
+        name: column.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        for name, column in study.columns.items()
+    }
+    parts = {
+        "study": study.question,
+        "penalty": study.penalty,
+        "describe": study.describe,
+        "survival": study.survival,
+        "evaluate": study.evaluate,
+        "disclosure": study.disclosure,
+    }
+    told: dict[str, object] = {}
+    for name, part in parts.items():
+        table = {} if part is None else part.model_dump(mode="json", exclude_defaults=True)
+        if table:
+            told[name] = table
+    return told | {f"columns.{name}": table for name, table in plain_columns.items()}

@@ -1,0 +1,167 @@
+"""Tables of results, as a journal prints them: the terminal and the page show the same ones."""
+
+from __future__ import annotations
+
+from math import exp
+
+from hocket.report.tables import Table, plain
+from hocket.studies.describe import Description
+from hocket.studies.evaluate import Evaluation
+from hocket.studies.fit import Coefficient, Fit
+from hocket.studies.study import Study
+from hocket.studies.survival import Survivals
+
+NAMES = {
+    "deviance": "deviance",
+    "null_deviance": "deviance without any column",
+    "aic": "AIC",
+    "log_likelihood": "log-likelihood",
+    "null_log_likelihood": "log-likelihood without any column",
+    "likelihood_ratio": "likelihood ratio χ²",
+    "dispersion": "dispersion",
+    "degrees_of_freedom": "degrees of freedom",
+    "r_squared": "R²",
+    "mcfadden": "McFadden's R²",
+    "nagelkerke": "Nagelkerke's R²",
+    "events": "events",
+    "strata": "strata (members)",
+}
+
+
+def label(study: Study, term: str) -> str:
+    """A term as people read it: with its column's label and units."""
+    parts: list[str] = []
+    for factor in term.split(":"):
+        name = factor.removeprefix("C(").split(")")[0] if factor.startswith("C(") else factor
+        column = study.column(name)
+        title = column.label or name
+        if factor.startswith("C("):
+            reference = column.reference if column.reference is not None else (column.levels or ("",))[0]
+            parts.append(f"{title}: {factor.split('[', 1)[1][:-1]} (vs {reference})")
+        else:
+            parts.append(f"{title} ({column.units})" if column.units else title)
+    return " × ".join(parts)
+
+
+def coefficient_table(fit: Fit, labels: dict[str, str]) -> Table:
+    """As a journal prints it: a ratio and its interval first, where there is one."""
+    head = ["", fit.ratio or "estimate", "low", "high", *(["estimate"] if fit.ratio else []), "se"]
+    head += ["t" if fit.freedom is not None else "z", "p"]
+    rows = tuple(
+        (labels.get(name, name), *_cells(one, ratio=bool(fit.ratio)))
+        for name, one in fit.coefficients.items()
+    )
+    return Table(tuple(head), rows, "Coefficients", frozenset(range(1, len(head))))
+
+
+def _cells(one: Coefficient, *, ratio: bool) -> list[str]:
+    def risen(x: float | None) -> float | None:
+        return x if x is None or not ratio else exp(min(x, 700.0))
+
+    first = [number(risen(x)) for x in (one.estimate, one.low, one.high)]
+    return [*first, *([number(one.estimate)] if ratio else []), number(one.se), number(one.z), p_value(one.p)]
+
+
+def number(value: float | None) -> str:
+    """A number of a table: four digits.
+
+    >>> number(0.021329), number(1.2996126), number(-620.563609), number(None)
+    ('0.02133', '1.300', '−620.6', 'not given')
+    """
+    if value is None:
+        return "not given"
+    text = f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e6 else plain(value)
+    return text.replace("-", "−") if "e" not in text else text
+
+
+def p_value(p: float | None) -> str:
+    """A p-value as journals have it.
+
+    >>> p_value(0.0471), p_value(3e-9)
+    ('0.047', '< 0.001')
+    """
+    return "not given" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def measure_table(fit: Fit) -> Table:
+    """How well it fits."""
+    rows = [("rows", f"{fit.rows:,}")]
+    for key, value in fit.measures.items():
+        whole = key in ("degrees_of_freedom", "events", "strata")
+        rows.append((NAMES.get(key, key), f"{value:,.0f}" if whole else f"{value:.6g}"))
+    return Table(("", ""), tuple(rows), "How well it fits", frozenset({1}))
+
+
+def evaluation_table(found: Evaluation) -> Table:
+    """What held-out rows say."""
+    rows = [
+        ("held-out rows", f"{found.rows:,}"),
+        ("AUC", f"{found.auc:.4f}, to {found.auc_within:.4f} (predictions are counted in bins)"),
+        ("Brier score", f"{found.brier:.4f}"),
+        ("log loss", f"{found.log_loss:.4f}"),
+        (f"accuracy at {found.threshold:g}", f"{found.accuracy:.1%}"),
+        *((name, f"{count:,}") for name, count in found.confusion.items()),
+    ]
+    return Table(("", ""), tuple(rows), "On held-out rows")
+
+
+def survival_table(found: Survivals) -> Table:
+    """Every curve at every time."""
+    head = ("time", *(f"{curve.label}: at risk, survival" for curve in found.curves))
+    rows = tuple(
+        (
+            f"{time:g}",
+            *(
+                "too few"
+                if curve.at_risk[place] is None or curve.survival[place] is None
+                else f"{curve.at_risk[place]:,}, {curve.survival[place]:.3f}"
+                for curve in found.curves
+            ),
+        )
+        for place, time in enumerate(found.grid)
+    )
+    return Table(head, rows, "Survival", frozenset(range(len(head))))
+
+
+def description_tables(found: Description, study: Study) -> list[Table]:
+    """Numbers, levels and tables of two."""
+    numbers = {name: one for name, one in found.columns.items() if one.mean is not None}
+    tables: list[Table] = []
+    if numbers:
+        shares = list(next(iter(numbers.values())).quantiles or {})
+        rows = tuple(
+            (
+                label(study, name),
+                f"{one.rows:,}",
+                few(one.missing),
+                number(one.mean),
+                number(one.sd),
+                *(number((one.quantiles or {}).get(share)) for share in shares),
+            )
+            for name, one in numbers.items()
+        )
+        head = ("", "rows", "missing", "mean", "sd", *(f"{float(share):.0%}" for share in shares))
+        tables.append(Table(head, rows, "Numbers", frozenset(range(1, len(head)))))
+    counts = [
+        (label(study, name), level, few(count))
+        for name, one in found.columns.items()
+        for level, count in (one.levels or {}).items()
+    ]
+    if counts:
+        tables.append(Table(("", "level", "rows"), tuple(counts), "Levels", frozenset({2})))
+    for name, table in found.cross.items():
+        cells = tuple((row, *map(few, line)) for row, line in zip(table["rows"], table["cells"], strict=True))
+        head = (name, *table["columns"])
+        tables.append(Table(head, cells, name, frozenset(range(1, len(head)))))
+    return tables
+
+
+def few(count: int | None) -> str:
+    """A count, or that there are too few to show it."""
+    return "too few" if count is None else f"{count:,}"
+
+
+def p_told(p: float | None) -> str:
+    """A p-value in a sentence."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"

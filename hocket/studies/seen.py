@@ -1,0 +1,75 @@
+"""What members have seen of each other, in words, and the theorem that says so."""
+
+from __future__ import annotations
+
+from hocket.report.tables import Table
+from hocket.studies.results import Results
+from hocket.studies.study import Study
+
+SEEN = {
+    "rows": "how many rows",
+    "sum": "sums of columns",
+    "squares": "sums of squares of columns",
+    "outcome": "sums of the outcome",
+    "with outcome": "sums of columns over rows with the outcome",
+    "not 0 or 1": "how many rows are neither 0 nor 1, by column",
+    "score": "the slope of the log-likelihood",
+    "information": "its curvature",
+    "products": "sums of products of columns",
+    "deviance": "the deviance",
+    "pearson": "the sum of squared Pearson residuals",
+    "own": "how far own intercepts still move, in sum",
+    "beyond": "how many rows had an impossible mean",
+    "constants": "the log-likelihood's constants",
+    "robust": "sums of squared scores",
+    "likelihood": "the log-likelihood",
+    "events": "how many events",
+    "rows up to": "how many rows lie below a point",
+    "levels": "how many rows have each level",
+    "missing": "how many cells are missing",
+    "cells": "a table of counts",
+    "histogram": "counts between edges",
+    "bins": "counts of binned predictions",
+    "confusion": "the confusion table",
+    "losses": "sums of squared errors and log loss",
+    "events and leavers": "events and leavers between times",
+}
+REHEARSED = (
+    "This was a rehearsal: all tables lay on one machine, whose user could see them, and nothing was hidden from "
+    "anybody. Among members, only the sums below are seen."
+)
+THEOREM = (
+    "Theorem T (function sharing in a finite group): whoever colludes learns from a total nothing but the sum over "
+    "each connected part of the honest members; what else they believed before, they believe after. It supposes that "
+    "masks are fresh, uniform and known to the two ends of a link only, that all members are at the same point, and "
+    "that at least two honest members stay connected without the colluders."
+)
+ALL_BUT_ONE = (
+    "If all other members but one collude, the sum over the honest is that one's own part, and they know it. Of "
+    "numbers that a sum leaves no choice (counts that sum to zero, or to all rows) everybody knows all parts."
+)
+
+
+def released_table(results: Results) -> Table:
+    """All that any member has seen of others."""
+    rows = []
+    for name, one in results.released.items():
+        part, _, kind = name.rpartition(": ")
+        what = SEEN.get(kind, kind)
+        rows.append((f"{part}: {what}" if part else what, f"{one.totals:,}", f"{one.numbers:,}"))
+    return Table(
+        ("sums over all members, seen by all", "in totals", "numbers"),
+        tuple(rows),
+        "What was seen",
+        frozenset({1, 2}),
+    )
+
+
+def disclosure_rules(study: Study) -> list[str]:
+    """What the study holds to be too little to show."""
+    rules = study.disclosure
+    return [
+        f"Every member held its own rows against the study's rules: no fewer than {rules.fewest_rows} rows, no cell "
+        f"below {rules.smallest_cell} shown, at most {rules.parameters_per_row:g} parameters per joint row. Small "
+        "joint counts are left out of this page; members' own programs saw them on the way."
+    ]

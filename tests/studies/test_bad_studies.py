@@ -1,0 +1,249 @@
+"""Whatever is wrong with a study, a table or the joint rows: named, with the cure, before the first exchange if it can
+be known there; on the command line without a traceback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hocket.cli import main
+from hocket.errors import BadStudy, NotEstimable
+from hocket.studies import Table, check_table, parse_study, read_study, rehearse
+
+COLUMNS = {
+    "y": {"map": "y > 0"},
+    "cp": {"levels": [1, 2, 3]},
+    "chol": {"range": [50, 700], "units": "mg/dl"},
+}
+TABLES = {
+    "study": {"title": "T", "formula": "y ~ age + C(cp) + chol", "family": "binomial"},
+    "columns": COLUMNS,
+}
+ROWS = 60
+
+
+def cells(seed: int = 0, **other: list[Any]) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(seed)
+    columns = {
+        "y": rng.integers(0, 2, ROWS).tolist(),
+        "age": rng.normal(50, 9, ROWS).round(1).tolist(),
+        "cp": rng.integers(1, 4, ROWS).tolist(),
+        "chol": rng.normal(240, 40, ROWS).round().tolist(),
+    }
+    return columns | other
+
+
+def checked(**other: list[Any]) -> Any:
+    return check_table(parse_study(TABLES), Table.of(cells(**other), "clinic.csv"))[0]
+
+
+def test_a_table_that_fits():
+    found = checked()
+    assert (found.rows, found.kept) == (ROWS, ROWS)
+    assert found.parameters == ("Intercept", "age", "C(cp)[2]", "C(cp)[3]", "chol")
+    assert found.notes == ()
+
+
+AGE = cells()["age"]
+
+
+@pytest.mark.parametrize(
+    ("other", "complaint"),
+    [
+        ({"age": ["old", *AGE[1:]]}, r"clinic.csv: column age is to be numbers, but 1 row have 'old'; mend"),
+        (
+            {"cp": [9, 9] + [1] * 58},
+            r"column cp has the unknown level '9' in 2 rows; the study declares 1, 2, 3",
+        ),
+        ({"chol": [5.0] + [200] * 59}, r"column chol has '5' in 1 row, outside its range 50 to 700 mg/dl"),
+        ({"age": [None] * 60}, r"column age is missing in every row"),
+        ({"age": [float("inf"), *AGE[1:]]}, r"column age is to be numbers, but 1 row have 'inf'"),
+        ({"age": [1e18] * 60}, r"clinic.csv: model.squares of age is 6e\+37, too large for an exact sum"),
+        ({"age": [None] * 55 + [50, 51, 52, 53, 54]}, r"clinic.csv: 5 rows are left .*fewest_rows = 10"),
+        ({"y": ["yes"] * 60}, r"column y is to be numbers, but 60 row"),
+    ],
+)
+def test_what_a_table_may_not_hold_is_said_before_anybody_is_asked(other, complaint):
+    with pytest.raises(BadStudy, match=complaint):
+        checked(**other)
+
+
+def test_a_column_that_is_missing_or_misspelt():
+    columns = cells()
+    columns["Chol"] = columns.pop("chol")
+    with pytest.raises(BadStudy, match=r"there is no column 'chol' \(did you mean 'Chol'\?\); rename it"):
+        check_table(parse_study(TABLES), Table.of(columns))
+
+
+def test_all_complaints_come_at_once():
+    with pytest.raises(BadStudy) as caught:
+        checked(age=["old"] * 60, cp=[7] * 60, chol=[1] * 60)
+    assert len(str(caught.value).splitlines()) == 3
+
+
+def test_a_column_that_is_constant_here_is_noted_and_refused_if_it_is_so_everywhere():
+    assert "column age is the same in every row here" in checked(age=[50] * 60).notes[0]
+    study = parse_study(TABLES)
+    tables = {name: Table.of(cells(seed, age=[50] * 60)) for seed, name in enumerate("ab")}
+    with pytest.raises(NotEstimable, match="age is constant over the joint rows"):
+        rehearse(study, tables)
+    one = {"a": Table.of(cells(1, age=[50] * 60)), "b": Table.of(cells(2))}
+    assert rehearse(study, one).data["rows"] == 120
+
+
+def test_collinear_columns_are_named():
+    study = parse_study({"study": {"title": "T", "formula": "age ~ chol + twice + cp"}})
+    tables = {}
+    for seed, name in enumerate("ab"):
+        columns = cells(seed)
+        tables[name] = Table.of({**columns, "twice": [2 * one + 7 for one in columns["chol"]]})
+    with pytest.raises(NotEstimable, match=r"(chol and twice|twice and chol) are collinear"):
+        rehearse(study, tables)
+
+
+def test_separation_by_a_level_is_named_after_the_first_total():
+    study = parse_study(TABLES)
+    tables = {}
+    for seed, name in enumerate("ab"):
+        columns = cells(seed)
+        columns["y"] = [0 if cp == 3 else y for y, cp in zip(columns["y"], columns["cp"], strict=True)]
+        tables[name] = Table.of(columns)
+    with pytest.raises(NotEstimable, match=r"C\(cp\)\[3\]: the outcome is separated.*ridge"):
+        rehearse(study, tables)
+    cured = parse_study({**TABLES, "penalty": {"ridge": 0.01}})
+    assert rehearse(cured, tables).data["coefficients"]["C(cp)[3]"]["se"] is None
+
+
+def test_separation_by_a_number_is_named():
+    study = parse_study(TABLES)
+    tables = {}
+    for seed, name in enumerate("ab"):
+        columns = cells(seed)
+        tables[name] = Table.of({**columns, "y": [int(age > 50) for age in columns["age"]]})
+    with pytest.raises(NotEstimable, match=r"^age: the outcome is separated"):
+        rehearse(study, tables)
+
+
+def test_an_outcome_that_is_always_the_same():
+    tables = {name: Table.of(cells(seed, y=[1] * 60)) for seed, name in enumerate("ab")}
+    with pytest.raises(NotEstimable, match="the outcome is the same in every joint row"):
+        rehearse(parse_study(TABLES), tables)
+
+
+def test_too_many_parameters_for_the_rows():
+    study = parse_study({**TABLES, "disclosure": {"parameters_per_row": 0.03}})
+    with pytest.raises(BadStudy, match=r"5 parameters for 120 joint rows, .* allows 3"):
+        rehearse(study, {name: Table.of(cells(seed)) for seed, name in enumerate("ab")})
+
+
+def test_a_study_of_one_member_is_none():
+    with pytest.raises(BadStudy, match="two members or more"):
+        rehearse(parse_study(TABLES), {"a": Table.of(cells())})
+
+
+def test_another_version_of_a_study_is_told_by_its_fingerprint():
+    study = parse_study(TABLES)
+    again = parse_study(json.loads(json.dumps(TABLES)))
+    other = parse_study({**TABLES, "disclosure": {"fewest_rows": 9}})
+    again.refuse_other(study.fingerprint, "clinic B")
+    with pytest.raises(BadStudy, match="clinic B has another version of this study"):
+        study.refuse_other(other.fingerprint, "clinic B")
+
+
+WRONG_STUDIES = [
+    ({"stduy": {}}, r"there is no section \[stduy\] \(did you mean 'study'\?\)"),
+    ({"study": {"title": "T"}}, r"\[study\] asks nothing"),
+    ({"study": {"title": "T", "formula": "y ~ x", "famly": "linear"}}, r"no key 'famly' \(did you mean 'family'\?\)"),
+    ({"study": {"title": "T", "formula": "y ~ x", "family": "normal"}}, r"family = 'normal'.*expected 'linear'"),
+    ({"study": {"title": "T", "formula": "y ~ eval(x)"}}, r"\[study\] the formula has 'eval' at character 5"),
+    ({"study": {"title": "T", "formula": "y ~ C(x)"}}, r"C\(x\) needs its levels: \[columns.x\] levels"),
+    ({"study": {"title": "T", "formula": "y ~ cp"}, "columns": {"cp": {"levels": [1, 2]}}}, r"write C\(cp\)"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"map": "y or 1"}}}, r"is no condition"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"map": "z > 1"}}}, r"is of another column"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"a b": {}}}, r'say from = "a b"'),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"x": {"from": 3}}}, r"from = 3 \(a whole number\)"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"x": {"range": [2, 1]}}}, r"lower end comes first"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"x": {"levels": [1, "1"]}}}, r"each once"),
+    (
+        {"study": {"title": "T", "formula": "y ~ C(x)"}, "columns": {"x": {"levels": [1, 2], "reference": 3}}},
+        r"\[columns.x\] the reference 3 is none of the levels",
+    ),
+    ({"study": {"title": "T", "formula": "y ~ ages"}, "columns": {"age": {}}}, r"the column ages.*mean 'age'"),
+    ({"study": {"title": "T", "formula": "Surv(t, e) ~ x"}}, r"family = 'cox'"),
+    ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),
+    ({"study": {"title": "T"}, "survival": {"time": "t", "event": "e", "grid": [2, 1]}}, r"times above 0 that rise"),
+    ({"study": {"title": "T"}, "describe": {"quantiles": [0]}}, r"extremes are not shown"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tables", "complaint"), WRONG_STUDIES)
+def test_a_study_that_cannot_be_meant(tables, complaint):
+    with pytest.raises(BadStudy, match=complaint):
+        parse_study(tables)
+
+
+def written(folder: Path, name: str, columns: dict[str, list[Any]]) -> Path:
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+STUDY = """
+[study]
+title = "T"
+formula = "y ~ age + C(cp) + chol"
+family = "binomial"
+[columns.y]
+map = "y > 0"
+[columns.cp]
+levels = [1, 2, 3]
+"""
+
+
+def test_the_commands(tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(STUDY)
+    a, b = written(tmp_path, "a.csv", cells(1)), written(tmp_path, "b.csv", cells(2))
+    assert main(["study", "check", str(tmp_path / "study.toml"), "--data", str(a)]) == 0
+    assert "a.csv fits the study: 60 of 60 rows are kept." in capsys.readouterr().out
+    out = tmp_path / "out"
+    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", str(a), str(b), "--out", str(out)]
+    assert main([*command, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    kept = json.loads((out / "results.json").read_text())
+    assert printed == kept | {"folder": str(out), "report": str(out / "results.html")}
+    assert printed["rows_by_member"] == {"a": 60, "b": 60}
+    assert set(printed["coefficients"]["age"]) == {"estimate", "se", "z", "p", "low", "high"}
+    lines = (out / "coefficients.csv").read_text().splitlines()
+    assert lines[0] == "term,estimate,se,z,p,low,high"
+    assert float(lines[2].split(",")[1]) == printed["coefficients"]["age"]["estimate"]
+    assert read_study(tmp_path / "study.toml").fingerprint == printed["study"]
+
+
+@pytest.mark.parametrize(
+    ("study", "table", "complaint"),
+    [
+        (STUDY.replace("age", "agee"), "a.csv", "there is no column 'agee' (did you mean 'age'?)"),
+        (STUDY.replace("y > 0", "__import__('os')"), "a.csv", "is no condition"),
+        (STUDY + "]", "a.csv", "not valid TOML"),
+        (STUDY, "nowhere.csv", "there is no file"),
+    ],
+)
+def test_the_command_line_names_what_is_wrong_and_leaves_nothing_behind(
+    tmp_path, capsys, study, table, complaint
+):
+    (tmp_path / "study.toml").write_text(study)
+    a = written(tmp_path, "a.csv", cells(1))
+    data = ["--data", str(tmp_path / table)]
+    assert main(["study", "check", str(tmp_path / "study.toml"), *data]) == 1
+    shown = capsys.readouterr().err
+    assert complaint in shown
+    assert shown.startswith("hocket: ")
+    assert "Traceback" not in shown
+    out = tmp_path / "out"
+    assert main(["study", "rehearse", str(tmp_path / "study.toml"), *data, str(a), "--out", str(out)]) == 1
+    assert not out.exists()

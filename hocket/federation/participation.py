@@ -7,6 +7,7 @@ is signed by all, and nothing in a round before that round is on its disk.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import errno
 import os
 import time
@@ -72,6 +73,8 @@ async def take_part(
     folder = member.folder
     with _explained(folder):
         await asyncio.to_thread(check_data, member)
+        if isinstance(member.task, StudyTask):
+            member.task.begin(member.home.folder)
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
@@ -83,7 +86,7 @@ async def take_part(
             attendance = Attendance(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
             log, floor = Log(folder.log), read_floor(member.home)
-            for line in unchecked(member.data):
+            for line in unchecked(member.data) if member.plan.study is None else ():
                 log.say("unchecked data", words=[line])
             presence = Presence(attendance, journal, log, folder, memories, floor, earlier)
             return await _played(member, presence, channels, watch)
@@ -262,18 +265,16 @@ async def _tick(member: Member, presence: Presence) -> None:
 
 
 def _concluded(member: Member, analysis: Analysis, sums: np.ndarray) -> Results:
-    """What a study came to, written down."""
-    assert isinstance(member.task, StudyTask)
+    """What a study came to."""
     assert analysis.asked(sums) is None
-    return member.task.conclude(
-        analysis.result, analysis.count, sums, len(member.plan.names), member.folder.path
-    )
+    return dataclasses.replace(analysis.result, members=len(member.plan.names))
 
 
 def _publish(member: Member, peer: Peer, finished: Finished) -> None:
     if isinstance(member.task, StudyTask):
         assert isinstance(peer.descend, Analysis)
         results = _concluded(member, peer.descend, finished.published)
+        member.task.write(results, member.plan.names, member.folder.path)
         differing = gather(member, results, peer.point, finished.seals)
         if differing:
             raise LinkError(

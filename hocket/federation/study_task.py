@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Total
-from hocket.federation.digest import digest_of
-from hocket.studies.analysis import Findings, analyse
 from hocket.studies.check import Check, check_table
-from hocket.studies.results import Results
+from hocket.studies.releases import Release, Releases, refuse_near_repeats
+from hocket.studies.results import Results, concluded
+from hocket.studies.results_page import write_page
 from hocket.studies.rows import Rows
+from hocket.studies.seen import ALL_BUT_ONE, THEOREM
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 
@@ -45,9 +46,9 @@ class StudyTask:
         """This member's own look at its table; refuses with everything that is wrong."""
         return check_table(self.study, replace(self.table, name=self.name))
 
-    def analysis(self) -> Generator[Total, Any, Findings]:
+    def analysis(self) -> Generator[Total, Any, Results]:
         """What is asked of all members, sum by sum."""
-        return analyse(self.checked[1])
+        return concluded(self.checked[1])
 
     def start(self, seed: int) -> np.ndarray:
         """No sums yet."""
@@ -57,17 +58,29 @@ class StudyTask:
         """A study follows no gradient."""
         raise AssertionError("a study asks for sums")
 
-    def data_digest(self) -> bytes:
-        """Of the columns that the study uses: whether they are those of earlier runs."""
-        used = sorted({self.study.column(name).source or name for name in self.study.used})
-        cells = {name: [str(cell) for cell in self.table.columns.get(name, ())] for name in used}
-        return digest_of({name: np.array(column, dtype=np.str_) for name, column in cells.items()})
+    def check_releases(self, home: Path) -> list[str]:
+        """What these rows have served before, in words; refuses where a difference of two results would show a few."""
+        releases = Releases(home)
+        before = [one for one in releases.all if one.study != self.study.fingerprint]
+        refuse_near_repeats(self.study.disclosure, self._release(releases), releases.all)
+        return [
+            f"Rows at this home have served {one.title!r} ({', '.join(one.columns)}) before."
+            for one in before
+        ]
 
-    def conclude(
-        self, findings: Findings, totals: int, sums: np.ndarray, members: int, folder: Path
-    ) -> Results:
+    def begin(self, home: Path) -> None:
+        """Remember which rows are about to be told of, before the first number is said."""
+        releases = Releases(home)
+        releases.begin(self.study.disclosure, self._release(releases))
+
+    def write(self, results: Results, members: Sequence[str], folder: Path) -> None:
         """Write down what was found, beside how many rows were this member's own."""
-        own = {self.name: self.checked[0].kept}
-        results = Results(self.study, findings, totals, int(sums.size), own, members)
         results.save(folder)
-        return results
+        among = f"Carried out among {', '.join(members)}, each on its own machine, over links that they alone can read."
+        commands = ["hocket peer run plan.toml --data TABLE"]
+        write_page(results, folder, commands=commands, exposure=(among, THEOREM, ALL_BUT_ONE))
+
+    def _release(self, releases: Releases) -> Release:
+        rows = self.checked[1]
+        used = rows.modelled if self.study.formula is not None else rows.chosen
+        return releases.of(self.study, self.table, used)

@@ -33,6 +33,7 @@ import pytest
 import hocket
 from hocket.cli import main
 from hocket.config import parse_config
+from hocket.studies.study import parse_study
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -101,7 +102,11 @@ class Reader:
         elif block.language == "python":
             self.enter(block)
         elif block.language == "toml":
-            self.tables |= tomllib.loads(block.text)
+            tables = tomllib.loads(block.text)
+            if "study" in tables:
+                parse_study(tables)
+                return
+            self.tables |= tables
             parse_config(self.tables, base=self.folder).build()
 
     def enter(self, block: Block) -> None:

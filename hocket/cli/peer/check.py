@@ -44,7 +44,6 @@ def check(
 
     Have the others run or check at the same time: a neighbour that is not there cannot be reached.
     """
-    from hocket.federation.data_digest import unchecked
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
@@ -77,10 +76,7 @@ def check(
         _fits(member, repeatable),
         objectives_in_words(member.plan),
         *unseen,
-        *(
-            unchecked(member.data)
-            or [f"The data are those of earlier runs on {member.plan.task.dataset}, if any."]
-        ),
+        *_data_in_words(member),
         *history,
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
         "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
@@ -88,9 +84,23 @@ def check(
     return Answer(found, words)
 
 
+def _data_in_words(member: Member) -> list[str]:
+    from hocket.federation.data_digest import unchecked
+    from hocket.federation.study_task import StudyTask
+
+    if isinstance(member.task, StudyTask):
+        return member.task.check_releases(member.home.folder)
+    return unchecked(member.data) or [
+        f"The data are those of earlier runs on {member.plan.task.dataset}, if any."
+    ]
+
+
 def _fits(member: Member, repeatable: bool) -> str:
     if member.plan.study is not None:
-        check, _ = getattr(member.task, "checked")  # noqa: B009 - a study's alone
+        from hocket.federation.study_task import StudyTask
+
+        assert isinstance(member.task, StudyTask)
+        check, _ = member.task.checked
         return f"The table fits the study: {check.kept:,} of {check.rows:,} rows are kept."
     return f"The task has the plan's {member.task.dimension:,} numbers, and is " + (
         "repeatable: a crash leaves no trace."

@@ -54,7 +54,7 @@ def run(
         plan, task, data, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
     )
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
-    for line in unchecked(member.data):
+    for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
     try:
         finished = asyncio.run(_until_stopped(member))

@@ -25,6 +25,7 @@ from hocket.federation.home import Home
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
+    from hocket.federation.task import Task
 
 NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
 
@@ -52,7 +53,7 @@ def sign(
     floor.toml in this member's folder, refuses plans that fall below it.
     """
     from hocket.federation.consent import check_floor, keep_consent, read_floor
-    from hocket.federation.data_digest import salted_digest, unchecked
+    from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.plan_file import read_plan, write_plan
 
@@ -74,7 +75,7 @@ def sign(
     terms = [
         *_terms(agreed, found),
         *unseen,
-        *(unchecked(digest) if brought is not None else [NOT_SEEN]),
+        *_data_in_words(brought, digest, mine),
         *_named_otherwise(elsewhere),
         f"Your floor: {floor.words}; met ({mine.floor})"
         if mine.floor.exists()
@@ -122,6 +123,15 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
         f"With this one, {task.dataset} has served {found.runs:,} run{'s' * (found.runs > 1)} here.",
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
     ]
+
+
+def _data_in_words(brought: Task | None, digest: str, home: Home) -> list[str]:
+    from hocket.federation.data_digest import unchecked
+    from hocket.federation.study_task import StudyTask
+
+    if brought is None:
+        return [NOT_SEEN]
+    return brought.check_releases(home.folder) if isinstance(brought, StudyTask) else unchecked(digest)
 
 
 def _elsewhere(home: Home, dataset: str) -> dict[str, int]:

@@ -139,7 +139,7 @@ class Peer:
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
-        done = {name: self._done(k, finished.published) for name in self.conversation.neighbours}
+        done = dict.fromkeys(self.conversation.neighbours, self._done(k, finished.published))
         try:
             frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
         except TimeoutError:

@@ -5,6 +5,7 @@ After a crash there is the old file or the new one, never half of one.
 
 from __future__ import annotations
 
+import importlib
 import os
 import secrets
 import socket
@@ -66,8 +67,7 @@ def one_thread() -> AbstractContextManager[Any]:
 @cache
 def _linear_algebra() -> Any:
     """The libraries for it. To look for them takes longer than many a factorisation: once is enough."""
-    import numpy.linalg  # noqa: F401
-    import scipy.linalg  # noqa: F401 - each brings a library of its own
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+    # Each brings a library of its own, which is found once it is loaded.
+    for name in ("numpy.linalg", "scipy.linalg"):
+        importlib.import_module(name)
+    return importlib.import_module("threadpoolctl").ThreadpoolController()

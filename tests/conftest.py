@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Most of a test's time is compilation, and most tests compile what another has compiled: keep it on disk, for all
 # workers and for the next time.
@@ -40,12 +40,13 @@ if sys.dont_write_bytecode:
 
 SLOW_LIMIT = 900  # seconds for one slow law; every other test has the limit in pyproject.toml
 
-# No deadline: the first example of a shape pays for its compilation.
+# No deadline, no complaint about runs that are drawn: the first example of a shape pays for its compilation.
 # In CI there are more of them, and they are fixed, so that a failure there is the change's own and not the day's luck.
 settings.register_profile(
     "fast",
     max_examples=15 if "CI" in os.environ else 8,
     deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
     print_blob=True,
 )

@@ -23,7 +23,8 @@ from hocket.problems.problem import Problem
 BLOCK_NUMBERS = 1 << 15
 """Noise is drawn for as many rounds at once as fit into this many numbers: enough to keep vector units busy, little
 enough to stay in cache."""
-LONGEST_BLOCK = 512
+LONGEST_BLOCK = 32
+"""Rounds: what is left of a block where a run is measured is drawn again, and longer ones save next to nothing."""
 FARTHEST = 32
 """Agents that a gap is taken over at most where it is not taken over all: those farthest from the mean."""
 

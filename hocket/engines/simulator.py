@@ -7,7 +7,7 @@ bar and a checkpoint, rarely enough that small problems run at full speed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -74,10 +74,10 @@ class Simulation:
     def table(self) -> dict[str, np.ndarray]:
         """All measurements, a column each."""
         columns = {"round": np.array([k for k, _ in self.history])}
-        for name in measures_kind(self.player.program)._fields:
+        measured = zip(*(row for _, row in self.history), strict=True)
+        for name, column in zip(measures_kind(self.player.program)._fields, measured, strict=True):
             if name != "finite":
-                kind = np.int64 if name == "looked_at" else np.float64
-                columns[name] = np.array([getattr(measured, name) for _, measured in self.history], kind)
+                columns[name] = np.array(column, np.int64 if name == "looked_at" else np.float64)
         return columns
 
 
@@ -163,7 +163,7 @@ def _play(
         sim.steps, last = reach(sim.job, sim.steps, sim.done)
         leg = pace.next_leg(sim.done, reach=last)
         measures = _advance(sim, leg, recorder)
-        sim.history += [(int(k), _row(measures, i)) for i, k in enumerate(leg.measured)]
+        sim.history += zip(leg.measured.tolist(), _rows(measures), strict=True)
         sound = measures.finite.all(axis=1)
         # Measured or not at its end: the next leg must start from sound states.
         if not (sound.all() and sim.player.sound(sim.carry)):
@@ -194,7 +194,7 @@ def _reached(sim: Simulation, tolerance: float | None) -> bool:
     agents = sim.player.program.tables.n
     done, measured = sim.history[-1]
     if sim.gap <= tolerance and measured.looked_at < agents:
-        sim.history[-1] = (done, _row(_advance(sim, Leg.to(done, agents=agents)), 0))
+        sim.history[-1] = (done, next(_rows(_advance(sim, Leg.to(done, agents=agents)))))
     return sim.gap <= tolerance
 
 
@@ -222,8 +222,9 @@ def _advance_recorded(sim: Simulation, leg: Leg, recorder: Recorder) -> Measures
     return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
 
-def _row(measures: Measures, i: int) -> Measures:
-    return type(measures)(*(leaf[i] for leaf in measures))
+def _rows(measures: Measures) -> Iterator[Measures]:
+    """One measurement after the other."""
+    return map(type(measures)._make, zip(*measures, strict=True))
 
 
 def _find_break(sim: Simulation, good: Carry, high: int) -> Break:
@@ -247,7 +248,7 @@ def _forget_what_followed(sim: Simulation, agents: int) -> None:
     """Keep measurements up to the last sound round, and measure that one too, over so many agents."""
     sim.history = [(k, measured) for k, measured in sim.history if k <= sim.done]
     if not sim.history or sim.history[-1][0] < sim.done:
-        sim.history.append((sim.done, _row(_advance(sim, Leg.to(sim.done, agents=agents)), 0)))
+        sim.history.append((sim.done, next(_rows(_advance(sim, Leg.to(sim.done, agents=agents))))))
 
 
 def step_table(job: Job, base: int) -> Steps:

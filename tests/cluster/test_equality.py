@@ -46,6 +46,8 @@ def check_equal(results: Results, case: str) -> None:
     assert needed <= moved <= 1.2 * needed
 
 
+# The two processes of a group compile for themselves: these take 16 seconds together.
+@pytest.mark.slow
 @pytest.mark.parametrize("case", QUICK)
 def test_two_processes_play_the_run_of_the_simulator(two, case):
     check_equal(two, case)
@@ -57,6 +59,7 @@ def test_every_algorithm_is_played_alike(all_cases, case):
     check_equal(all_cases, case)
 
 
+@pytest.mark.slow
 def test_what_is_moved_is_what_the_compiled_program_moves(two):
     """Six agents in two shards of three, cut at the fewest links: counted in the program's own code."""
     moved = two.said["moved"]
@@ -64,6 +67,7 @@ def test_what_is_moved_is_what_the_compiled_program_moves(two):
     assert moved["rss-lb"] == moved["counted rss-lb"]
 
 
+@pytest.mark.slow
 def test_bad_input_is_refused_by_all_processes_alike(two):
     said = two.said["complaints"]
     assert said["too few agents"].startswith("BadInput: there are 2 processes for 1 agent")
@@ -72,6 +76,7 @@ def test_bad_input_is_refused_by_all_processes_alike(two):
     assert said["diverged"].startswith("Diverged: diverged at round")
 
 
+@pytest.mark.slow
 def test_traffic_is_said_in_words(two):
     facts = two.facts("rss-lb")
     assert facts["remarks"][-1].startswith("played as 2 shards in 2 processes: 2 of 7 links cross")

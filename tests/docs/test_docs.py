@@ -35,7 +35,14 @@ NAME = re.compile(r"\bhk\.(\w+(?:\.\w+)*)")
 
 NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 
-LONG = {"docs/privacy.md", "docs/learning.md", "docs/step-by-step.md", "docs/sign-off.md"}
+LONG = {
+    "README.md",
+    "docs/configuration.md",
+    "docs/learning.md",
+    "docs/privacy.md",
+    "docs/sign-off.md",
+    "docs/step-by-step.md",
+}
 """Pages whose examples take long."""
 
 

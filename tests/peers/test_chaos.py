@@ -44,6 +44,7 @@ def compare(federation: Federation, *, kills: int) -> None:
     assert stormy == play(federation, kills=0)
 
 
+@pytest.mark.slow
 def test_a_killed_member_leaves_no_trace(tmp_path):
     compare(Federation(tmp_path, members=2, rounds=500, topology="path"), kills=2)
 

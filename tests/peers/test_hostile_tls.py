@@ -86,7 +86,8 @@ CHOSEN = {
 CASES = (*ON_THE_WIRE, *(one for one in (*WORDS, *CONTROL, *AGREEING) if one.name in CHOSEN))
 
 
-@pytest.mark.parametrize("half", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("half", [0, 1])
 def test_no_deviation_does_harm_over_real_links(tmp_path, half):
     stages = []
     for place, one in enumerate(CASES[half::2]):

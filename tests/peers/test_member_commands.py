@@ -71,6 +71,7 @@ def wait_for_round(federation: Federation, name: str, k: int) -> None:
     raise AssertionError(f"{name} did not reach round {k}")
 
 
+@pytest.mark.slow
 def test_run_status_stop_and_run_again(federation):
     running = {name: start(federation, name, pause=0.01) for name in federation.names}
     try:
@@ -95,6 +96,7 @@ def test_run_status_stop_and_run_again(federation):
             process.communicate()
 
 
+@pytest.mark.slow
 def test_check_reaches_who_is_there(federation):
     checking = {name: start(federation, name, "check") for name in federation.names}
     for process in checking.values():

@@ -94,12 +94,14 @@ def test_a_member_put_back_a_round_says_nothing_twice(tmp_path, algorithm):
     check(scenes(tmp_path, algorithm, [(OLDER[0], 1)]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disk", [True, False], ids=["disk", "copies"])
 def test_a_member_put_back_some_rounds_says_nothing_twice(tmp_path, disk):
     cases = [(OLDER[0], 3), *((restored, 1) for restored in OLDER)]
     check(scenes(tmp_path, "anchored", cases, disk=disk))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harmless", [True, False], ids=["harmless", "hostile"])
 def test_a_member_killed_without_any_loss_goes_on(tmp_path, harmless):
     """Beside a hostile neighbour it may also stop, and name it."""

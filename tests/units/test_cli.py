@@ -233,6 +233,7 @@ def test_ctrl_c_keeps_the_run_and_says_how_to_go_on(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_demo(tmp_path, capsys, monkeypatch):
     from hocket.experiments import demo
 

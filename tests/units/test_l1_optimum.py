@@ -20,12 +20,13 @@ def lasso(seed, feasible, *, dim=6, agents=5, strength=None):
     truth = np.where(rng.random(dim) < 0.5, rng.normal(size=dim), 0.0)
     targets = rows @ truth + 0.3 * rng.normal(size=(agents, 4))
     penalty = float(np.exp(rng.normal())) if strength is None else strength
+    data = rows, targets, np.full(agents, penalty)
+    return hk.Problem(penalised, data, feasible=feasible, dim=dim, convex=True)
 
-    def loss(x, data):
-        a, b = data
-        return jnp.sum((a @ x - b) ** 2) / 2 + penalty * jnp.sum(jnp.abs(x))
 
-    return hk.Problem(loss, (rows, targets), feasible=feasible, dim=dim, convex=True)
+def penalised(x, data):
+    a, b, penalty = data
+    return jnp.sum((a @ x - b) ** 2) / 2 + penalty * jnp.sum(jnp.abs(x))
 
 
 def by_coordinates(problem, rounds=4000):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.engines import measurement_cost
-from hocket.engines.compiled import Compiled
+from hocket.engines.compiled import Compiled, compilations
 from hocket.engines.measurement_cost import AT_THE_END, EACH, SHARE, SLIGHT, Prices, affordable, price, prices
 from hocket.engines.prepare import prepare
 from hocket.engines.program import FARTHEST
@@ -205,3 +205,26 @@ def test_other_ways_to_measure_are_refused():
         play(hk.Dgd(), measure="all")
     with pytest.raises(BadInput, match="choose 'sample' or 'exact'"):
         hk.sweep(quadratics(6, 2, 1), hk.Network.cycle(6), hk.Dgd(), rounds=3, measure="all")
+
+
+@pytest.mark.parametrize("rounds", [40, 256, 300])
+def test_a_recorded_run_is_measured_like_any_other_and_by_one_program(rounds):
+    problem, ring = quadratics(7, 3, 1), hk.Network.cycle(7)
+    before = compilations()
+    kept = hk.solve(problem, ring, hk.RssNb(1.0), rounds=rounds, keep="path")
+    assert compilations() == before
+    plain = hk.solve(problem, ring, hk.RssNb(1.0), rounds=rounds)
+    for name, column in plain.history.items():
+        # Two programs, up to 300 rounds in float64.
+        np.testing.assert_allclose(kept.history[name], column, rtol=1e-9, atol=1e-11, err_msg=name)
+    assert kept.path.shape == (rounds + 1, 7, 3)
+
+
+def test_a_recorded_run_stops_at_its_tolerance_too():
+    problem, ring = hk.paper_polynomials(), hk.Network.cycle(5)
+    plain, kept = (
+        hk.solve(problem, ring, hk.Dgd(), rounds=3000, tolerance=1e-2, start=1.0, keep=keep)
+        for keep in ("metrics", "path")
+    )
+    assert kept.outcome == plain.outcome
+    assert len(kept.path) == kept.rounds + 1

@@ -116,7 +116,7 @@ def _reach(near: list[int], n: int, coalition: Coalition) -> tuple[int, int, int
     honest = everybody(n) & ~members
     parts = split(near, honest)
     heard = around(near, members) | members
-    closed = sum(1 for j in agents_in(honest) if (near[j] | 1 << j) & ~heard == 0)
+    closed = sum(1 for j in agents_in(honest & heard) if near[j] & ~heard == 0)
     return sum(1 for part in parts if part & (part - 1) == 0), len(parts), closed, heard.bit_count()
 
 

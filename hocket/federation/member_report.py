@@ -33,6 +33,7 @@ from hocket.runs.theorems import Claim, claim_of_members
 
 OURS = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"} | {*MEASURED}
 """What is measured of links, and of the state; everything else that a line of metrics holds is of the task."""
+ALONE = "The tables and the picture of this section are of this run alone, without the earlier ones."
 PANELS = 3
 """Measurements drawn side by side, at most."""
 
@@ -102,7 +103,9 @@ def _exposed(
         sequel = Sequel(plan, earlier, tuple(left.items()))
         known = sequel.worst(found.colluders) if found.coalition is None else sequel.known(found.coalition)
         joint = PlanAudit(plan, found, known, tuple(sequel.problems()), sequel, tuple(sequel.words(known)))
-        return _over_all_runs(joint), replace(section, words=[joint.answer, *joint.words, *joint.problems])
+        return _over_all_runs(joint), replace(
+            section, words=[joint.answer, *joint.words, *joint.problems, ALONE]
+        )
     except HocketError as error:
         return exposed(str(error))
 

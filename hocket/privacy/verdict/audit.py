@@ -26,6 +26,7 @@ from hocket.privacy.verdict.gradient_size import GradientSize
 from hocket.privacy.verdict.measurements import Attempt, Measured, Measurement, measure
 from hocket.privacy.verdict.recorded import local_steps_of, plan_of
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
+from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.run import Run
@@ -131,7 +132,7 @@ class Audit:
     def attacked(self) -> tuple[str, ...]:
         """What the run says of its noise, and what attacks made of it."""
         words = [*(f"{remark}." for remark in self.remarks), *map(str, self.measured)]
-        return tuple(f"In this run: {one}" for one in words)
+        return tuple(f"In this run: {renamed(one, self.network.labels)}" for one in words)
 
     @property
     def attempts(self) -> tuple[str, ...]:

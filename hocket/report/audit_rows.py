@@ -92,7 +92,7 @@ def attack_rows(audit: Audit) -> Table | None:
     for one in audit.tried:  # those that do not apply for the same reason share a row
         together.setdefault((one.result(audit.network.labels), one.predicted), []).append(one.name)
     rows = tuple((", ".join(names), *said) for said, names in together.items())
-    return Table(("attack", "came to", "says of itself"), rows, caption="Every attack tried on this run")
+    return Table(("attack", "came to", "predicted, and true"), rows, caption="Every attack tried on this run")
 
 
 def _targets(audit: Audit) -> set[int]:

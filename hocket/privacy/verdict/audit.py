@@ -137,7 +137,7 @@ class Audit:
     @property
     def attempts(self) -> tuple[str, ...]:
         """Every attack on the run in a line of its own."""
-        return tuple(f"Tried on this run: {one}." for one in self.tried)
+        return tuple(f"Tried on this run: {one.in_words(self.network.labels)}." for one in self.tried)
 
     @property
     def mending(self) -> tuple[str, ...]:

@@ -142,8 +142,12 @@ class Attempt:
         return f"{f'±{sd:.2g}' if sd else 'exactly'} predicted{off}"
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """The attempt in a line, agents by name where they have some."""
         said = f" ({self.predicted})" if self.predicted else ""
-        return f"{self.name} attack: {self.result()}{said}"
+        return f"{self.name} attack: {self.result(labels)}{said}"
 
     def to_json(self) -> dict[str, Any]:
         """The attempt in numbers and words."""

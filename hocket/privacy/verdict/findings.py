@@ -117,7 +117,7 @@ class Finding:
         # What is part of the gradient is cut short along with it, and shows no more of itself.
         if self.rehearsal.active and algorithm.keeps_noise and algorithm.noise_in == "words":
             forms.append("kept noise counts as known, since states may reach the sides of the feasible set")
-        if algorithm.functions is not None:
+        if algorithm.functions is not None and len(self.exact) < len(self.leakage.honest):
             forms.append(
                 "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what "
                 "else they hide is left out"

@@ -80,9 +80,9 @@ def write_member_report(
 
 def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:
     """The runs that the same data had served, as the folder remembers them; unknown ones where it counted them only."""
-    kept = about.get("earlier")
-    count = about.get("runs", 1) - 1 if kept is None else 0
-    return tuple(EarlierRun.read(one) for one in (kept or [{}] * count))
+    kept: list[Any] | None = about.get("earlier")
+    unknown: list[Any] = [{}] * (about.get("runs", 1) - 1)
+    return tuple(EarlierRun.read(one) for one in (unknown if kept is None else kept))
 
 
 def _exposed(

@@ -55,6 +55,9 @@ def audit(
             help="What objectives are declared to be: polynomial:2, quadratic, generalised-linear or any."
         ),
     ] = None,
+    local_steps: Annotated[
+        int | None, Parameter(help="Steps along gradients between two exchanges; 1 by default.")
+    ] = None,
     weights: Annotated[str, Parameter(help="paper, metropolis or fastest.")] = "paper",
     rounds: Annotated[int | None, Parameter(help="Rounds planned; 1000 by default.")] = None,
     sigma: Annotated[
@@ -88,6 +91,7 @@ def audit(
             dim,
             gradient_size,
             objectives,
+            local_steps,
             rounds,
             sigma,
             wanted_sd,
@@ -117,6 +121,7 @@ def audit(
         sigma=1.0 if sigma is None else sigma,
         gradient_size=gradient_size,
         objectives=objectives,
+        local_steps=1 if local_steps is None else local_steps,
         forbidden=[] if forbid is None else [_link(word) for word in forbid.split(",")],
         watch=bar("Estimating"),
         **course,
@@ -131,6 +136,7 @@ def audit(
             "dim": (dim, None),
             "gradient-size": (gradient_size, None),
             "objectives": (objectives, None),
+            "local-steps": (local_steps, None),
             "weights": (weights, "paper"),
             "sigma": (sigma, None),
             "step": (step, STEP),

@@ -33,6 +33,7 @@ from hocket.runs.theorems import Claim, claim_of_members
 
 OURS = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"} | {*MEASURED}
 """What is measured of links, and of the state; everything else that a line of metrics holds is of the task."""
+ALONE = "The tables and the picture of this section are of this run alone, without the earlier ones."
 PANELS = 3
 """Measurements drawn side by side, at most."""
 
@@ -79,9 +80,9 @@ def write_member_report(
 
 def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:
     """The runs that the same data had served, as the folder remembers them; unknown ones where it counted them only."""
-    kept = about.get("earlier")
-    count = about.get("runs", 1) - 1 if kept is None else 0
-    return tuple(EarlierRun.read(one) for one in (kept or [{}] * count))
+    kept: list[Any] | None = about.get("earlier")
+    unknown: list[Any] = [{}] * (about.get("runs", 1) - 1)
+    return tuple(EarlierRun.read(one) for one in (unknown if kept is None else kept))
 
 
 def _exposed(
@@ -102,7 +103,9 @@ def _exposed(
         sequel = Sequel(plan, earlier, tuple(left.items()))
         known = sequel.worst(found.colluders) if found.coalition is None else sequel.known(found.coalition)
         joint = PlanAudit(plan, found, known, tuple(sequel.problems()), sequel, tuple(sequel.words(known)))
-        return _over_all_runs(joint), replace(section, words=[joint.answer, *joint.words, *joint.problems])
+        return _over_all_runs(joint), replace(
+            section, words=[joint.answer, *joint.words, *joint.problems, ALONE]
+        )
     except HocketError as error:
         return exposed(str(error))
 

@@ -86,10 +86,10 @@ class PlanAudit:
     @property
     def _sized(self) -> str:
         size = self.plan.audit
-        return (
-            f"Every ± is per coordinate, {self.verdict.gradient_size.words}; no gradient may be known better than to "
-            f"{share(size.min_sd, 1.0)} of that."
-        )
+        limit = f"no gradient may be known better than to {share(size.min_sd, 1.0)} of that"
+        if not size.min_sd:
+            limit = "the plan sets no limit to how well a gradient may be known, short of exactly"
+        return f"Every ± is per coordinate, {self.verdict.gradient_size.words}; {limit}."
 
     @property
     def _with_what_is_published(self) -> str:

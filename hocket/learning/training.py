@@ -237,12 +237,14 @@ def _described(
 ) -> Run:
     """The run with what only learning knows about it."""
     model, steps, outcome = objective.model, timetable.local_steps, run.outcome
-    remarks = [f"{steps} local steps between exchanges, {shards.how}", *run.remarks]
+    remarks = [f"{steps} local step{'' if steps == 1 else 's'} between exchanges, {shards.how}", *run.remarks]
     if run.noise.rms:
+        several = (
+            f", {steps} times that per exchange; at equal numbers of gradient steps, √{steps} = "
+            f"{math.sqrt(steps):.3g} times would leak as much to averaging as an exchange after every step"
+        )
         remarks.append(
-            f"noise of {run.noise.rms:.3g} per coordinate and local step, {steps} times that per exchange; at equal "
-            f"numbers of gradient steps, √{steps} = {math.sqrt(steps):.3g} times would leak as much to averaging as an "
-            "exchange after every step"
+            f"noise of {run.noise.rms:.3g} per coordinate and local step{several if steps > 1 else ''}"
         )
     if private is not None and objective.clipping is not None:
         remarks.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 SHOWN = 8
@@ -46,6 +47,21 @@ def listed(agents: Collection[int], labels: Sequence[object] | None) -> str:
     if len(names) > SHOWN + 1:
         names = [*names[:SHOWN], f"{len(names) - SHOWN} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def renamed(text: str, labels: Sequence[object] | None) -> str:
+    """Words about agents by number, with their names in place of the numbers where they have some.
+
+    >>> renamed("agents 0 and 2 hear agent 1", ["Aalst", "Bruges", "Ghent"])
+    'Aalst and Ghent hear Bruges'
+    """
+    if labels is None:
+        return text
+
+    def name(found: re.Match[str]) -> str:
+        return re.sub(r"\d+", lambda one: str(labels[int(one.group())]), found.group(1))
+
+    return re.sub(r"\bagents? (\d+(?:, \d+)*(?: and \d+(?! more))?)", name, text)
 
 
 def counted(number: int, noun: str) -> str:

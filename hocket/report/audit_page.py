@@ -43,6 +43,8 @@ class AuditPage:
     """The one sentence that is read; without one, the first paragraph is."""
     rows: Table | None = None
     """Who is known how well to whom, in a few rows."""
+    attacks: Table | None = None
+    """What every attack on a run came to; None where there was no run."""
     guarantees: Sequence[Guarantees] = ()
     """For f = 1, 2, … colluders, a line of a table each."""
     repair: Repair | None = None

@@ -88,8 +88,11 @@ def attack_rows(audit: Audit) -> Table | None:
     """Every attack that was tried on a run, what it came to and what it predicts; None where there was no run."""
     if not audit.tried:
         return None
-    rows = tuple((one.name, one.result(audit.network.labels), one.predicted) for one in audit.tried)
-    return Table(("attack", "came to", "says of itself"), rows, caption="Every attack tried on this run")
+    together: dict[tuple[str, str], list[str]] = {}
+    for one in audit.tried:  # those that do not apply for the same reason share a row
+        together.setdefault((one.result(audit.network.labels), one.predicted), []).append(one.name)
+    rows = tuple((", ".join(names), *said) for said, names in together.items())
+    return Table(("attack", "came to", "predicted, and true"), rows, caption="Every attack tried on this run")
 
 
 def _targets(audit: Audit) -> set[int]:

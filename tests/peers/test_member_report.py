@@ -107,7 +107,7 @@ def test_that_rounds_were_played_is_no_convergence(folder):
 
 
 def test_another_coalition_may_be_asked_about(folder):
-    assert "coalition {0}" in report_of(folder, "--coalition", "0")
+    assert "coalition clinic-a" in report_of(folder, "--coalition", "0")
 
 
 def test_it_carries_the_real_sequence_of_plans_on_the_same_data(folder):

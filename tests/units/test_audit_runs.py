@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 import hocket as hk
 from hocket.errors import NotRecorded
 from hocket.privacy import witness
+from hocket.report.audit_rows import attack_rows, readable_rows
+from hocket.report.exposure import exposed
 from tests.units.attack_cases import CURVED, RING, play_on_ring, run_of
 from tests.units.engine_cases import PHASES, play
 
@@ -164,3 +167,19 @@ def test_results_are_over_all_whom_an_attack_was_tried_on():
     errors = [one.error for one in by["averaging"].useful]
     assert f"off by {np.sqrt(np.mean(np.square(errors))):.2g}" in by["averaging"].predicted
     assert by["sum"].result().startswith("does not apply: nobody in the coalition hears")
+
+
+def test_agents_with_names_go_by_them_in_every_sentence():
+    towns = ["Aalst", "Bruges", "Ghent", "Namur", "Ostend"]
+    ring = hk.Network.cycle(5).called(towns)
+    run = play_on_ring(hk.RssNb(1.0), CURVED, step=0.1)
+    found = hk.audit(ring, coalition={1}, run=replace(run, network=ring))
+    told = [found.answer, *found.verdict, *found.attempts, *found.statement]
+    told += [
+        cell for table in (readable_rows(found), attack_rows(found)) for row in table.rows for cell in row
+    ]
+    assert not [one for one in told if re.search(r"\bagents? \d|\{\d", one)]
+    assert "Bruges" in found.answer
+    card, section = exposed(found)
+    assert "Bruges" in card.verdict
+    assert not re.search(r"\bagents? \d", section.graph.caption)

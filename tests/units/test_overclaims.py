@@ -100,3 +100,57 @@ def test_one_coordinate_that_is_known_is_one_too_many():
     plan = {"rounds": 40, "coalition": {0}, "step": STEP, "dim": 2}
     clipped = hk.leakage(K5, ANCHORED, models=[model], **plan)
     assert clipped.sd[1] < hk.leakage(K5, ANCHORED, **plan).sd[1] / 5
+
+
+def test_several_local_steps_are_said_in_words():
+    """The number was printed as that of a gradient, and nothing was said of the steps."""
+    plan = {"coalition": {0}, "rounds": 20, "objectives": "any"}
+    one, five = (hk.audit(K5, algorithm=hk.RssNb(1.0), local_steps=steps, **plan) for steps in (1, 5))
+    assert "local steps" not in str(one)
+    assert "the mean gradient over an exchange's 5 local steps of agent 1" in five.answer
+    assert "no theorem covers them. Every estimate is of what one exchange moves an agent by" in str(five)
+    assert five.to_json()["local_steps"] == 5
+    with pytest.raises(hk.errors.BadInput, match="one step or more"):
+        hk.audit(K5, algorithm=hk.RssNb(1.0), local_steps=0, **plan)
+
+
+def test_noise_functions_leave_open_what_they_do_not_span():
+    """ "As good as unknown" was printed of a gradient whose every change is told exactly."""
+    plan = {"coalition": {0}, "rounds": 20, "algorithm": hk.FunctionSharing(1, 2.0, family="linear")}
+    found = hk.audit(K5, objectives="any", **plan)
+    assert (
+        "outside the span of its noise functions is open to whoever hears all that a member mixes"
+        in found.answer
+    )
+    assert "counted as an offset of the gradient and nothing more, which is cautious" in " ".join(
+        found.estimated
+    )
+    inside = hk.audit(K5, objectives="polynomial:1", **plan)
+    assert inside.covered
+    assert "outside the span" not in inside.answer
+
+
+def test_noise_functions_are_not_said_to_be_known_where_a_set_is_active():
+    plan = {"coalition": {0}, "rounds": 20, "objectives": "any", "feasible": hk.Box(-0.1, 0.1)}
+    shared = hk.audit(K5, algorithm=hk.FunctionSharing(1, 2.0, family="linear"), **plan)
+    anchored = hk.audit(K5, algorithm=hk.RssNb(2.0, anchor=0.5), **plan)
+    assert shared.findings[0].rehearsal.active
+    assert "kept noise counts as known" not in str(shared)
+    assert "kept noise counts as known" in str(anchored)
+
+
+def test_a_search_says_what_it_compared_coalitions_by():
+    """Forms are asked about two coalitions: "worst of all" was said of what no search had compared."""
+    plan = {"colluders": 1, "rounds": 10, "algorithm": hk.RssNb(1.0)}
+    assert (
+        "(worst of all 5 for gradients that stay the same)"
+        in hk.audit(K5, objectives="polynomial:2", **plan).answer
+    )
+    assert "(worst of all 5)" in hk.audit(K5, objectives="any", **plan).answer
+
+
+def test_what_a_form_gives_away_is_said_once():
+    plan = {"coalition": {0}, "rounds": 5, "algorithm": hk.RssNb(1.0), "objectives": "polynomial:4"}
+    found = hk.audit(hk.Network.star(5), **plan)
+    (line,) = found.estimated
+    assert line.count("if objectives are separable polynomials of degree 4 or less") == 1

@@ -20,8 +20,8 @@ from hocket.problems.problem import Problem
 from hocket.runs.view import View
 
 MISFIT = (
-    "no objectives of the public form were found that explain what was heard; batches, several local steps or steps "
-    "that X cut short may be why"
+    "no objectives of the public form were found that explain what was heard: the search may have failed, or it is not "
+    "of that form, as with batches, several local steps and steps that X cut short"
 )
 PARTLY_HEARD = "of no honest component was everything heard that its agents mix"
 INACTIVE = "no state was moved back into the feasible set"

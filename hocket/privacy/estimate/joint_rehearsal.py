@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,12 @@ def _played(run: PlannedRun, made: MakeUp, n: int, size: float, seed: list[int])
     """The forms of a made-up problem along one plan's path, by their names; none where it diverges."""
     problem = made(n, size, np.random.default_rng(seed), [*run.people])
     assert isinstance(run.algorithm, Algorithm)
-    how = {"rounds": run.rounds, "step": as_step(run.step), "seed": SEED, "keep": "transcript"}
+    how: dict[str, Any] = {
+        "rounds": run.rounds,
+        "step": as_step(run.step),
+        "seed": SEED,
+        "keep": "transcript",
+    }
     try:
         return {one.words: one for one in seen_in(solve(problem, run.network, run.algorithm, **how)).models}
     except Diverged:

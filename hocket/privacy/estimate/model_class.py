@@ -83,7 +83,9 @@ class KnownModel:
         for part, agents in self.exact.items():
             together.setdefault(agents, []).append(part)
         known = [f"{' and '.join(parts)} of {listed(agents, labels)}" for agents, parts in together.items()]
-        return f"known exactly, if objectives are {self.words}: {'; '.join(known) or 'nothing more'}"
+        if not known:
+            return f"if objectives are {self.words}, nothing of them is known exactly"
+        return f"known exactly, if objectives are {self.words}: {'; '.join(known)}"
 
     def to_json(self) -> dict[str, Any]:
         """In numbers."""

@@ -45,7 +45,8 @@ def worst_joint_leakage(
     place = min(range(len(chosen)), key=lambda one: known_best(found[one]))
     worst = found[place]
     if models or any(run.rounds > SCOUTED for run in runs):
-        asked = dict.fromkeys([chosen[place], *([_ears(last, chosen)] if models else [])])
+        likely = [chosen[place], _ears(last, chosen)] if models else [chosen[place]]
+        asked = dict.fromkeys(likely)
         every = (joint_leakage(runs, coalition={*one, *beside}, models=models, **known) for one in asked)
         worst = min(every, key=known_best)
     return WorstLeakage(f, len(chosen), math.comb(last.network.n, f), worst)

@@ -181,3 +181,11 @@ def _with_links(network: Network, added: tuple[Link, ...], weights: Weights) -> 
     graph.add_nodes_from(network.labels)
     graph.add_edges_from((network.labels[i], network.labels[j]) for i, j in links)
     return Network.from_networkx(graph, weights=weights, name=name)
+
+
+def repair_or_reason(network: Network, f: int, forbidden: Iterable[Link]) -> tuple[Repair | None, str]:
+    """The links to add, or why none do."""
+    try:
+        return repair(network, f, forbidden=forbidden), ""
+    except BadNetwork as error:
+        return None, str(error)

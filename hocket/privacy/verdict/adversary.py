@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.privacy.topology.connectivity import check_colluders, check_hiding
+from hocket.privacy.topology.guarantees import Exposure
+from hocket.privacy.verdict.findings import Finding
 from hocket.privacy.wording import braced, counted
 
 FEWEST = 3
@@ -41,3 +43,10 @@ def _number(network: Network, colluders: int | None) -> int:
             f"{f} colluders among {network.n} agents leave one, with nothing to hide behind; plan for at most {f - 1}"
         )
     return f
+
+
+def worst_of(findings: Sequence[Finding], cut: Exposure | None, f: int) -> tuple[int, ...]:
+    """Against all coalitions of a size, a run is attacked by the worst: the smallest cut, or who estimates best."""
+    if cut is not None and len(cut.coalition) == f:
+        return cut.coalition
+    return min(findings, key=lambda one: (one.threat != "coalition", one.least)).coalition

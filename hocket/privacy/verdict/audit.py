@@ -7,13 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.algorithm import Algorithm
-from hocket.errors import BadNetwork, NoTheorem
+from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
-from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
+from hocket.privacy.topology.planner import (
+    Link,
+    Repair,
+    TopologyPlan,
+    check_forbidden,
+    plan_topology,
+    repair_or_reason,
+)
 from hocket.privacy.verdict import sentences
-from hocket.privacy.verdict.adversary import adversary
+from hocket.privacy.verdict.adversary import adversary, worst_of
 from hocket.privacy.verdict.findings import (
     Finding,
     Option,
@@ -26,6 +33,7 @@ from hocket.privacy.verdict.gradient_size import GradientSize
 from hocket.privacy.verdict.measurements import Attempt, Measured, Measurement, measure
 from hocket.privacy.verdict.recorded import local_steps_of, plan_of
 from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_claim
+from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.run import Run
@@ -131,12 +139,12 @@ class Audit:
     def attacked(self) -> tuple[str, ...]:
         """What the run says of its noise, and what attacks made of it."""
         words = [*(f"{remark}." for remark in self.remarks), *map(str, self.measured)]
-        return tuple(f"In this run: {one}" for one in words)
+        return tuple(f"In this run: {renamed(one, self.network.labels)}" for one in words)
 
     @property
     def attempts(self) -> tuple[str, ...]:
         """Every attack on the run in a line of its own."""
-        return tuple(f"Tried on this run: {one}." for one in self.tried)
+        return tuple(f"Tried on this run: {one.in_words(self.network.labels)}." for one in self.tried)
 
     @property
     def mending(self) -> tuple[str, ...]:
@@ -219,6 +227,10 @@ def audit(
     no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
     f, members = adversary(network, colluders, coalition)
+    if local_steps < 1:
+        raise BadInput(
+            f"local_steps = {local_steps!r}; an agent takes one step or more between two exchanges"
+        )
     objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
     batches = False
     forbidden = check_forbidden(forbidden, network.n)
@@ -266,9 +278,9 @@ def audit(
                 **plan,
             )
         )
-    worst = members if members is not None else _worst_of(findings, cut, f)
+    worst = members if members is not None else worst_of(findings, cut, f)
     attacked = Measured() if run is None else measure(run, worst)
-    mended, unmendable = (None, "") if promised.p2 else _repaired(network, f, forbidden)
+    mended, unmendable = (None, "") if promised.p2 else repair_or_reason(network, f, forbidden)
     return Audit(
         network=network,
         colluders=f,
@@ -295,18 +307,3 @@ def audit(
             local_steps=local_steps,
         ),
     )
-
-
-def _worst_of(findings: Sequence[Finding], cut: Exposure | None, f: int) -> tuple[int, ...]:
-    """Against all coalitions of a size, a run is attacked by the worst: the smallest cut, or who estimates best."""
-    if cut is not None and len(cut.coalition) == f:
-        return cut.coalition
-    return min(findings, key=lambda one: (one.threat != "coalition", one.least)).coalition
-
-
-def _repaired(network: Network, f: int, forbidden: Iterable[Link]) -> tuple[Repair | None, str]:
-    """The links to add, or why none do."""
-    try:
-        return repair(network, f, forbidden=forbidden), ""
-    except BadNetwork as error:
-        return None, str(error)

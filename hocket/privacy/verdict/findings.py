@@ -112,12 +112,15 @@ class Finding:
         if self.basis == "theorem":
             return []
         forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
-        if self.rehearsal.active and self.option.stands_for.keeps_noise:
+        forms = [*dict.fromkeys(forms)]
+        algorithm = self.option.stands_for
+        # What is part of the gradient is cut short along with it, and shows no more of itself.
+        if self.rehearsal.active and algorithm.keeps_noise and algorithm.noise_in == "words":
             forms.append("kept noise counts as known, since states may reach the sides of the feasible set")
-        if self.option.stands_for.functions is not None:
+        if algorithm.functions is not None and len(self.exact) < len(self.leakage.honest):
             forms.append(
-                "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what else "
-                "they hide is left out"
+                "noise functions are counted as an offset of the gradient and nothing more, which is cautious: what "
+                "else they hide is left out"
             )
         return [*forms, *self.rehearsal.unfollowed]
 
@@ -147,7 +150,9 @@ class Finding:
         """How far the search went."""
         if self.searched is None:
             return ""
-        return searched_share(*self.searched)
+        share = searched_share(*self.searched)
+        # A form is asked about two of them: the worst for constant gradients, and whoever hears most.
+        return f"{share} for gradients that stay the same" if self.leakage.models else share
 
     @property
     def cell(self) -> str:

@@ -21,7 +21,7 @@ from hocket.privacy.attacks import (
 from hocket.privacy.attacks.attack import SAME_GRADIENT
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.topology.connectivity import honest_components
-from hocket.privacy.wording import known, listed, named
+from hocket.privacy.wording import known, listed, named, renamed
 from hocket.runs.run import Run
 from hocket.runs.view import View
 
@@ -117,7 +117,7 @@ class Attempt:
     def result(self, labels: Sequence[object] | None = None) -> str:
         """What it came to, over all whom it was tried on: agents by name where they have some."""
         if not self.found:
-            return f"does not apply: {self.why}"
+            return f"does not apply: {renamed(self.why, labels)}"
         if not self.useful:
             return f"{_whom(self.found, labels)}: of no use, since what it supposes is not so"
         exact = [one for one in self.useful if one.exact]
@@ -142,8 +142,12 @@ class Attempt:
         return f"{f'±{sd:.2g}' if sd else 'exactly'} predicted{off}"
 
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, labels: Sequence[object] | None = None) -> str:
+        """The attempt in a line, agents by name where they have some."""
         said = f" ({self.predicted})" if self.predicted else ""
-        return f"{self.name} attack: {self.result()}{said}"
+        return f"{self.name} attack: {self.result(labels)}{said}"
 
     def to_json(self) -> dict[str, Any]:
         """The attempt in numbers and words."""

@@ -38,21 +38,25 @@ SHOWN = 5
 class ColumnSection(Section):
     """One column of a study."""
 
-    source: str = Field("", alias="from", description="the column's name in members' files, as text")
+    source: str = Field(default="", alias="from", description="the column's name in members' files, as text")
     map: str | Levels | None = Field(
-        None, description="a condition such as 'num > 0', or a list of levels that count as 1"
+        default=None, description="a condition such as 'num > 0', or a list of levels that count as 1"
     )
-    levels: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts, each once")
-    reference: Level | None = Field(None, description="one of the levels")
-    units: str = Field("", description="text, such as 'mg/dl'")
+    levels: tuple[Level, ...] = Field(
+        default=(), strict=False, description="a list of numbers or texts, each once"
+    )
+    reference: Level | None = Field(default=None, description="one of the levels")
+    units: str = Field(default="", description="text, such as 'mg/dl'")
     range: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
-        None, description="two numbers, the lower first"
+        default=None, description="two numbers, the lower first"
     )
     missing: Literal["drop", "refuse", "mean"] = Field(
-        "drop", description="'drop' (the row), 'refuse', or 'mean' (the joint mean takes its place)"
+        default="drop", description="'drop' (the row), 'refuse', or 'mean' (the joint mean takes its place)"
     )
-    missing_values: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts")
-    label: str = Field("", description="text: how tables and figures call the column")
+    missing_values: tuple[Level, ...] = Field(
+        default=(), strict=False, description="a list of numbers or texts"
+    )
+    label: str = Field(default="", description="text: how tables and figures call the column")
 
     @field_validator("levels")
     @classmethod

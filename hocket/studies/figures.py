@@ -32,8 +32,8 @@ def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
     scale = np.exp if fit.ratio else np.asarray
     limit = np.log(WIDEST) if fit.ratio else np.inf
     middle = scale(np.clip([one.estimate for one in shown.values()], -limit, limit))
-    low = scale(np.clip([one.low for one in shown.values()], -limit, limit))
-    high = scale(np.clip([one.high for one in shown.values()], -limit, limit))
+    low = scale(np.clip([one.low or 0.0 for one in shown.values()], -limit, limit))
+    high = scale(np.clip([one.high or 0.0 for one in shown.values()], -limit, limit))
     what = fit.ratio or "coefficient"
 
     def lay_out(figure: Figure) -> None:

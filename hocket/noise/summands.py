@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -49,8 +50,8 @@ def name_of(values: Any, place: int, names: Any = None) -> str:
     >>> name_of({"squares": np.zeros(2)}, 1, {"squares": ("age", "chol")})
     'squares of chol'
     """
-    walk: Any = jax.tree_util.tree_leaves_with_path  # its types leave open what a path is
-    for path, leaf in walk(values):
+    tree: Any = jax.tree_util  # its types leave open what a path is
+    for path, leaf in tree.tree_leaves_with_path(values):
         if place < np.size(leaf):
             keys = [str(getattr(key, "key", getattr(key, "idx", key))) for key in path]
             last = place % np.shape(leaf)[-1] if np.ndim(leaf) else 0
@@ -62,5 +63,7 @@ def name_of(values: Any, place: int, names: Any = None) -> str:
 
 def _within(names: Any, keys: list[str]) -> Any:
     for key in keys:
-        names = getattr(names, "get", lambda key: None)(key)  # None where the tree of names ends before
+        if not isinstance(names, Mapping):
+            return None
+        names = cast("Mapping[str, Any]", names).get(key)
     return names

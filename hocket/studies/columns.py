@@ -1,16 +1,19 @@
 """What a study says of a column: where it comes from, what its cells mean, and what is refused.
 
-[columns.disease]
-from = "num"            the name in members' files; its own name by default
-map = "num > 0"         1 where that holds, else 0; or a list of levels that count as 1
-[columns.cp]
-levels = [1, 2, 3, 4]   all that there may be
-reference = 4           the level that others are compared with; the first by default
-[columns.chol]
-units = "mg/dl"
-range = [50, 700]       what lies outside is refused
-missing = "mean"        or "drop" the row (by default), or "refuse" it
-missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+    [columns.disease]
+    from = "num"            the name in members' files; its own name by default
+    map = "num > 0"         1 where that holds, else 0; or a list of levels that count as 1
+    [columns.cp]
+    levels = [1, 2, 3, 4]   all that there may be
+    reference = 4           the level that others are compared with; the first by default
+    [columns.chol]
+    units = "mg/dl"
+    per = 10                coefficients are for 10 mg/dl more, not for 1
+    range = [50, 700]       what lies outside is refused
+    missing = "mean"        or "drop" the row (by default), or "refuse" it
+    missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+
+Cells are compared with what is declared; nothing in a section is run.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ class ColumnSection(Section):
     )
     reference: Level | None = Field(default=None, description="one of the levels")
     units: str = Field(default="", description="text, such as 'mg/dl'")
+    per: float = Field(default=1.0, gt=0, description="a number above 0: how many units a coefficient is for")
     range: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
         default=None, description="two numbers, the lower first"
     )
@@ -89,6 +93,8 @@ class ColumnSection(Section):
             found.append("missing = 'mean' is for numbers; drop the row, or give what is missing a level")
         if self.levels and self.range is not None:
             found.append("a column of levels has no range; leave one of the two away")
+        if self.per != 1.0 and not self.numeric:
+            found.append("per = … is for numbers; levels and yes or no have no units")
         if self.levels and isinstance(self.map, str):
             found.append("levels and a condition: a list of levels that count as 1 is meant")
         return found

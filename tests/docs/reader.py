@@ -33,6 +33,7 @@ import pytest
 import hocket
 from hocket.cli import main
 from hocket.config import parse_config
+from hocket.studies import parse_study
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -101,8 +102,12 @@ class Reader:
         elif block.language == "python":
             self.enter(block)
         elif block.language == "toml":
-            self.tables |= tomllib.loads(block.text)
-            parse_config(self.tables, base=self.folder).build()
+            tables = tomllib.loads(block.text)
+            if "study" in tables:
+                parse_study(tables)
+            else:
+                self.tables |= tables
+                parse_config(self.tables, base=self.folder).build()
 
     def enter(self, block: Block) -> None:
         """Run Python in the session, or as a module if the block is a file of the package."""

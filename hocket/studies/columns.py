@@ -18,7 +18,7 @@ Cells are compared with what is declared; nothing in a section is run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -143,17 +143,18 @@ class Cells:
 
 def understood(name: str, column: ColumnSection, cells: Sequence[object], decimal: str = ".") -> Cells:
     """A member's cells as numbers, with everything that is wrong with them."""
-    texts, absent = _texts(column, cells)
+    typed = np.asarray(cells) if cells and isinstance(cells[0], int | float) else None
+    if column.numeric and not column.missing_values and typed is not None and typed.dtype.kind in "if":
+        values = typed.astype(np.float64)
+        if not np.isinf(values).any():
+            return Cells(values, tuple(_outside(name, column, values)))
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    also = {text_of(value) for value in column.missing_values}
+    codes = {text for text in set(texts) if text.lower() in MISSING or (also and text_of(text) in also)}
+    absent = np.array([text in codes for text in texts], dtype=bool)
     if column.levels or isinstance(column.map, tuple):
         return _levels(name, column, texts, absent)
     return _numbers(name, column, texts, absent, decimal)
-
-
-def _texts(column: ColumnSection, cells: Sequence[object]) -> tuple[list[str], Bool[np.ndarray, " rows"]]:
-    also = {text_of(value) for value in column.missing_values}
-    texts = ["" if cell is None else str(cell).strip() for cell in cells]
-    absent = [text.lower() in MISSING or (bool(also) and text_of(text) in also) for text in texts]
-    return texts, np.array(absent, dtype=bool)
 
 
 def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray) -> Cells:
@@ -179,15 +180,7 @@ def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarr
 
 
 def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray, decimal: str) -> Cells:
-    values, strange = np.full(len(texts), np.nan), list[str]()
-    for row, text in enumerate(texts):
-        if absent[row]:
-            continue
-        number = _number(text, decimal)
-        if number is None:
-            strange.append(text)
-        else:
-            values[row] = number
+    values, strange = _parsed(texts, absent, decimal)
     complaints: list[str] = []
     if strange:
         comma = decimal == "." and any(_number(text, ",") is not None for text in strange)
@@ -199,17 +192,40 @@ def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndar
         complaints.append(
             f"column {name} is to be numbers, but {_rows(len(strange))} have {_some(strange)}; {cure}"
         )
+    complaints += _outside(name, column, values)
+    if isinstance(column.map, str):
+        values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))
+    return Cells(values, tuple(complaints))
+
+
+def _outside(name: str, column: ColumnSection, values: np.ndarray) -> Iterator[str]:
     if column.range is not None:
         low, high = column.range
         outside = values[(values < low) | (values > high)]  # not where a value is missing
         if outside.size:
-            complaints.append(
+            yield (
                 f"column {name} has {_some([f'{one:g}' for one in outside])} in {_rows(outside.size)}, outside "
                 f"its range {low:g} to {high:g}{f' {column.units}' if column.units else ''}; mend units or cells"
             )
-    if isinstance(column.map, str):
-        values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))
-    return Cells(values, tuple(complaints))
+
+
+def _parsed(texts: list[str], absent: np.ndarray, decimal: str) -> tuple[np.ndarray, list[str]]:
+    """Numbers, and texts that are none."""
+    if decimal == "." and not any("_" in text for text in texts):  # for Python, 1_0 is ten
+        try:
+            values = np.array(
+                ["nan" if gone else text for text, gone in zip(texts, absent, strict=True)], dtype=float
+            )
+        except ValueError:
+            pass
+        else:
+            if np.isfinite(values[~absent]).all():
+                return values, []
+    numbers = [None if gone else _number(text, decimal) for text, gone in zip(texts, absent, strict=True)]
+    strange = [
+        text for text, number, gone in zip(texts, numbers, absent, strict=True) if number is None and not gone
+    ]
+    return np.array(numbers, dtype=float), strange
 
 
 def _number(text: str, decimal: str) -> float | None:

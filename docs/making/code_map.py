@@ -6,7 +6,11 @@ from docs.making.drawing import Sheet
 
 LAYERS = {
     "ask": {"cli/": "commands", "explore/": "live page", "experiments/": "the paper"},
-    "federate, learn": {"federation/": "plans, members, their engine", "learning/": "models, data"},
+    "federate, study": {
+        "federation/": "plans, members, engine",
+        "studies/": "statistics by totals",
+        "learning/": "models, data",
+    },
     "judge, tell": {"privacy/": "verdicts", "theory/": "bounds", "report/": "pages", "config/": "TOML"},
     "carry words": {"engines/": "simulator, exact, cluster", "links/": "TLS, keys, journal"},
     "one run": {"runs/": "asked for, left behind, seen by a coalition"},

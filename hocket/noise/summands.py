@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -28,13 +28,14 @@ def encoded(values: Any, *, bits: int, members: int, names: Any = None) -> Words
 
 def decoded(words: Words, like: Any, *, bits: int) -> Any:
     """The sum, in the form of one member's numbers."""
-    vector = FixedPoint(bits).decode(words)
-    leaves, form = jax.tree.flatten(like)
-    ends = np.cumsum([np.size(leaf) for leaf in leaves])
-    parts = np.split(vector, ends[:-1])
-    return jax.tree.unflatten(
-        form, [part.reshape(np.shape(leaf)) for part, leaf in zip(parts, leaves, strict=True)]
-    )
+    rest = FixedPoint(bits).decode(words)
+
+    def next_of(leaf: Any) -> np.ndarray:
+        nonlocal rest
+        own, rest = rest[: np.size(leaf)], rest[np.size(leaf) :]
+        return own.reshape(np.shape(leaf))
+
+    return jax.tree.map(next_of, like)
 
 
 def flat(values: Any) -> np.ndarray:
@@ -49,14 +50,20 @@ def name_of(values: Any, place: int, names: Any = None) -> str:
     >>> name_of({"squares": np.zeros(2)}, 1, {"squares": ("age", "chol")})
     'squares of chol'
     """
-    for path, leaf in jax.tree_util.tree_leaves_with_path(values):
+    tree: Any = jax.tree_util  # its types leave open what a path is
+    for path, leaf in tree.tree_leaves_with_path(values):
         if place < np.size(leaf):
             keys = [str(getattr(key, "key", getattr(key, "idx", key))) for key in path]
-            known = names
-            for key in keys:
-                known = known.get(key) if isinstance(known, Mapping) else None
             last = place % np.shape(leaf)[-1] if np.ndim(leaf) else 0
-            title = ".".join(keys) or "value"
+            title, known = ".".join(keys) or "value", _within(names, keys)
             return f"{title} of {known[last]}" if known is not None else f"{title}[{last}]"
         place -= np.size(leaf)
     raise IndexError(place)
+
+
+def _within(names: Any, keys: list[str]) -> Any:
+    for key in keys:
+        if not isinstance(names, Mapping):
+            return None
+        names = cast("Mapping[str, Any]", names).get(key)
+    return names

@@ -1,21 +1,24 @@
 """What a study says of a column: where it comes from, what its cells mean, and what is refused.
 
-[columns.disease]
-from = "num"            the name in members' files; its own name by default
-map = "num > 0"         1 where that holds, else 0; or a list of levels that count as 1
-[columns.cp]
-levels = [1, 2, 3, 4]   all that there may be
-reference = 4           the level that others are compared with; the first by default
-[columns.chol]
-units = "mg/dl"
-range = [50, 700]       what lies outside is refused
-missing = "mean"        or "drop" the row (by default), or "refuse" it
-missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+    [columns.disease]
+    from = "num"            the name in members' files; its own name by default
+    map = "num > 0"         1 where that holds, else 0; or a list of levels that count as 1
+    [columns.cp]
+    levels = [1, 2, 3, 4]   all that there may be
+    reference = 4           the level that others are compared with; the first by default
+    [columns.chol]
+    units = "mg/dl"
+    per = 10                coefficients are for 10 mg/dl more, not for 1
+    range = [50, 700]       what lies outside is refused
+    missing = "mean"        or "drop" the row (by default), or "refuse" it
+    missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+
+Cells are compared with what is declared; nothing in a section is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -38,21 +41,26 @@ SHOWN = 5
 class ColumnSection(Section):
     """One column of a study."""
 
-    source: str = Field("", alias="from", description="the column's name in members' files, as text")
+    source: str = Field(default="", alias="from", description="the column's name in members' files, as text")
     map: str | Levels | None = Field(
-        None, description="a condition such as 'num > 0', or a list of levels that count as 1"
+        default=None, description="a condition such as 'num > 0', or a list of levels that count as 1"
     )
-    levels: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts, each once")
-    reference: Level | None = Field(None, description="one of the levels")
-    units: str = Field("", description="text, such as 'mg/dl'")
+    levels: tuple[Level, ...] = Field(
+        default=(), strict=False, description="a list of numbers or texts, each once"
+    )
+    reference: Level | None = Field(default=None, description="one of the levels")
+    units: str = Field(default="", description="text, such as 'mg/dl'")
+    per: float = Field(default=1.0, gt=0, description="a number above 0: how many units a coefficient is for")
     range: Annotated[tuple[float, float], Field(strict=False)] | None = Field(
-        None, description="two numbers, the lower first"
+        default=None, description="two numbers, the lower first"
     )
     missing: Literal["drop", "refuse", "mean"] = Field(
-        "drop", description="'drop' (the row), 'refuse', or 'mean' (the joint mean takes its place)"
+        default="drop", description="'drop' (the row), 'refuse', or 'mean' (the joint mean takes its place)"
     )
-    missing_values: tuple[Level, ...] = Field((), strict=False, description="a list of numbers or texts")
-    label: str = Field("", description="text: how tables and figures call the column")
+    missing_values: tuple[Level, ...] = Field(
+        default=(), strict=False, description="a list of numbers or texts"
+    )
+    label: str = Field(default="", description="text: how tables and figures call the column")
 
     @field_validator("levels")
     @classmethod
@@ -85,6 +93,8 @@ class ColumnSection(Section):
             found.append("missing = 'mean' is for numbers; drop the row, or give what is missing a level")
         if self.levels and self.range is not None:
             found.append("a column of levels has no range; leave one of the two away")
+        if self.per != 1.0 and not self.numeric:
+            found.append("per = … is for numbers; levels and yes or no have no units")
         if self.levels and isinstance(self.map, str):
             found.append("levels and a condition: a list of levels that count as 1 is meant")
         return found
@@ -133,17 +143,18 @@ class Cells:
 
 def understood(name: str, column: ColumnSection, cells: Sequence[object], decimal: str = ".") -> Cells:
     """A member's cells as numbers, with everything that is wrong with them."""
-    texts, absent = _texts(column, cells)
+    typed = np.asarray(cells) if cells and isinstance(cells[0], int | float) else None
+    if column.numeric and not column.missing_values and typed is not None and typed.dtype.kind in "if":
+        values = typed.astype(np.float64)
+        if not np.isinf(values).any():
+            return Cells(values, tuple(_outside(name, column, values)))
+    texts = ["" if cell is None else str(cell).strip() for cell in cells]
+    also = {text_of(value) for value in column.missing_values}
+    codes = {text for text in set(texts) if text.lower() in MISSING or (also and text_of(text) in also)}
+    absent = np.array([text in codes for text in texts], dtype=bool)
     if column.levels or isinstance(column.map, tuple):
         return _levels(name, column, texts, absent)
     return _numbers(name, column, texts, absent, decimal)
-
-
-def _texts(column: ColumnSection, cells: Sequence[object]) -> tuple[list[str], Bool[np.ndarray, " rows"]]:
-    also = {text_of(value) for value in column.missing_values}
-    texts = ["" if cell is None else str(cell).strip() for cell in cells]
-    absent = [text.lower() in MISSING or (bool(also) and text_of(text) in also) for text in texts]
-    return texts, np.array(absent, dtype=bool)
 
 
 def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray) -> Cells:
@@ -169,15 +180,7 @@ def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarr
 
 
 def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray, decimal: str) -> Cells:
-    values, strange = np.full(len(texts), np.nan), list[str]()
-    for row, text in enumerate(texts):
-        if absent[row]:
-            continue
-        number = _number(text, decimal)
-        if number is None:
-            strange.append(text)
-        else:
-            values[row] = number
+    values, strange = _parsed(texts, absent, decimal)
     complaints: list[str] = []
     if strange:
         comma = decimal == "." and any(_number(text, ",") is not None for text in strange)
@@ -189,17 +192,40 @@ def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndar
         complaints.append(
             f"column {name} is to be numbers, but {_rows(len(strange))} have {_some(strange)}; {cure}"
         )
+    complaints += _outside(name, column, values)
+    if isinstance(column.map, str):
+        values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))
+    return Cells(values, tuple(complaints))
+
+
+def _outside(name: str, column: ColumnSection, values: np.ndarray) -> Iterator[str]:
     if column.range is not None:
         low, high = column.range
         outside = values[(values < low) | (values > high)]  # not where a value is missing
         if outside.size:
-            complaints.append(
+            yield (
                 f"column {name} has {_some([f'{one:g}' for one in outside])} in {_rows(outside.size)}, outside "
                 f"its range {low:g} to {high:g}{f' {column.units}' if column.units else ''}; mend units or cells"
             )
-    if isinstance(column.map, str):
-        values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))
-    return Cells(values, tuple(complaints))
+
+
+def _parsed(texts: list[str], absent: np.ndarray, decimal: str) -> tuple[np.ndarray, list[str]]:
+    """Numbers, and texts that are none."""
+    if decimal == "." and not any("_" in text for text in texts):  # for Python, 1_0 is ten
+        try:
+            values = np.array(
+                ["nan" if gone else text for text, gone in zip(texts, absent, strict=True)], dtype=float
+            )
+        except ValueError:
+            pass
+        else:
+            if np.isfinite(values[~absent]).all():
+                return values, []
+    numbers = [None if gone else _number(text, decimal) for text, gone in zip(texts, absent, strict=True)]
+    strange = [
+        text for text, number, gone in zip(texts, numbers, absent, strict=True) if number is None and not gone
+    ]
+    return np.array(numbers, dtype=float), strange
 
 
 def _number(text: str, decimal: str) -> float | None:

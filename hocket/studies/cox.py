@@ -22,7 +22,7 @@ from hocket.studies.identification import refuse_collinear, separated, separatio
 from hocket.studies.newton import MOST_STEPS, SETTLED
 from hocket.studies.scaling import joint_scaling
 from hocket.studies.study import Study
-from hocket.studies.symmetric import packed, pairs, unpacked
+from hocket.studies.symmetric import packed, pairs, products, unpacked
 from hocket.studies.together import Analysis
 
 
@@ -112,35 +112,29 @@ def partial_likelihood(
     ties: str = "efron",
 ) -> tuple[float, Float[np.ndarray, " p"], Float[np.ndarray, "p p"]]:
     """One stratum's log partial likelihood, its gradient and its negative second derivative [Efron; Breslow]."""
-    p = X.shape[1]
-    value, gradient, curvature = 0.0, np.zeros(p), np.zeros((p, p))
     if not len(time):
-        return value, gradient, curvature
-    eta = X @ beta
+        return 0.0, np.zeros(X.shape[1]), np.zeros((X.shape[1], X.shape[1]))
+    order = np.argsort(-time, kind="stable")  # the last first: who is at risk adds up
+    X, event, eta = X[order], event[order], (X @ beta)[order]  # pyright: ignore[reportConstantRedefinition]
+    _, first, group = np.unique(-time[order], return_index=True, return_inverse=True)
+    last = np.append(first[1:], len(time)) - 1
     shift = float(eta.max())
     risk = np.exp(eta - shift)
-    order = np.argsort(-time, kind="stable")
-    s0, s1, s2 = 0.0, np.zeros(p), np.zeros((p, p))
-    start = 0
-    while start < len(order):
-        end = start
-        while end < len(order) and time[order[end]] == time[order[start]]:
-            end += 1
-        now = order[start:end]
-        weighted = risk[now, None] * X[now]
-        s0, s1, s2 = s0 + risk[now].sum(), s1 + weighted.sum(axis=0), s2 + X[now].T @ weighted
-        dead = now[event[now] == 1]
-        if len(dead):
-            d0, d1 = risk[dead].sum(), risk[dead] @ X[dead]
-            d2 = X[dead].T @ (risk[dead, None] * X[dead])
-            value += float(eta[dead].sum())
-            gradient += X[dead].sum(axis=0)
-            for place in range(len(dead)):
-                share = place / len(dead) if ties == "efron" else 0.0
-                a0, a1, a2 = s0 - share * d0, s1 - share * d1, s2 - share * d2
-                mean = a1 / a0
-                value -= float(np.log(a0)) + shift
-                gradient -= mean
-                curvature += a2 / a0 - np.outer(mean, mean)
-        start = end
-    return value, gradient, curvature
+    dead = event == 1
+    died, at = X[dead], group[dead]
+    deaths = np.bincount(at, minlength=len(first))
+    # Of those who die at one time, Efron takes a growing share out of those at risk; Breslow takes none.
+    rank = np.arange(len(at)) - (np.cumsum(deaths) - deaths)[at]
+    share = rank / deaths[at] if ties == "efron" else np.zeros(len(at))
+    dying = np.zeros((len(first), 1 + X.shape[1]))
+    np.add.at(dying, at, risk[dead, None] * np.column_stack([np.ones(len(at)), died]))
+    level = np.cumsum(risk)[last][at] - share * dying[at, 0]
+    pull = np.cumsum(risk[:, None] * X, axis=0)[last][at] - share[:, None] * dying[at, 1:]
+    mean = pull / level[:, None]
+    value = float(eta[dead].sum() - np.log(level).sum() - shift * len(at))
+    # A row counts in the sum at every death up to its own time, and with a share less at deaths of that time.
+    each = np.bincount(at, 1 / level, minlength=len(first))
+    shared = np.bincount(at, share / level, minlength=len(first))
+    weight = risk * np.cumsum(each[::-1])[::-1][group]
+    curvature = products(X, weight) - products(died, risk[dead] * shared[at]) - mean.T @ mean
+    return value, died.sum(axis=0) - mean.sum(axis=0), curvature

@@ -108,7 +108,9 @@ def _expanded(
     elif factor.function == "^":
         yield str(factor), values ** factor.numbers[0]
     else:
-        yield str(factor), FUNCTIONS[factor.function](values)
+        column = columns.get(factor.column)
+        per = column.per if column is not None and not factor.function else 1.0
+        yield str(factor), FUNCTIONS[factor.function](values) / per
 
 
 FUNCTIONS = {"": np.asarray, "log": np.log, "sqrt": np.sqrt}

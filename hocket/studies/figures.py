@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LINE = 0.34
 """Inches that a coefficient takes in a forest plot."""
 BLUE = STYLES[1][0]
+LONGEST = 40
+"""Characters of a label."""
 WIDEST = 1e4
 """Ratios beyond this, or its inverse, are drawn at the edge."""
 
@@ -32,8 +34,8 @@ def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
     scale = np.exp if fit.ratio else np.asarray
     limit = np.log(WIDEST) if fit.ratio else np.inf
     middle = scale(np.clip([one.estimate for one in shown.values()], -limit, limit))
-    low = scale(np.clip([one.low for one in shown.values()], -limit, limit))
-    high = scale(np.clip([one.high for one in shown.values()], -limit, limit))
+    low = scale(np.clip([one.low or 0.0 for one in shown.values()], -limit, limit))
+    high = scale(np.clip([one.high or 0.0 for one in shown.values()], -limit, limit))
     what = fit.ratio or "coefficient"
 
     def lay_out(figure: Figure) -> None:
@@ -42,7 +44,7 @@ def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
         axes.axvline(1.0 if fit.ratio else 0.0, color=INK, linewidth=1, alpha=0.6)
         axes.hlines(places, low, high, color=BLUE, linewidth=2)
         axes.plot(middle, places, "s", color=BLUE, markersize=6)
-        axes.set_yticks(places, [labels.get(name, name) for name in shown])
+        axes.set_yticks(places, [_drawable(labels.get(name, name)) for name in shown])
         if fit.ratio:
             axes.set_xscale("log")
             _plain_ticks(axes, float(low.min()), float(high.max()))
@@ -63,6 +65,11 @@ def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
         size=(9.6, 1.2 + LINE * len(shown)),
         alt=f"A forest plot: {what} and interval of each term. {parts}.",
     )
+
+
+def _drawable(text: str) -> str:
+    """Words of a study as a figure may have them: not so long that nothing else fits, and no formula to be set."""
+    return (text if len(text) <= LONGEST else text[: LONGEST - 1] + "…").replace("$", r"\$")
 
 
 def _plain_ticks(axes: Axes, low: float, high: float) -> None:
@@ -127,7 +134,13 @@ def curves(found: Survivals) -> Drawing:
             )
             axes.fill_between(time, low, high, step="post", color=colour, alpha=0.14, linewidth=0)
             axes.step(
-                time, value, where="post", color=colour, linestyle=line, linewidth=1.8, label=curve.label
+                time,
+                value,
+                where="post",
+                color=colour,
+                linestyle=line,
+                linewidth=1.8,
+                label=_drawable(curve.label),
             )
         axes.set(
             xlabel="time", ylabel="share without the event", ylim=(-0.02, 1.02), xlim=(0, max(found.grid))

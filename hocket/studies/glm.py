@@ -176,14 +176,14 @@ def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
 def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     names, rows = model.design.names, model.scaling.rows
     weighted, _, weight, _ = map(float, model.scaling.also["outcome"])
-    course = {"mean": weighted / weight, "weight": weight}
+    mean = weighted / weight
     parts: dict[str, Analysis[Any]] = {
-        "model": maximise(family, sample, names, penalty=model.penalty, **course),
+        "model": maximise(family, sample, names, mean=mean, weight=weight, penalty=model.penalty),
         "constants": _constants(family, sample),
     }
     if model.design.intercept or sample.site:
         alone = replace(sample, X=np.ones((len(sample.y), 1)), site=False)
-        parts["null"] = maximise(family, alone, ("Intercept",), **course)
+        parts["null"] = maximise(family, alone, ("Intercept",), mean=mean, weight=weight)
     found = yield from together(parts)
     maximum: Maximum = found["model"]
     dispersion = maximum.pearson / model.freedom if family.free_dispersion else 1.0

@@ -56,6 +56,7 @@ def _named(direction: Float[np.ndarray, " p"], names: Sequence[str]) -> str:
     # An intercept only makes up for the others' origin.
     own = [place for place, name in enumerate(names) if name != "Intercept"]
     largest = weight[own].max() if own else weight.max()
-    some = [names[place] for place in np.argsort(-weight) if weight[place] >= TAKES_PART * largest]
+    order: list[int] = np.argsort(-weight).tolist()
+    some = [names[place] for place in order if weight[place] >= TAKES_PART * largest]
     some = [name for name in some if name != "Intercept"] or some
     return " and ".join(some[:6])

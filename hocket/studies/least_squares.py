@@ -41,10 +41,11 @@ def least_squares(
     robust: bool,
 ) -> Analysis[LeastSquares]:
     """One total, and another for robust errors; `centre` and `size` are the joint outcome's."""
-    X, w = sample.X, sample.weights
-    whole = y = (sample.y - centre) / size
-    if sample.site and len(y):  # within members: what is left once each has its own intercept
-        X, y = X - (w @ X) / w.sum(), y - (w @ y) / w.sum()
+    w, whole = sample.weights, (sample.y - centre) / size
+    # Within a member: what is left once it has its own intercept.
+    inside = sample.site and len(whole) > 0
+    X = sample.X - (w @ sample.X) / w.sum() if inside else sample.X
+    y = whole - (w @ whole) / w.sum() if inside else whole
     total = yield Total(
         {
             "products": packed(products(X, w)),

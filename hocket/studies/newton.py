@@ -161,9 +161,10 @@ def _parts(
     pull = weights * working if start else sample.weights * gap * (slope / variance)
     information, score, own = products(sample.X, weights), sample.X.T @ pull, _Own()
     if sample.site and len(sample.y):
-        own = _Own(float(pull.sum()), float(weights.sum()), sample.X.T @ weights)
-        information = information - np.outer(own.cross, own.cross) / own.curvature
-        score = score - own.cross * own.score / own.curvature
+        cross = sample.X.T @ weights
+        own = _Own(float(pull.sum()), float(weights.sum()), cross)
+        information = information - np.outer(cross, cross) / own.curvature
+        score = score - cross * own.score / own.curvature
     parts = {
         "score": score,
         "information": packed(information),
@@ -179,8 +180,6 @@ def robust_meat(family: Family, sample: Sample, maximum: Maximum) -> Float[np.nd
     """This member's sum of squared scores, a row each: what makes standard errors hold though the variance is wrong."""
     mu = family.mu(sample.X @ maximum.beta + maximum.own + sample.offset)
     slope, variance = family.slope(mu), family.variance(mu)
-    X = sample.X
-    if sample.site and len(X):
-        weights = sample.weights * slope**2 / variance
-        X = X - (weights @ X) / weights.sum()
-    return products(X, (sample.weights * (sample.y - mu) * slope / variance) ** 2)
+    weights = sample.weights * slope**2 / variance
+    own = (weights @ sample.X) / weights.sum() if sample.site and len(weights) else 0.0
+    return products(sample.X - own, (sample.weights * (sample.y - mu) * slope / variance) ** 2)

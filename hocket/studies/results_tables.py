@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp
 
 from hocket.report.tables import Table, plain
+from hocket.studies.columns import ColumnSection
 from hocket.studies.describe import Description
 from hocket.studies.evaluate import Evaluation
 from hocket.studies.fit import Coefficient, Fit
@@ -39,8 +40,20 @@ def label(study: Study, term: str) -> str:
             reference = column.reference if column.reference is not None else (column.levels or ("",))[0]
             parts.append(f"{title}: {factor.split('[', 1)[1][:-1]} (vs {reference})")
         else:
-            parts.append(f"{title} ({column.units})" if column.units else title)
+            parts.append(f"{title}{_units(column)}")
     return " × ".join(parts)
+
+
+def plain_label(study: Study, name: str) -> str:
+    """A column as it is, with its units."""
+    column = study.column(name)
+    return f"{column.label or name}{f' ({column.units})' if column.units else ''}"
+
+
+def _units(column: ColumnSection) -> str:
+    if column.per == 1.0:
+        return f" ({column.units})" if column.units else ""
+    return f" (per {column.per:g}{f' {column.units}' if column.units else ''})"
 
 
 def coefficient_table(fit: Fit, labels: dict[str, str]) -> Table:
@@ -70,7 +83,9 @@ def number(value: float | None) -> str:
     """
     if value is None:
         return "not given"
-    text = f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e6 else plain(value)
+    if 1e4 <= abs(value) < 1e7:
+        return f"{value:,.0f}".replace("-", "−")
+    text = f"{value:#.4g}".rstrip(".") if 1e-4 <= abs(value) < 1e4 else plain(value)
     return text.replace("-", "−") if "e" not in text else text
 
 
@@ -131,7 +146,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
         shares = list(next(iter(numbers.values())).quantiles or {})
         rows = tuple(
             (
-                label(study, name),
+                plain_label(study, name),
                 f"{one.rows:,}",
                 few(one.missing),
                 number(one.mean),
@@ -143,7 +158,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
         head = ("", "rows", "missing", "mean", "sd", *(f"{float(share):.0%}" for share in shares))
         tables.append(Table(head, rows, "Numbers", frozenset(range(1, len(head)))))
     counts = [
-        (label(study, name), level, few(count))
+        (plain_label(study, name), level, few(count))
         for name, one in found.columns.items()
         for level, count in (one.levels or {}).items()
     ]

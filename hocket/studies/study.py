@@ -52,45 +52,53 @@ class QuestionSection(Section):
     """What is asked."""
 
     title: str = Field(description="text")
-    question: str = Field("", description="text: what the study is to find out")
-    formula: str = Field("", description="text, such as 'disease ~ age + C(cp)'")
+    question: str = Field(default="", description="text: what the study is to find out")
+    formula: str = Field(default="", description="text, such as 'disease ~ age + C(cp)'")
     family: Literal["linear", "binomial", "poisson", "gamma", "cox"] = Field(
-        "linear", description="'linear', 'binomial', 'poisson', 'gamma' or 'cox'"
+        default="linear", description="'linear', 'binomial', 'poisson', 'gamma' or 'cox'"
     )
-    link: Literal["", "identity", "logit", "log", "inverse"] = Field("", description="'log' or 'inverse'")
-    offset: str = Field("", description="the name of a column, whose coefficient is 1")
-    weights: str = Field("", description="the name of a column: how much a row counts")
-    site: bool = Field(False, description="true or false: whether each member has an intercept of its own")
-    errors: Literal["model", "robust"] = Field("model", description="'model' or 'robust'")
-    ties: Literal["efron", "breslow"] = Field("efron", description="'efron' or 'breslow'")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="a share, such as 0.95")
+    link: Literal["", "identity", "logit", "log", "inverse"] = Field(
+        default="", description="'log' or 'inverse'"
+    )
+    offset: str = Field(default="", description="the name of a column, whose coefficient is 1")
+    weights: str = Field(default="", description="the name of a column: how much a row counts")
+    site: bool = Field(
+        default=False, description="true or false: whether each member has an intercept of its own"
+    )
+    errors: Literal["model", "robust"] = Field(default="model", description="'model' or 'robust'")
+    ties: Literal["efron", "breslow"] = Field(default="efron", description="'efron' or 'breslow'")
+    confidence: float = Field(default=0.95, gt=0.5, lt=1, description="a share, such as 0.95")
     where: tuple[str, ...] = Field(
-        (), strict=False, description="a list of conditions, such as ['age >= 18']: other rows are left out"
+        default=(),
+        strict=False,
+        description="a list of conditions, such as ['age >= 18']: other rows are left out",
     )
 
 
 class PenaltySection(Section):
     """What is added to the mean loss: lasso · Σ|β| + ridge/2 · Σβ², but for intercepts."""
 
-    ridge: float = Field(0.0, ge=0, description="a number, 0 or more")
-    lasso: float = Field(0.0, ge=0, description="a number, 0 or more")
+    ridge: float = Field(default=0.0, ge=0, description="a number, 0 or more")
+    lasso: float = Field(default=0.0, ge=0, description="a number, 0 or more")
     standardised: bool = Field(
-        True, description="true or false: whether β are those of columns scaled to sd 1"
+        default=True, description="true or false: whether β are those of columns scaled to sd 1"
     )
 
 
 class DescribeSection(Section):
     """Which columns are described."""
 
-    columns: tuple[str, ...] = Field((), strict=False, description="a list of columns; all by default")
+    columns: tuple[str, ...] = Field(
+        default=(), strict=False, description="a list of columns; all by default"
+    )
     quantiles: tuple[float, ...] = Field(
-        (0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
+        default=(0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
     )
     cross: tuple[Annotated[tuple[str, str], Field(strict=False)], ...] = Field(
-        (), strict=False, description="a list of pairs of columns"
+        default=(), strict=False, description="a list of pairs of columns"
     )
     histograms: int = Field(
-        0, ge=0, le=100, description="bars of a histogram over each column's range; 0 for none"
+        default=0, ge=0, le=100, description="bars of a histogram over each column's range; 0 for none"
     )
 
 
@@ -100,25 +108,29 @@ class SurvivalSection(Section):
     time: str = Field(description="the name of a column")
     event: str = Field(description="the name of a column of 0 and 1")
     grid: tuple[float, ...] = Field(strict=False, description="a list of times that rise")
-    by: str = Field("", description="the name of a column of levels, for a curve each")
+    by: str = Field(default="", description="the name of a column of levels, for a curve each")
 
 
 class EvaluateSection(Section):
     """How well the model tells on rows that it has not seen."""
 
-    held_out: float = Field(0.2, gt=0, lt=1, description="the share of rows that is held out")
-    bins: int = Field(50, ge=5, le=1000, description="into how many bins predictions are counted")
-    threshold: float = Field(0.5, gt=0, lt=1, description="from which prediction on a row counts as a yes")
+    held_out: float = Field(default=0.2, gt=0, lt=1, description="the share of rows that is held out")
+    bins: int = Field(default=50, ge=5, le=1000, description="into how many bins predictions are counted")
+    threshold: float = Field(
+        default=0.5, gt=0, lt=1, description="from which prediction on a row counts as a yes"
+    )
 
 
 class DisclosureSection(Section):
     """What is too little to be shown; every member holds its own rows against it."""
 
-    fewest_rows: int = Field(10, ge=1, description="rows that a member must contribute")
-    smallest_cell: int = Field(5, ge=1, description="rows below which a count is not shown")
-    parameters_per_row: float = Field(0.33, gt=0, le=1, description="a share: parameters over joint rows")
+    fewest_rows: int = Field(default=10, ge=1, description="rows that a member must contribute")
+    smallest_cell: int = Field(default=5, ge=1, description="rows below which a count is not shown")
+    parameters_per_row: float = Field(
+        default=0.33, gt=0, le=1, description="a share: parameters over joint rows"
+    )
     fewest_different: int = Field(
-        5, ge=1, description="rows by which two sets of rows must differ, if both are analysed"
+        default=5, ge=1, description="rows by which two sets of rows must differ, if both are analysed"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations_with_replacement
 
 import numpy as np
 from jaxtyping import Float
@@ -28,9 +29,9 @@ def unpacked(half: Float[np.ndarray, " half"]) -> Float[np.ndarray, "n n"]:
 
 def pairs(names: Sequence[str]) -> tuple[str, ...]:
     """What the numbers of the half are called."""
-    rows, columns = np.triu_indices(len(names))
     return tuple(
-        names[i] if i == j else f"{names[i]} and {names[j]}" for i, j in zip(rows, columns, strict=True)
+        first if first == second else f"{first} and {second}"
+        for first, second in combinations_with_replacement(names, 2)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ LARGEST = 2_000_000_000
 class Table:
     """Columns of cells as they were written."""
 
-    columns: dict[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]]
     rows: int
     name: str = "the table"
     """What errors call it."""
@@ -35,7 +35,7 @@ class Table:
     """What was taken for granted when it was read."""
 
     @staticmethod
-    def of(columns: dict[str, Iterable[Any]], name: str = "the table") -> Table:
+    def of(columns: Mapping[str, Iterable[Any]], name: str = "the table") -> Table:
         """A table from columns in memory, such as a data frame's."""
         read = {key: list(cells) for key, cells in columns.items()}
         lengths = {len(cells) for cells in read.values()}
@@ -126,7 +126,7 @@ def _csv(path: Path, text: str, delimiter: str | None, decimal: str | None) -> T
 
 
 def _decimal(
-    path: Path, columns: dict[str, Sequence[Any]], sign: str, decimal: str | None
+    path: Path, columns: Mapping[str, Sequence[Any]], sign: str, decimal: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """A point or a comma: told from the cells where only one of them makes sense."""
     if decimal is not None or sign == ",":

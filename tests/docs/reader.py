@@ -33,7 +33,7 @@ import pytest
 import hocket
 from hocket.cli import main
 from hocket.config import parse_config
-from hocket.studies.study import parse_study
+from hocket.studies import parse_study
 
 BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -105,9 +105,9 @@ class Reader:
             tables = tomllib.loads(block.text)
             if "study" in tables:
                 parse_study(tables)
-                return
-            self.tables |= tables
-            parse_config(self.tables, base=self.folder).build()
+            else:
+                self.tables |= tables
+                parse_config(self.tables, base=self.folder).build()
 
     def enter(self, block: Block) -> None:
         """Run Python in the session, or as a module if the block is a file of the package."""

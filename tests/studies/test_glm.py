@@ -270,3 +270,16 @@ def test_rows_are_chosen_by_declared_conditions():
     )
     np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
     assert results.data["rows"] == chosen.sum()
+
+
+def test_a_coefficient_is_for_as_many_units_as_the_study_says():
+    plain = asked("progression ~ bmi + log(age)", "linear", data=diabetes())
+    scaled = asked(
+        "progression ~ bmi + log(age)",
+        "linear",
+        data=diabetes(),
+        columns={"bmi": {"per": 5}, "age": {"per": 10}},
+    )
+    one, five = plain.data["coefficients"], scaled.data["coefficients"]
+    assert five["bmi"]["estimate"] == pytest.approx(5 * one["bmi"]["estimate"], rel=1e-10)
+    assert five["log(age)"]["estimate"] == pytest.approx(one["log(age)"]["estimate"], rel=1e-10)

@@ -28,6 +28,10 @@ TRIES = 12
 """Beginnings from which one agent's parameters are looked for."""
 LOOKS = 11
 """Other lines from which a fit begins where X cuts steps short."""
+PROMISING = 3
+"""Ends of blurred descents from which a fit goes on."""
+HOPELESS = 1e4
+"""Squares left of a blurred row, in the mean, beyond which no fit is near."""
 BLURS = (1.0, 1e-2, 1e-4)
 """Noise, as parts of the loudest, that equations without any are given while a fit is still far off."""
 Guess = Float[np.ndarray, " unknowns"]
@@ -136,8 +140,12 @@ def _resembling(
 
 
 def _sharpened(system: System, guesses: Float[np.ndarray, "guesses unknowns"]) -> Iterator[Guess]:
-    """Where equations lead to that are blurred less and less, the most promising first."""
-    cost = np.zeros(len(guesses))
+    """Where equations lead to that are blurred less and less: the most promising of them, if any is."""
+    cost, rows = np.zeros(len(guesses)), len(guesses)
     for blur in BLURS:
-        guesses, cost = descended(system.blurred(blur * (system.loudest or system.typical)), guesses)
-    yield from guesses[np.argsort(cost)]
+        equations = system.blurred(blur * (system.loudest or system.typical))
+        guesses, cost = descended(equations, guesses)
+        rows = sum(map(len, equations.sd))
+    best = np.argsort(cost)[:PROMISING]
+    # A single round that is told wrongly costs much where X cuts steps short; elsewhere much is too much.
+    yield from (guesses[one] for one in best if system.feasible is not None or cost[one] < HOPELESS * rows)

@@ -183,7 +183,7 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
     every, scale = system.tiers(u), system.scale(u)
     keep = np.ones(len(every.exact.b), dtype=bool)
     for _ in range(2 if system.linear else POLISHING):
-        keep = agreeing(every.exact) if system.straight else keep
+        before, keep = keep, agreeing(every.exact) if system.straight else keep
         tiers = _kept(every, keep)
         for step in _steps(tiers, scale):
             new = system.tiers(u + step)
@@ -193,7 +193,7 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
             break
         gained = _cost(tiers) - _cost(_kept(new, keep))
         u, every = u + step, new
-        if gained < ENOUGH * _cost(_kept(new, keep)) and keep.all() and not system.linear:
+        if gained < ENOUGH * _cost(_kept(new, keep)) and (before == keep).all() and not system.linear:
             break
     keep = agreeing(every.exact) if system.straight and not system.linear else keep
     held = _kept(every, keep)

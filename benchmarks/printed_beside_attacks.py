@@ -1,8 +1,11 @@
 """What a verdict prints, beside the best attack that we ship: none may be much better than what is printed.
 
-    python benchmarks/printed_beside_attacks.py                 96 cells, 20 seeds each; about half an hour on two cores
+    python benchmarks/printed_beside_attacks.py                 96 cells, 20 seeds each; about half an hour of one core
     python benchmarks/printed_beside_attacks.py --seeds 4       a glance
     python benchmarks/printed_beside_attacks.py --jobs 16       on more cores
+    python benchmarks/printed_beside_attacks.py --rows rows.jsonl    keeps what is done, and goes on from there
+
+`python benchmarks/printed_page.py rows.jsonl` makes a page of documentation of it.
 
 A cell is an algorithm, a listener, a class of objectives, and whether the feasible set is active. Printed is the ± of
 `hk.leakage` with the form of the run's own objectives, as an audit of that run prints it. An attack's error is that of
@@ -15,11 +18,13 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import multiprocessing
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -110,6 +115,9 @@ class Row:
     found: float
     ratio: float
     note: str
+    seeds: int = 0
+    seconds: float = 0.0
+    """Of one core."""
 
     def __str__(self) -> str:
         cell, active = self.cell, "active" if self.cell.active else "wide"
@@ -217,7 +225,24 @@ def error_of(run: hk.Run, everything: object, attack: attacks.Attack) -> float:
 
 
 def _measured(what: tuple[Cell, int]) -> Row:
-    return measured(*what)
+    began = time.process_time()
+    row = measured(*what)
+    return replace(row, seeds=what[1], seconds=time.process_time() - began)
+
+
+def rows_in(path: Path) -> list[Row]:
+    """What an earlier run kept."""
+    kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [Row(**row | {"cell": Cell(**row["cell"])}) for row in kept]
+
+
+def played(todo: list[tuple[Cell, int]], jobs: int) -> Iterator[Row]:
+    """Cell by cell; in one process what was compiled for a cell serves the next."""
+    if jobs == 1:
+        yield from map(_measured, todo)
+        return
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        yield from pool.imap(_measured, todo)
 
 
 def main() -> None:
@@ -225,23 +250,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", default="", help="cells whose description has this in it")
+    parser.add_argument("--rows", type=Path, help="a file to keep rows in; those in it are not done again")
     given = parser.parse_args()
-    began = time.monotonic()
-    todo = [(cell, given.seeds) for cell in cells() if given.only in str(cell)]
+    rows = [row for row in rows_in(given.rows) if row.seeds == given.seeds] if given.rows else []
+    done = {row.cell for row in rows}
+    todo = [(cell, given.seeds) for cell in cells() if given.only in str(cell) and cell not in done]
     head = f"{'algorithm':17} {'listener':10} {'objectives':11} {'X':7}"
     print(f"{head} {'printed ±':>9} {'found':>9} {'ratio':>7}  attack", flush=True)
-    with multiprocessing.get_context("spawn").Pool(given.jobs) as pool:
-        rows = []
-        for row in pool.imap(_measured, todo):
-            rows.append(row)
-            print(row, flush=True)
+    for row in played(todo, given.jobs):
+        rows.append(row)
+        print(row, f"[{row.seconds:.0f} s]", flush=True)
+        if given.rows:
+            with given.rows.open("a") as file:
+                print(json.dumps(asdict(row)), file=file)
     beaten = [row for row in rows if row.ratio < WANTED]
     cautious = [row for row in rows if row.ratio > 3]
     print(
         f"{len(rows)} cells, {given.seeds} seeds each: {len(beaten)} beaten (ratio below {WANTED}), "
-        f"{len(cautious)} cautious (above 3); {time.monotonic() - began:.0f} s"
+        f"{len(cautious)} cautious (above 3); {sum(row.seconds for row in rows):.0f} s of one core"
     )
 
 

@@ -52,7 +52,8 @@ def _descended(rows: Linearised, beginnings: Any) -> tuple[Any, Any]:
         a, b = rows(u)
         place = _Place(u, a, b, jnp.asarray(FIRST), _widths(a), jnp.asarray(0), ~jnp.isfinite(b @ b))
         end = jax.lax.while_loop(lambda at: ~at.done, lambda at: _tried(rows, at), place)
-        return end.u, jnp.nan_to_num(end.b @ end.b, nan=jnp.inf)
+        left = end.b @ end.b
+        return end.u, jnp.where(jnp.isnan(left), jnp.inf, left)
 
     return jax.vmap(one)(beginnings)
 

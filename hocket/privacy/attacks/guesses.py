@@ -28,6 +28,14 @@ TRIES = 12
 """Beginnings from which one agent's parameters are looked for."""
 LOOKS = 11
 """Other lines from which a fit begins where X cuts steps short."""
+PROMISING = 3
+"""Ends of blurred descents from which a fit goes on."""
+HOPELESS = 1e4
+"""Squares left of a blurred row, in the mean, beyond which no fit is near."""
+MIRRORED = 1e-3
+"""Part of how gradients change, in squares, by which another objective may miss them and still be worth a look."""
+APART = 1e-2
+"""Part of their size by which parameters must differ to be others."""
 BLURS = (1.0, 1e-2, 1e-4)
 """Noise, as parts of the loudest, that equations without any are given while a fit is still far off."""
 Guess = Float[np.ndarray, " unknowns"]
@@ -54,6 +62,30 @@ def _anywhere(system: System, rng: np.random.Generator) -> Guess:
     for key, place in system.places.items():
         guess[place] = system.families[key].guess(rng)
     return guess
+
+
+def mirrored(system: System, u: Guess, seed: int) -> Iterator[Guess]:
+    """Explanations beside u in which one objective is another whose gradients differ by next to a constant.
+
+    Noise that was drawn once is such a constant: a label that is turned around hides behind it, but for how large that
+    noise would then have been.
+    """
+    rng = np.random.default_rng(seed)
+    for key, place in system.places.items() if system.draws else ():
+        family, at = system.families[key], _points(system, key)
+        if family.linear:
+            continue
+        wanted = family.gradients(at, u[place])
+        tries = np.stack([-u[place], *(family.guess(rng) for _ in range(TRIES))])
+        found, cost = descended(_Resemblance(family.gradient, at, wanted, level=False), tries)
+        alike = cost <= MIRRORED * np.sum((wanted - wanted.mean(axis=0)) ** 2)
+        known = [u[place]]
+        for theta in found[alike]:
+            if all(np.linalg.norm(theta - one) > APART * np.linalg.norm(one) for one in known):
+                known.append(theta)
+                guess = u.copy()
+                guess[place] = theta
+                yield guess
 
 
 def _without_projection(system: System) -> Guess:
@@ -136,8 +168,12 @@ def _resembling(
 
 
 def _sharpened(system: System, guesses: Float[np.ndarray, "guesses unknowns"]) -> Iterator[Guess]:
-    """Where equations lead to that are blurred less and less, the most promising first."""
-    cost = np.zeros(len(guesses))
+    """Where equations lead to that are blurred less and less: the most promising of them, if any is."""
+    cost, rows = np.zeros(len(guesses)), len(guesses)
     for blur in BLURS:
-        guesses, cost = descended(system.blurred(blur * (system.loudest or system.typical)), guesses)
-    yield from guesses[np.argsort(cost)]
+        equations = system.blurred(blur * (system.loudest or system.typical))
+        guesses, cost = descended(equations, guesses)
+        rows = sum(map(len, equations.sd))
+    best = np.argsort(cost)[:PROMISING]
+    # A single round that is told wrongly costs much where X cuts steps short; elsewhere much is too much.
+    yield from (guesses[one] for one in best if system.feasible is not None or cost[one] < HOPELESS * rows)

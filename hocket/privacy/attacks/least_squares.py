@@ -24,6 +24,8 @@ JUNK = 10.0
 OPEN = 1e-6
 """Share of an undetermined direction above which a number counts as undetermined itself."""
 
+SETTLED = 1e-2
+"""Part of what each equation misses by that another round must change to be worth it."""
 ALONE = 1e-6
 """How far from one the weight of a row in its own fit must be for others to bear it out."""
 
@@ -164,12 +166,15 @@ def _consensus(rows: Rows, *, rounds: int = 60) -> np.ndarray:
 
     A step that was moved back into X follows another equation, and shows by missing what the others agree on.
     """
-    weight, miss = np.ones(len(rows.b)), np.zeros(len(rows.b))
+    weight, miss, settled = np.ones(len(rows.b)), np.zeros(len(rows.b)), 0
     for _ in range(rounds):
         root = np.sqrt(weight)
         size = np.linalg.norm(rows.a * root[:, None], axis=0)
         size = np.where(size > 0, size, 1.0)
         found = np.linalg.lstsq(rows.a * root[:, None] / size, rows.b * root, rcond=1e-13)[0] / size
-        miss = np.abs(rows.b - rows.a @ found)
+        before, miss = miss, np.abs(rows.b - rows.a @ found)
         weight = 1 / np.maximum(miss, 1.0)
+        settled = settled + 1 if np.allclose(before, miss, rtol=SETTLED, atol=1.0) else 0
+        if settled == 3:
+            break
     return np.asarray(miss <= ROUNDINGS)

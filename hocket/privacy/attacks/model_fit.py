@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
-from hocket.privacy.attacks.guesses import guesses
+from hocket.privacy.attacks.guesses import guesses, mirrored
 from hocket.privacy.attacks.least_squares import ROUNDINGS, Rows, Solution, agreeing, checked, solve
 from hocket.privacy.attacks.system import Key, System, Tiers
 from hocket.privacy.wording import counted
@@ -24,6 +24,8 @@ ENOUGH = 1e-6
 """Part of the misfit that another round must mend to be worth it."""
 POLISHING = 30
 """Rounds of Gauss-Newton after which a fit that still moves is taken as it is."""
+SWEEPS = 8
+"""How often somebody's objective is exchanged for one that differs by what noise drawn once may be."""
 EXACT = 1e-7
 """Part of the residuals' size below which a predicted error is rounding."""
 
@@ -41,6 +43,8 @@ class ModelFit:
     """What is left of the equations, as a part of the most that chance and rounding explain."""
     fits: bool
     """Whether chance or rounding explains the misfit: if not, objectives are of another form, or were projected."""
+    unlikeliness: float
+    """Squares left of noisy equations and of what is known beforehand: of two explanations the smaller is likelier."""
     supposing: tuple[str, ...]
 
     @property
@@ -141,7 +145,7 @@ class ModelFit:
 def fitted(
     name: str, system: System, *, supposing: tuple[str, ...], restarts: int = 4, seed: int = 0
 ) -> ModelFit:
-    """The objectives that explain the views best; the first explanation that fits is taken."""
+    """The objectives that explain the views best: the first that fit, unless their mirror images are likelier."""
     best = None
     with threadpool_limits(1, user_api="blas"):
         for guess in guesses(system, restarts, seed):
@@ -149,7 +153,17 @@ def fitted(
             best = found if best is None or found.misfit < best.misfit else best
             if best.fits:
                 break
-    assert best is not None
+        assert best is not None
+        for _ in range(SWEEPS if best.fits else 0):
+            others = mirrored(system, best.solution.u, seed)
+            found = min(
+                (_judged(name, system, _polished(system, one), supposing) for one in others),
+                key=lambda one: one.unlikeliness if one.fits else np.inf,
+                default=best,
+            )
+            if not found.fits or found.unlikeliness >= best.unlikeliness:
+                break
+            best = found
     return best
 
 
@@ -167,7 +181,8 @@ def _judged(name: str, system: System, found: _Polished, supposing: tuple[str, .
     spare = max(len(noisy) - found.solution.rank, 1)
     noise = float(np.sqrt(np.sum(noisy**2) / spare)) / (1 + UNLIKELY / np.sqrt(2 * spare))
     misfit = max(rounding, noise)
-    return ModelFit(name, system, found.solution, found.used, misfit, misfit <= 1, supposing)
+    chance = float(sum(np.sum(part.b**2) for part in found.tiers[1:]))
+    return ModelFit(name, system, found.solution, found.used, misfit, misfit <= 1, chance, supposing)
 
 
 def _cost(tiers: Tiers) -> float:
@@ -183,7 +198,7 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
     every, scale = system.tiers(u), system.scale(u)
     keep = np.ones(len(every.exact.b), dtype=bool)
     for _ in range(2 if system.linear else POLISHING):
-        keep = agreeing(every.exact) if system.straight else keep
+        before, keep = keep, agreeing(every.exact) if system.straight else keep
         tiers = _kept(every, keep)
         for step in _steps(tiers, scale):
             new = system.tiers(u + step)
@@ -193,7 +208,7 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
             break
         gained = _cost(tiers) - _cost(_kept(new, keep))
         u, every = u + step, new
-        if gained < ENOUGH * _cost(_kept(new, keep)) and keep.all() and not system.linear:
+        if gained < ENOUGH * _cost(_kept(new, keep)) and (before == keep).all() and not system.linear:
             break
     keep = agreeing(every.exact) if system.straight and not system.linear else keep
     held = _kept(every, keep)

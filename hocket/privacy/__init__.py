@@ -3,6 +3,8 @@
 from hocket.privacy.certificates import gdp
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
+from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
+from hocket.privacy.certificates.planner import CertificatePlan, plan_certificate
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import KnownModel, Model
@@ -22,7 +24,9 @@ __all__ = [
     "Ambiguity",
     "Audit",
     "Certificate",
+    "CertificatePlan",
     "CoalitionSearch",
+    "EdgeNoise",
     "Exposure",
     "Guarantees",
     "Interval",
@@ -45,6 +49,8 @@ __all__ = [
     "joint_leakage",
     "leakage",
     "models_of_run",
+    "optimise_links",
+    "plan_certificate",
     "plan_noise",
     "plan_topology",
     "rehearsed",

@@ -206,8 +206,8 @@ class _Asked:
             )
         if not self.goal > 0 or not math.isfinite(self.goal):
             raise BadInput(
-                f"epsilon = {self.epsilon!r} and delta = {self.delta!r} are no goal: give an ε and a δ above zero, δ below "
-                "1"
+                f"epsilon = {self.epsilon!r} and delta = {self.delta!r} are no goal: give both above zero, δ "
+                "below 1"
             )
         if (self.clip is None) == (self.protect == "member"):
             raise BadInput(

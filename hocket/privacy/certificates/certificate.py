@@ -79,9 +79,10 @@ class Certificate:
         return rounds if self.runs == 1 else f"{rounds} in each of {counted(self.runs, 'run')}"
 
     def __str__(self) -> str:
-        return "\n".join(
-            [self.statement, f"Worst case: {self.searched}.", *(f"- {one}" for one in self.assumptions)]
-        )
+        if not self.holds:
+            return self.statement
+        conditions = (f"- {one}" for one in self.assumptions)
+        return "\n".join([self.statement, f"Worst case: {self.searched}.", *conditions])
 
     def to_json(self) -> dict[str, Any]:
         """The certificate in plain values; what is infinite is null."""

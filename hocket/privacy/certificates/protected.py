@@ -101,11 +101,8 @@ class Record(Protected):
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         kappa = np.sum([look.honest(coalition).records() for look in looks], axis=0)
-        if isinstance(self.held, int):
-            worst = int(kappa.argmax())
-            squared, who = self.held**2 * float(kappa[worst]), (worst,)
-        else:
-            squared, who = sum(k * np.sqrt(kappa[j]) for j, k in self.held.items()) ** 2, self.agents
+        who = (int(kappa.argmax()),) if isinstance(self.held, int) else self.agents
+        squared = float(self.squared(kappa))
         if squared == np.inf:
             return Cost(
                 np.inf,
@@ -113,7 +110,14 @@ class Record(Protected):
                 "the sum over each honest component is exposed exactly, and a record that is replaced changes it: "
                 "without noise of each agent's own nothing hides that; give own=",
             )
-        return Cost(self.size**2 * squared, who)
+        return Cost(squared, who)
+
+    def squared(self, kappa: Float[np.ndarray, "... agents"]) -> Float[np.ndarray, "..."]:
+        """The squared μ, from every agent's κ."""
+        if isinstance(self.held, int):
+            return (self.size * self.held) ** 2 * kappa.max(axis=-1)
+        roots = np.sqrt(np.maximum(kappa, 0.0))
+        return (self.size * sum(count * roots[..., agent] for agent, count in self.held.items())) ** 2
 
     @property
     def words(self) -> str:

@@ -147,7 +147,7 @@ def _by_theorem(
         result = named(protected, looks, members)
     else:
         result = worst(protected, looks, f, gone=gone, search=search)
-    cost = result.cost
+    cost, kappa = result.cost, _kappa(protected, looks, result)
     return Certificate(
         mu=math.sqrt(cost.squared),
         algorithm=source.title,
@@ -157,7 +157,8 @@ def _by_theorem(
         against=against_words(members, f, gone),
         coalition=result.coalition,
         agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
-        kappa=_kappa(protected, looks, result),
+        kappa=kappa,
+        per_round=_per_round(protected, looks, kappa, lasting),
         rounds=lasting,
         runs=about.runs,
         searched=result.searched,
@@ -204,6 +205,16 @@ def _kappa(protected: Protected, looks: tuple[Look, ...], found: Worst) -> float
         else math.inf
     )
     return unit * look.share
+
+
+def _per_round(
+    protected: Protected, looks: tuple[Look, ...], kappa: float | None, rounds: int | None
+) -> float | None:
+    """μ of the round that tells most, where noise is drawn in every round."""
+    if kappa is None or rounds is None or not isinstance(protected, Record):
+        return None
+    assert isinstance(protected.held, int)
+    return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
 
 
 def _protected(

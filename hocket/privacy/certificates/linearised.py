@@ -83,6 +83,7 @@ def by_linearisation(
         coalition=coalition,
         agent=found.agents[0] if len(found.agents) == 1 else found.agents or None,
         kappa=None,
+        per_round=None,
         rounds=source.rounds,
         runs=about.runs,
         searched=exactly,

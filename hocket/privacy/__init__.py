@@ -3,7 +3,6 @@
 from hocket.privacy.certificates import gdp
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
-from hocket.privacy.certificates.records import LeastSquaresRecord
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import KnownModel, Model
@@ -30,7 +29,6 @@ __all__ = [
     "Knowledge",
     "KnownModel",
     "Leakage",
-    "LeastSquaresRecord",
     "Model",
     "NoisePlan",
     "PlannedRun",

@@ -295,27 +295,6 @@ def test_a_search_can_be_asked_for_or_left_out():
     assert "no coalition searched" in bound.searched
 
 
-@given(features=st.floats(0.1, 3.0), target=st.floats(0.0, 3.0), data=st.data())
-def test_no_record_moves_least_squares_further_than_its_sensitivity(features, target, data):
-    """Coefficients of ½(aᵀx − b)² in units of their noise: σ on x_p x_q and x_p, σ/√2 on x_p²."""
-
-    def row(angle: float, size: float, b: float) -> np.ndarray:
-        a = size * features * np.array([np.cos(angle), np.sin(angle)])
-        return np.array([a[0] ** 2 / np.sqrt(2), a[1] ** 2 / np.sqrt(2), a[0] * a[1], -b * a[0], -b * a[1]])
-
-    part = st.floats(0.0, 1.0)
-    one, two = (
-        row(7 * data.draw(part), data.draw(part), target * (2 * data.draw(part) - 1)) for _ in range(2)
-    )
-    record = hk.privacy.LeastSquaresRecord(features, target)
-    assert np.linalg.norm(one) <= record.moved * (1 + 1e-9)
-    assert np.linalg.norm(one - two) <= record.replaced * (1 + 1e-9)
-    # Attained: by the largest record, and by two of them at some angle.
-    assert np.linalg.norm(row(0.3, 1.0, target)) == pytest.approx(record.moved)
-    turned = [np.linalg.norm(row(0.0, 1.0, target) - row(t, 1.0, -target)) for t in np.linspace(0, 7, 2001)]
-    assert max(turned) == pytest.approx(record.replaced, rel=1e-4)
-
-
 def test_two_agents_with_many_paths_between_them_are_bounded_where_others_are_cut_off():
     # Agent 8 hangs on by one link: one colluder cuts it off, and 0 and 4 do not care.
     net = hk.Network.from_edges([*hk.Network.harary(4, 8).links.tolist(), (0, 8)])

@@ -163,7 +163,7 @@ def test_with_an_active_set_what_was_mixed_is_projected_and_the_answer_is_no_wor
 
 
 def test_a_slope_that_moves_leaves_no_trace_in_words_under_a_set_if_what_was_mixed_is_projected():
-    """B0 with X: other slopes, and other noise by as much, and every word is the same; projected after the step, not."""
+    """B0 with X: other slopes, other noise by as much, and every word is the same; not if projected after the step."""
     agents, shift = 5, 0.3
     for project, same in (("mixed", True), ("stepped", False)):
         words = []

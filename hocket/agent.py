@@ -76,6 +76,10 @@ class Agent:
         """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""
         return self.shares["function"]
 
+    def lost_noise(self) -> Any:
+        """Of noise that is stored with an objective, what was dealt with those who left since; None without."""
+        return self.shares.get("lost")
+
     def balanced_noise(self, k: Any) -> Any:
         """d_{j,i} for every neighbour's slot, with Σ_i B[i,j] d_{j,i} = 0."""
         return self.shares["balanced"]

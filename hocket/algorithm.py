@@ -20,6 +20,7 @@ from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
 from hocket.noise.mechanism import Mechanism
+from hocket.noise.stored_sum import StoredSum
 from hocket.problems.problem import Problem
 from hocket.steps import Step
 
@@ -196,6 +197,20 @@ class Algorithm(eqx.Module):
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         """The problem and network this algorithm really runs on; only the centralised baseline changes them."""
         return problem, network
+
+    @property
+    def stored(self) -> StoredSum | None:
+        """How objectives and noise become one sum of whole numbers before the first word; None where noise is added as
+        a run goes, in floats."""
+        return None
+
+    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
+        """The problem that agents descend: with `stored` sums for objectives, made of what was drawn beforehand."""
+        return problem
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        """What stands for it where gradients stay the same and coordinates are looked at one by one."""
+        return self
 
     def effective(self) -> Algorithm:
         """The algorithm to run: plain DGD where all noise is switched off, so that silence costs nothing.

@@ -14,7 +14,10 @@ from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, like
 from hocket.links.wire import Frame, Kind, pack
+from hocket.networks.network import Network
 from hocket.noise.draws import Balanced, Draw, Gaussian
+from hocket.noise.stored_sum import StoredSum
+from hocket.problems.problem import Problem
 
 
 @dataclass
@@ -114,6 +117,13 @@ class Replayed(Algorithm):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         drawn: Mapping[str, Any] = self.algorithm.draws(setting)
         return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
+
+    @property
+    def stored(self) -> StoredSum | None:
+        return self.algorithm.stored
+
+    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
+        return self.algorithm.disguised(problem, network, draws)
 
 
 def replayed(roles: Sequence[Role], streams: Sequence[ChainStreams]) -> Replayed:

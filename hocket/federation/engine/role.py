@@ -56,6 +56,8 @@ class Kind(NamedTuple):
     """Whether numbers are drawn from a normal distribution, with `scale` its deviation."""
     own: bool
     """Whether the agent draws for itself, and nothing cancels it."""
+    relative: np.ndarray | None = None
+    """What each number is multiplied by, beside the scale; None for nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,10 @@ class Role:
     def draws(self) -> dict[str, Draw]:
         """The noise that the algorithm asks for, cut down to this agent and its links."""
         drawn = dict(self.algorithm.draws(self.plan))
+        if (
+            self.algorithm.stored is not None
+        ):  # own noise is part of the stored sum, and nobody asks for it again
+            drawn = {name: draw for name, draw in drawn.items() if not draw.private}
         return {name: self._own_part(draw) for name, draw in drawn.items()}
 
     @cached_property
@@ -151,7 +157,9 @@ class Role:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """The noise in plain values."""
+        """The noise that is dealt round by round, in plain values."""
+        if self.algorithm.stored is not None:
+            return {}
         return {
             name: Kind(
                 draw.label,
@@ -163,6 +171,7 @@ class Role:
                 isinstance(draw, Balanced),
                 getattr(draw, "normal", False),
                 isinstance(draw, Gaussian),
+                getattr(draw, "relative", None),
             )
             for name, draw in self.draws.items()
         }

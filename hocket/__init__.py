@@ -33,6 +33,7 @@ _HOME = {
     "Network": "networks.network",
     "Problem": "problems.problem",
     "audit": "privacy",
+    "certify": "privacy",
     "heterogeneous_polynomials": "problems.standard",
     "leakage": "privacy",
     "least_squares": "problems.standard",

@@ -79,6 +79,8 @@ class Algorithm(eqx.Module):
     """Where noise enters: what an agent says, or the gradient that it follows."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
+    noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
+    """What its noise hides where a certificate is asked for by its key; None if it gets none. See `Mechanism`."""
 
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
@@ -124,7 +126,8 @@ class Algorithm(eqx.Module):
 
     def mechanism(self, setting: Setting) -> Mechanism | str:
         """The noise that a certificate of differential privacy can rest on; or why there is none."""
-        return f"{self.title} has no normal noise that would hide a record or a move from whoever hears its words"
+        hidden = f"{self.title} has no normal noise that would hide a record or a move from whoever hears its words"
+        return f"{hidden}: {self.open_anyway}" if self.open_anyway else hidden
 
     @property
     def name(self) -> str:

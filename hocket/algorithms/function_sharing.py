@@ -53,6 +53,7 @@ class FunctionSharing(Algorithm):
     )
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
+    noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""

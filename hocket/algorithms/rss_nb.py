@@ -50,6 +50,7 @@ class RssNb(Algorithm):
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
+    noise_on: ClassVar[Literal["objective", "gradients"] | None] = "gradients"
     masks_starts: ClassVar[bool] = True
 
     delta: float

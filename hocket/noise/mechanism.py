@@ -37,5 +37,7 @@ class Mechanism:
     exact: bool = False
     """Whether what is hidden and what hides it are whole numbers on one public grid, and their sum is exact; else a
     certificate is about real numbers, and rounding can void it."""
+    sensitivity: float | None = None
+    """S: how far replacing one record can move, in norm, what noise is added to; None where nothing bounds it."""
     void: tuple[str, ...] = ()
     """Whatever in this algorithm takes a certificate away, each a reason that begins a sentence; empty if nothing."""

@@ -1,5 +1,8 @@
 """What insiders can learn: guarantees by theorem, witnesses, widths, estimates, attacks, and topologies that help."""
 
+from hocket.privacy.certificates import gdp
+from hocket.privacy.certificates.certificate import Certificate
+from hocket.privacy.certificates.certify import certify
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import KnownModel, Model
@@ -18,6 +21,7 @@ from hocket.privacy.witness.witness import Witness, witness
 __all__ = [
     "Ambiguity",
     "Audit",
+    "Certificate",
     "CoalitionSearch",
     "Exposure",
     "Guarantees",
@@ -34,7 +38,9 @@ __all__ = [
     "WorstLeakage",
     "ambiguity",
     "audit",
+    "certify",
     "exposure",
+    "gdp",
     "guarantees",
     "joint_leakage",
     "leakage",

@@ -50,7 +50,7 @@ class Posterior:
         rounding, not news.
         """
         kept, seen = self.factor[:unknowns], self.factor[unknowns:]
-        q, r, order = _pivoted_qr(seen.T)
+        q, r, order = pivoted_qr(seen.T)
         rank = int(np.count_nonzero(np.abs(np.diagonal(r)) > RESOLUTION * largest))
         q, r = q[:, :rank], r[:rank, :rank]
         along = kept @ q
@@ -74,7 +74,7 @@ def block_diagonal(*blocks: np.ndarray) -> np.ndarray:
     return np.asarray(scipy.linalg.block_diag(*blocks))
 
 
-def _pivoted_qr(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def pivoted_qr(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Q, R and the order of the columns, the largest first. R is upper triangular; below stands what is not R.
 
     Straight from LAPACK: once a round on a handful of numbers, SciPy's own checks would take four times as long.

@@ -1,0 +1,120 @@
+"""A certificate: what is protected, against whom, for how long, by which theorem, and the number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hocket.privacy.certificates import gdp
+from hocket.privacy.wording import braced, counted
+
+Arithmetic = Literal["exact", "real-arithmetic model"]
+SAID_AT = 1e-5
+"""The δ at which a statement says what ε is."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What insiders can tell apart at most, as Gaussian differential privacy. Print it, or take it apart."""
+
+    mu: float
+    """μ: two worlds are no easier to tell apart than N(0, 1) and N(μ, 1); infinite where nothing is promised."""
+    algorithm: str
+    topology: str
+    theorem: str
+    protected: str
+    """The change that is hidden, in words."""
+    against: str
+    """Who is kept from telling it, in words."""
+    coalition: tuple[int, ...] | None
+    """The coalition named, or the worst of its size; None where a bound over all of them was taken."""
+    agent: int | tuple[int, ...] | None
+    """Whom it hits worst: one agent, or the agents between whom something moved."""
+    kappa: float | None
+    """κ of that agent, for records: the squared μ of one look for a unit of sensitivity."""
+    rounds: int | None
+    """Gradients that are covered; None for any number of rounds."""
+    runs: int
+    searched: str
+    """How the worst coalition is known: by a search over all, or by which bound without one."""
+    arithmetic: Arithmetic
+    assumptions: tuple[str, ...]
+    """Each condition, and whether it was checked."""
+    reason: str = ""
+    """Why μ is infinite; empty where it is not."""
+
+    def epsilon(self, delta: float = SAID_AT) -> float:
+        """ε at this δ, exactly."""
+        return gdp.epsilon(self.mu, delta)
+
+    def delta(self, epsilon: float) -> float:
+        """δ at this ε, exactly."""
+        return gdp.delta(self.mu, epsilon)
+
+    @property
+    def holds(self) -> bool:
+        """Whether anything is promised at all."""
+        return math.isfinite(self.mu)
+
+    @property
+    def statement(self) -> str:
+        """One sentence to sign."""
+        if not self.holds:
+            return (
+                f"No certificate for {self.algorithm} on {self.topology}, against {self.against}, of {self.protected}: "
+                f"{self.reason}."
+            )
+        model = "" if self.arithmetic == "exact" else ", in a real-arithmetic model"
+        return (
+            f"Against {self.against}, hearing every word said, over {self.lasting}, {self.algorithm} on "
+            f"{self.topology} hides {self.protected} with μ = {self.mu:.6g} (Gaussian differential privacy; "
+            f"ε = {self.epsilon():.6g} at δ = {SAID_AT:g}), by Theorem {self.theorem}{model}."
+        )
+
+    @property
+    def lasting(self) -> str:
+        """How long it covers, in words."""
+        rounds = "any number of rounds" if self.rounds is None else counted(self.rounds, "round")
+        return rounds if self.runs == 1 else f"{rounds} in each of {counted(self.runs, 'run')}"
+
+    def __str__(self) -> str:
+        if not self.holds:
+            return self.statement
+        conditions = (f"- {one}" for one in self.assumptions)
+        return "\n".join([self.statement, f"Worst case: {self.searched}.", *conditions])
+
+    def to_json(self) -> dict[str, Any]:
+        """The certificate in plain values; what is infinite is null."""
+        agents = self.agent if self.agent is None or isinstance(self.agent, int) else list(self.agent)
+        return {
+            "statement": self.statement,
+            "mu": self.mu if self.holds else None,
+            "epsilon": {f"{SAID_AT:g}": self.epsilon()} if self.holds else None,
+            "delta": {"1": self.delta(1.0)} if self.holds else None,
+            "kappa": self.kappa if self.kappa is not None and math.isfinite(self.kappa) else None,
+            "theorem": self.theorem,
+            "algorithm": self.algorithm,
+            "topology": self.topology,
+            "protected": self.protected,
+            "against": self.against,
+            "coalition": None if self.coalition is None else list(self.coalition),
+            "agent": agents,
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "searched": self.searched,
+            "arithmetic": self.arithmetic,
+            "assumptions": list(self.assumptions),
+            "reason": self.reason or None,
+        }
+
+
+def against_words(coalition: frozenset[int] | None, colluders: int, gone: frozenset[int]) -> str:
+    """The adversary in words."""
+    left = f", with what {braced(gone)} knew who left" if gone else ""
+    if coalition is not None:
+        inside = sorted(coalition - gone)
+        return (f"coalition {braced(inside)}" if inside else "whoever is nobody inside") + left
+    if colluders == 0:
+        return "an outsider" + left
+    return f"any {counted(colluders, 'colluder')}" + left

@@ -1,0 +1,290 @@
+"""`hk.certify`: a number that holds, for a coalition by name or any of a size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hocket.algorithm import Algorithm
+from hocket.errors import BadInput
+from hocket.networks.network import Network
+from hocket.noise.mechanism import Mechanism
+from hocket.privacy.certificates.certificate import Certificate, against_words
+from hocket.privacy.certificates.conditions import Circumstances, assumptions, voided
+from hocket.privacy.certificates.linearised import by_linearisation
+from hocket.privacy.certificates.looks import Look, looks_at_gradients, looks_at_objectives
+from hocket.privacy.certificates.protected import (
+    Cost,
+    Protected,
+    Record,
+    Shift,
+    Transfer,
+    as_move,
+    as_shift,
+)
+from hocket.privacy.certificates.source import Source, source_of
+from hocket.privacy.certificates.worst import Worst, named, worst
+from hocket.privacy.estimate.leakage import one_of
+from hocket.privacy.estimate.recursion import Release
+from hocket.problems.problem import Problem
+from hocket.runs.view import check_coalition
+from hocket.steps import Number, Step, as_step
+
+By = Literal["theorem", "linearisation"]
+"""Closed forms, where an algorithm says what its noise is; or the general accountant, where words are affine."""
+
+
+def certify(
+    network: Network,
+    algorithm: str | Algorithm,
+    *,
+    coalition: Iterable[int] | None = None,
+    colluders: int | None = None,
+    sigma: float | Iterable[float] | None = None,
+    own: float = 0.0,
+    anchor_sigma: float | Iterable[float] = 0.0,
+    move: tuple[int, int, Any] | None = None,
+    shift: Mapping[int, Any] | None = None,
+    transfer: float | None = None,
+    sensitivity: float | None = None,
+    records: int | Mapping[int, int] = 1,
+    step: Step | Number | None = None,
+    rounds: int | None = None,
+    runs: int = 1,
+    kept: bool = False,
+    leavers: Iterable[int] = (),
+    release: Release = "nothing",
+    linear: bool = True,
+    batches: bool = False,
+    problem: Problem | None = None,
+    dim: int | None = None,
+    by: By = "theorem",
+    every: int = 1,
+    search: bool | None = None,
+) -> Certificate:
+    """Differential privacy with a number: how well insiders can tell two worlds apart, whatever they compute.
+    Ask it before a run, to sign it; infinity is an answer too, and comes with its reason.
+
+    The adversary is a `coalition` by name or any of so many `colluders` (0: whoever hears all words), and hears all
+    words in any case; `leavers` are counted among it. What is hidden is one of: `move`, coefficients c taken from agent
+    i and given to j; `shift`, a row of coefficients per agent; `transfer`, coefficients of a norm moved between any
+    two; `sensitivity`, one record replaced (or so many `records`, or by agent) that changes what its agent contributes
+    by no more than a norm S.
+
+    `algorithm` is a key, with `sigma` the deviation of one directed draw (a number, or one for each of `net.links`),
+    `own` that of noise of an agent's own, `anchor_sigma` that of pairwise noise kept over rounds; or the algorithm
+    itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
+    `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
+    noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
+    `batches` that a step looks at some records only. `by="linearisation"` asks the general accountant, for any
+    algorithm whose words are affine, where a record takes part in one round of `every` so many. `search` says whether
+    all coalitions of a size are computed or none is, and a bound taken; by default whichever takes seconds.
+
+    >>> from hocket import Network
+    >>> found = certify(Network.cycle(5), "function-sharing", coalition={0}, sigma=2.0, move=(1, 4, [.6, -.8]))
+    >>> round(found.mu, 6), round(found.epsilon(1e-5), 5)
+    (0.612372, 2.50174)
+    >>> certify(Network.cycle(5), "function-sharing", coalition={0, 2}, sigma=2.0, transfer=1.0).reason
+    'the sum over {1} changes, and coalition {0, 2} learns that sum exactly: pairwise noise cancels over honest agents \
+that hang together'
+    """
+    runs = _whole("runs", runs)
+    gone = _known(leavers, network.n)
+    members, f = _adversary(network, coalition, colluders, gone)
+    found = source_of(
+        network,
+        algorithm,
+        sigma=sigma,
+        own=own,
+        anchor_sigma=anchor_sigma,
+        step=None if step is None else as_step(step),
+        rounds=rounds,
+        dim=problem.dim if problem is not None else dim,
+    )
+    protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    about = Circumstances(
+        release=one_of("release", release, Release),
+        linear=linear,
+        batches=batches,
+        runs=runs,
+        kept=kept,
+        problem=problem,
+        algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
+        setting=found.setting,
+        dim=problem.dim if problem is not None else dim or 1,
+    )
+    with threadpool_limits(1, user_api="blas"):  # many small factorisations
+        if one_of("by", by, By) == "linearisation":
+            return by_linearisation(network, found, protected, members, f, gone, about, every=every)
+        return _by_theorem(network, found, protected, members, f, gone, about, search)
+
+
+def _by_theorem(
+    network: Network,
+    source: Source,
+    protected: Protected,
+    members: frozenset[int] | None,
+    f: int,
+    gone: frozenset[int],
+    about: Circumstances,
+    search: bool | None,
+) -> Certificate:
+    mechanism, lasting = source.mechanism, source.rounds
+    if isinstance(mechanism, str):
+        reasons, theorem, said, looks = (mechanism,), "none", (), ()
+    else:
+        reasons, said = voided(mechanism, protected, about), assumptions(mechanism, protected, about)
+        theorem, looks = _theorem(mechanism, protected), _looks(network, source, mechanism, protected, about)
+        lasting = None if mechanism.on == "objective" else source.rounds
+    if reasons or isinstance(mechanism, str):
+        everyone = None if members is None else tuple(sorted(members))
+        result = Worst(Cost(math.inf, protected.agents, "; ".join(reasons)), everyone, "no search was needed")
+    elif members is not None:
+        result = named(protected, looks, members)
+    else:
+        result = worst(protected, looks, f, gone=gone, search=search)
+    cost = result.cost
+    return Certificate(
+        mu=math.sqrt(cost.squared),
+        algorithm=source.title,
+        topology=network.name,
+        theorem=theorem,
+        protected=protected.words,
+        against=against_words(members, f, gone),
+        coalition=result.coalition,
+        agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
+        kappa=_kappa(protected, looks, result),
+        rounds=lasting,
+        runs=about.runs,
+        searched=result.searched,
+        arithmetic="exact"
+        if isinstance(mechanism, Mechanism) and mechanism.exact
+        else "real-arithmetic model",
+        assumptions=said,
+        reason=cost.reason,
+    )
+
+
+def _looks(
+    network: Network, source: Source, mechanism: Mechanism, protected: Protected, about: Circumstances
+) -> tuple[Look, ...]:
+    if mechanism.on == "objective":
+        return looks_at_objectives(network, mechanism, runs=about.runs, kept=about.kept)
+    if source.rounds is None:
+        raise BadInput("noise on gradients is heard through in every round; say how many: rounds=")
+    return looks_at_gradients(
+        network,
+        mechanism,
+        step=source.step,
+        rounds=source.rounds,
+        runs=about.runs,
+        kept=about.kept,
+        constant=protected.constant,
+    )
+
+
+def _theorem(mechanism: Mechanism, protected: Protected) -> str:
+    if mechanism.on == "objective":
+        return "A2" if mechanism.own_sd or isinstance(protected, Record) else "A1"
+    return "B1" if isinstance(protected, Record) else "B0"
+
+
+def _kappa(protected: Protected, looks: tuple[Look, ...], found: Worst) -> float | None:
+    """κ of the worst agent in a single round, where links do not vary: what noise there is beside central noise."""
+    if not isinstance(protected, Record) or not isinstance(protected.held, int) or len(looks) != 1:
+        return None
+    (look,) = looks
+    unit = (
+        found.cost.squared / (protected.size * protected.held) ** 2 / look.times
+        if protected.size
+        else math.inf
+    )
+    return unit * look.share
+
+
+def _protected(
+    network: Network,
+    source: Source,
+    move: Any,
+    shift: Any,
+    transfer: float | None,
+    sensitivity: float | None,
+    records: int | Mapping[int, int],
+) -> Protected:
+    given = {"move": move, "shift": shift, "transfer": transfer, "sensitivity": sensitivity}
+    named_ones = [name for name, value in given.items() if value is not None]
+    if (
+        not named_ones
+        and isinstance(source.mechanism, Mechanism)
+        and source.mechanism.sensitivity is not None
+    ):
+        sensitivity, named_ones = source.mechanism.sensitivity, ["sensitivity"]
+    if len(named_ones) != 1:
+        raise BadInput(
+            f"a certificate hides one kind of change, and {' and '.join(named_ones) or 'none'} was named; give one of "
+            "move=(i, j, c), shift={agent: c}, transfer=norm and sensitivity=S"
+        )
+    if move is not None:
+        return as_move(network.n, move)
+    if shift is not None:
+        return as_shift(network.n, shift)
+    if transfer is not None:
+        return Transfer(_size("transfer", transfer))
+    assert sensitivity is not None
+    return Record(_size("sensitivity", sensitivity), _held(records, network.n))
+
+
+def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
+    if not isinstance(records, Mapping):
+        return _whole("records", records)
+    held = {agent: _whole(f"records of agent {agent}", count) for agent, count in records.items()}
+    _known(held, n)
+    return held
+
+
+def _known(agents: Iterable[int], n: int) -> frozenset[int]:
+    """Agents of this network; nobody is a coalition too, of one who hears all words."""
+    some = frozenset(agents)
+    return check_coalition(some, n) if some else some
+
+
+def _adversary(
+    network: Network, coalition: Iterable[int] | None, colluders: int | None, gone: frozenset[int]
+) -> tuple[frozenset[int] | None, int]:
+    """The coalition by name with those who left, or None and how many collude."""
+    if (coalition is None) == (colluders is None):
+        both = "both were named" if coalition is not None else "neither was named"
+        raise BadInput(f"a certificate is against a coalition= by name or so many colluders=, and {both}")
+    if coalition is not None:
+        members = _known(coalition, network.n) | gone
+        if len(members) == network.n:
+            raise BadInput(f"the coalition is all {network.n} agents; leave out whoever is to be protected")
+        return members, len(members)
+    assert colluders is not None
+    if isinstance(colluders, bool) or not isinstance(colluders, int | np.integer) or colluders < 0:
+        raise BadInput(f"colluders = {colluders!r}; give a whole number, 0 for whoever hears all words")
+    if colluders + len(gone) >= network.n:
+        raise BadInput(
+            f"{colluders} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
+            f"at most {network.n - len(gone) - 1}"
+        )
+    return None, int(colluders)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
+    return int(value)
+
+
+def _size(name: str, value: Any) -> float:
+    if not (np.isfinite(value) and value >= 0):
+        raise BadInput(f"{name} = {value!r} is a norm; give a number that is zero or more")
+    return float(value)
+
+
+__all__ = ["By", "Shift", "certify"]

@@ -1,0 +1,154 @@
+"""The conditions of the theorems: what takes a certificate away, and what is taken for granted, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket.algorithm import Algorithm, Setting
+from hocket.noise.mechanism import Mechanism
+from hocket.privacy.certificates.conduct import unfit
+from hocket.privacy.certificates.protected import Protected, Record, Transfer
+from hocket.privacy.estimate.recursion import Release
+from hocket.problems import Objective
+from hocket.problems.problem import Problem
+from hocket.problems.sets import Everywhere
+
+SECRET = (
+    "supposed: noise between two honest agents is secret from all others, normal and independent; it is pseudorandom, "
+    "so this is a promise against whoever cannot break the generator"
+)
+LIARS = (
+    "covered: members may lie, wait for others' words, and deal noise on their own links as they please; that is about "
+    "privacy, and not about the answer"
+)
+RANGE = "supposed: dealt noise and words outside a public range are refused"
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What else is known of a run that a certificate is asked for."""
+
+    release: Release = "nothing"
+    linear: bool = True
+    """Whether what moves between agents is a linear function."""
+    batches: bool = False
+    runs: int = 1
+    kept: bool = False
+    problem: Problem | None = None
+    algorithm: Algorithm | None = None
+    """The algorithm itself, where more than its key was given."""
+    setting: Setting | None = None
+    dim: int = 1
+
+
+def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
+    """Everything that takes a certificate away."""
+    found = [*mechanism.void]
+    batches = about.batches or (about.problem is not None and _looks_at_some(about.problem))
+    if mechanism.on == "objective":
+        if batches:
+            found.append(
+                "noise is on the objective over all records, and a step along some of them shows what the noise was "
+                "never added to"
+            )
+        if isinstance(protected, Transfer) and about.problem is not None and _averages(about.problem):
+            found.append(
+                "objectives are means over records: a record that moves changes the weight of all others, so that the "
+                'total changes; use reduction="sum"'
+            )
+        return tuple(found)
+    if about.release == "raw":
+        found.append(
+            "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
+        )
+    if not isinstance(protected, Record):
+        if not about.linear:
+            found.append(
+                "what moves is not linear, and whoever hears all words adds them up, free of noise: curvatures and "
+                "all that is not a slope are read exactly, however much noise there is (the sum attack)"
+            )
+        if mechanism.projects == "after the step" and not _everywhere(about.problem):
+            found.append(
+                "states are projected after the step: one on the edge of the set is known, and shows its noise bare; "
+                "project what was mixed, before the step"
+            )
+    if about.algorithm is not None and about.setting is not None:
+        found += unfit(about.algorithm, about.setting)
+    return tuple(found)
+
+
+def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
+    """What must be so, each marked as checked, covered or supposed."""
+    said = [SECRET, LIARS, RANGE]
+    said += (
+        _of_objectives(protected)
+        if mechanism.on == "objective"
+        else _of_gradients(mechanism, protected, about)
+    )
+    if about.runs > 1:
+        said.append(
+            "supposed: the data are the same in all runs, which keep their noise"
+            if about.kept
+            else "covered: each run draws noise of its own, and runs compose"
+        )
+    said.append(
+        "checked: what is hidden and what hides it are whole numbers on one public grid, and all words follow from "
+        "their stored sum"
+        if mechanism.exact
+        else "supposed: numbers are real; rounding of floating-point sums can void this (real-arithmetic model)"
+    )
+    return tuple(said)
+
+
+def _of_objectives(protected: Protected) -> list[str]:
+    said = [
+        "supposed: all that an agent says follows from its objective plus noise function, over all records, from words "
+        "heard and from coins; start, step, smoothness and stopping rule are public or follow from the same",
+        "supposed: no value of an objective is reported: constants are not hidden",
+        "supposed: what changes lies in the span of the noise functions, and is counted in units in which each "
+        "coefficient's noise has the stated deviation",
+        "covered: projection, publication of x, and any method inside that is fed the noisy objective alone",
+    ]
+    if isinstance(protected, Record):
+        said.append(
+            "supposed: noise of an agent's own is drawn once with its noise function, and never redrawn"
+        )
+    return said
+
+
+def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstances) -> list[str]:
+    how = "checked" if about.algorithm is not None else "supposed"
+    said = [
+        "supposed: the start is public",
+        f"{how}: an agent mixes the noisy word that it said, never its clean state",
+        f"{how}: nothing is carried from round to round but the state: no momentum, no adaptive optimiser",
+        "supposed: the word after the last step is masked like all others, and no raw x is ever released",
+    ]
+    if isinstance(protected, Record):
+        said += [
+            "supposed: what a record contributes to a round's step is clipped, and sums are divided by a public "
+            "constant, never by the realised batch",
+            "covered: gradients that depend on all words heard before; projection",
+        ]
+        if mechanism.anchor_sd is not None:
+            said.append("covered: noise kept over rounds does not count for records, and is left out")
+    else:
+        said.append("supposed: what moves is a linear function, the same in every round")
+        if about.problem is None and about.algorithm is None:
+            said.append(
+                "supposed: the set is the whole space, or what was mixed is projected before the step"
+            )
+    return said
+
+
+def _looks_at_some(problem: Problem) -> bool:
+    """Whether agents descend along anything but their exact gradients."""
+    return any(type(group.objective).local is not Objective.local for group in problem.groups)
+
+
+def _averages(problem: Problem) -> bool:
+    return any(getattr(group.objective, "reduction", None) == "mean" for group in problem.groups)
+
+
+def _everywhere(problem: Problem | None) -> bool:
+    return problem is not None and isinstance(problem.feasible, Everywhere)

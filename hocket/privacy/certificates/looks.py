@@ -1,0 +1,198 @@
+"""What a view is worth: so many looks at the agents' numbers, each under normal noise of a known covariance.
+
+Whoever knows all noise on links that touch a coalition A is left, of a vector with one row per honest agent, with that
+vector plus N(0, L + τ²I): L is the Laplacian of the links among the honest, and a link on which two directed draws of
+deviation σ are dealt has the conductance 2σ². All certificates are about such looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from hocket.networks.network import Network
+from hocket.noise.mechanism import Mechanism
+from hocket.steps import Step
+
+CANCELS = 1e-12
+"""What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """One look at a vector under noise."""
+
+    links: Int[np.ndarray, "links 2"]
+    n: int
+    conductance: Float[np.ndarray, " links"]
+    """The variance of what a link moves from one end to the other; zero where nothing is dealt."""
+    own: float
+    """The variance of what each agent adds by itself."""
+    times: int = 1
+    """How often it is seen, each time under fresh noise."""
+    share: float = 1.0
+    """The part of it that one round is: many rounds under independent noise are put together to one look."""
+
+    def honest(self, coalition: Collection[int]) -> Honest:
+        """What is left of it against a coalition that knows all noise on its own links."""
+        return Honest(self, frozenset(coalition))
+
+    @property
+    def dealt(self) -> Int[np.ndarray, "dealt 2"]:
+        """The links on which noise is dealt."""
+        return self.links[self.conductance > 0]
+
+    @property
+    def least(self) -> float:
+        """The smallest conductance that is dealt; zero where none is."""
+        return float(self.conductance[self.conductance > 0].min(initial=np.inf)) if len(self.dealt) else 0.0
+
+
+class Honest:
+    """A look, against one coalition: noise on the links among the honest, and their own."""
+
+    def __init__(self, look: Look, coalition: frozenset[int]):
+        self.look, self.coalition = look, coalition
+        self.agents = np.array([j for j in range(look.n) if j not in coalition], dtype=int)
+        place = np.full(look.n, -1)
+        place[self.agents] = np.arange(len(self.agents))
+        ends = place[look.links]
+        kept = (ends >= 0).all(axis=1) & (look.conductance > 0)
+        self._ends, self._conductance = ends[kept], look.conductance[kept]
+        h = len(self.agents)
+        found = connected_components(
+            csr_array((self._conductance, tuple(self._ends.T)), shape=(h, h)), directed=False
+        )
+        self.parts = [np.flatnonzero(found[1] == part) for part in range(found[0])]
+        """Places of honest agents that hang together by links with noise."""
+
+    @property
+    def laplacian(self) -> Float[np.ndarray, "honest honest"]:
+        matrix = np.zeros((len(self.agents), len(self.agents)))
+        (i, j), g = self._ends.T, self._conductance
+        for row, column, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
+            np.add.at(matrix, (row, column), sign * g)
+        return matrix
+
+    def changed_sum(self, shift: Float[np.ndarray, "agents width"]) -> tuple[int, ...] | None:
+        """Honest agents that hang together and whose sum changes with nothing to hide it; None if there are none."""
+        if self.look.own > 0:
+            return None
+        for part in self.parts:
+            rows = shift[self.agents[part]]
+            if (np.abs(rows.sum(axis=0)) > CANCELS * np.abs(rows).sum(axis=0)).any():
+                return tuple(self.agents[part].tolist())
+        return None
+
+    def energy(self, shift: Float[np.ndarray, "agents width"]) -> float:
+        """tr(δᵀ Σ⁺ δ): the squared μ of telling a shift δ from none; infinite outside the range of Σ."""
+        if self.changed_sum(shift) is not None:
+            return np.inf
+        laplacian, total = self.laplacian, 0.0
+        for part in self.parts:
+            rows = shift[self.agents[part]]
+            if not rows.any():
+                continue
+            block = laplacian[np.ix_(part, part)] + self.look.own * np.eye(len(part))
+            if self.look.own == 0:  # the sum is zero: ground one agent
+                block, rows = block[1:, 1:], rows[1:]
+            total += float(np.sum(rows * scipy.linalg.solve(block, rows, assume_a="pos")))
+        return self.look.times * total
+
+    def inverse(self) -> Float[np.ndarray, "honest honest"]:
+        """Σ⁺, part by part."""
+        laplacian = self.laplacian
+        found = np.zeros_like(laplacian)
+        for part in self.parts:
+            size, block = len(part), np.ix_(part, part)
+            if self.look.own > 0:
+                found[block] = scipy.linalg.inv(laplacian[block] + self.look.own * np.eye(size))
+            elif size > 1:  # shifted by the mean, which is in no difference of two rows
+                mean = np.full((size, size), laplacian[block].diagonal().mean() / size)
+                found[block] = scipy.linalg.inv(laplacian[block] + mean)
+        return self.look.times * found
+
+    def records(self) -> Float[np.ndarray, " agents"]:
+        """κ_j of every agent: the squared μ of changing its row by a unit; zero for members of the coalition."""
+        cost = np.zeros(self.look.n)
+        cost[self.agents] = self.inverse().diagonal() if self.look.own > 0 else np.inf
+        return cost
+
+    def transfers(self) -> Float[np.ndarray, "agents agents"]:
+        """The squared μ of moving a unit between any two agents; zero where a member takes part."""
+        inverse = self.inverse()
+        between = inverse.diagonal()[:, None] + inverse.diagonal() - inverse - inverse.T
+        if self.look.own == 0:
+            part = np.zeros(len(self.agents), dtype=int)
+            for number, places in enumerate(self.parts):
+                part[places] = number
+            between[part[:, None] != part] = np.inf
+        np.fill_diagonal(between, 0.0)
+        cost = np.zeros((self.look.n, self.look.n))
+        cost[np.ix_(self.agents, self.agents)] = between
+        return cost
+
+
+def looks_at_objectives(network: Network, mechanism: Mechanism, *, runs: int, kept: bool) -> tuple[Look, ...]:
+    """Function sharing and its kind: all that is ever said follows from one look at the noisy objectives."""
+    (sd,) = mechanism.link_sd
+    return (Look(network.links, network.n, 2 * sd**2, mechanism.own_sd**2, times=1 if kept else runs),)
+
+
+def looks_at_gradients(
+    network: Network,
+    mechanism: Mechanism,
+    *,
+    step: Step | None,
+    rounds: int,
+    runs: int,
+    kept: bool,
+    constant: bool,
+) -> tuple[Look, ...]:
+    """Fresh noise in every round: one look per phase of the network at gradients 1 … K, in words 2 … K + 1.
+
+    Looks at the same vector under independent noise add up, Σ 1/ρ_k² of them to one; so for a `constant` shift, to
+    which noise that is kept over rounds counts too, and for records, for which it never does.
+    """
+    ratio = step_ratios(step, rounds) if mechanism.scaled_by == "this step" else np.ones(rounds)
+    period, sd = network.period, np.broadcast_to(mechanism.link_sd, (network.period, len(network.links)))
+    sd = np.where(network.active, sd, 0.0)
+    if (sd == sd[0]).all():
+        period, sd = 1, sd[:1]
+    anchor = mechanism.anchor_sd if constant and period == 1 and network.constant_support else None
+    anchored = anchor is not None and bool(np.any(anchor))
+    again = runs if anchored and kept else 1
+    looks = []
+    for phase in range(period):
+        # Gradient k is said in word k + 1, under the noise of that round's links.
+        weight = again * float(np.sum(ratio[(np.arange(1, rounds + 1) % period) == phase] ** -2.0))
+        if not weight:
+            continue
+        conductance = 2 * sd[phase] ** 2 / weight
+        if anchor is not None:
+            conductance = conductance + 2 * np.asarray(anchor) ** 2
+        looks.append(
+            Look(
+                network.links,
+                network.n,
+                conductance,
+                mechanism.own_sd**2 / weight,
+                times=1 if again > 1 else runs,
+                share=1 / weight,
+            )
+        )
+    return tuple(looks)
+
+
+def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"]:
+    """ρ_k = α_{k+1}/α_k for k = 1 … K: how noise scaled by its own round's step compares with the gradient it hides."""
+    if step is None:
+        return np.ones(rounds)
+    alpha = step.table(1, rounds + 1)
+    return alpha[1:] / alpha[:-1]

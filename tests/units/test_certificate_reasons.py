@@ -1,0 +1,150 @@
+"""Where nothing is promised, a certificate says so, and why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.errors import BadInput
+from hocket.noise.mechanism import Mechanism
+from tests.units.certificate_cases import Clipped, Momentum
+
+RING = hk.Network.cycle(5)
+STEP = hk.Power(1, 20, 0.75)
+FS, NB = ("function-sharing", {"sigma": 1.0}), ("rss-nb", {"sigma": 1.0, "rounds": 5})
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "noise", "ask", "why"),
+    [
+        (*FS, {"coalition": {0, 2}, "transfer": 1.0}, "the sum over {1} changes"),
+        (*FS, {"coalition": {0}, "shift": {1: 1.0}}, "the sum over {1, 2, 3, 4} changes"),
+        (*FS, {"colluders": 2, "transfer": 1.0}, "learns that sum exactly"),
+        (*FS, {"colluders": 1, "sensitivity": 1.0}, "give own="),
+        (*FS, {"colluders": 1, "transfer": 1.0, "batches": True}, "a step along some of them"),
+        (*NB, {"colluders": 1, "sensitivity": 1.0}, "give own="),
+        (*NB, {"colluders": 1, "transfer": 1.0, "linear": False}, "the sum attack"),
+        (*NB, {"colluders": 1, "transfer": 1.0, "release": "raw"}, "raw last x"),
+        ("rss-lb", {}, {"colluders": 1, "transfer": 1.0}, "whoever hears all that a member tells"),
+        ("dgd", {}, {"colluders": 1, "transfer": 1.0}, "has no normal noise"),
+    ],
+)
+def test_infinity_comes_with_its_reason(algorithm, noise, ask, why):
+    found = hk.certify(RING, algorithm, **noise, **ask)
+    assert found.mu == math.inf
+    assert not found.holds
+    assert why in found.reason
+    assert found.statement.startswith("No certificate for ")
+    assert found.epsilon(1e-5) == math.inf
+    assert found.to_json()["mu"] is None
+
+
+def test_uniform_draws_get_none():
+    assert hk.certify(RING, hk.RssNb(1.0), colluders=1, transfer=1.0, rounds=5, step=STEP).mu == math.inf
+    assert hk.certify(RING, hk.FunctionSharing(2, 1.0), colluders=1, transfer=1.0).mu == math.inf
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "why"),
+    [(Momentum(1.0, 0.5), "momentum"), (Clipped(1.0, 0.5, clean=True), "clean state")],
+)
+def test_rounds_that_tell_more_are_noticed_in_the_code_itself(algorithm, why):
+    found = hk.certify(RING, algorithm, colluders=1, rounds=5)
+    assert found.mu == math.inf
+    assert why in found.reason
+
+
+@pytest.mark.parametrize(
+    ("feasible", "projects", "holds"),
+    [
+        (hk.Box(-1.0, 1.0), "after the step", False),
+        (hk.Box(-1.0, 1.0), "before the step", True),
+        (hk.Everywhere(), "after the step", True),
+    ],
+)
+def test_projection_after_the_step_exposes_what_moves_and_no_record(feasible, projects, holds):
+    class Projecting(Clipped):
+        def mechanism(self, setting):
+            return replace(super().mechanism(setting), projects=projects)
+
+    problem = hk.Problem(lambda x, a: a * x @ x, [1.0] * 5, feasible=feasible, dim=2)
+    ask = {"colluders": 1, "rounds": 5, "problem": problem}
+    assert hk.certify(RING, Projecting(1.0, 0.5), transfer=1.0, **ask).holds == holds
+    assert hk.certify(RING, Projecting(1.0, 0.5), sensitivity=1.0, **ask).holds
+
+
+def test_means_over_records_change_when_one_moves():
+    class Shared(hk.FunctionSharing):
+        def mechanism(self, setting):
+            return Mechanism("objective", np.ones((1, len(setting.network.links))))
+
+    data = [[[1.0, 0.0], [0.0, 2.0]]] * 5, [[1.0, 0.5]] * 5
+    held = {
+        reduction: hk.certify(
+            RING,
+            Shared(2, 1.0),
+            colluders=1,
+            transfer=1.0,
+            problem=hk.least_squares(*data, feasible=hk.Everywhere(), reduction=reduction),
+        )
+        for reduction in ("sum", "mean")
+    }
+    assert held["sum"].holds
+    assert not held["mean"].holds
+    assert "means over records" in held["mean"].reason
+
+
+@pytest.mark.parametrize(
+    ("ask", "culprit"),
+    [
+        ({"colluders": 1}, "none was named"),
+        ({"colluders": 1, "coalition": {0}, "transfer": 1.0}, "both were named"),
+        ({"transfer": 1.0}, "neither was named"),
+        ({"colluders": 5, "transfer": 1.0}, "leave nobody honest"),
+        ({"colluders": 1, "transfer": 1.0, "move": (0, 1, 1.0)}, "move and transfer"),
+        ({"coalition": {1}, "move": (1, 4, 1.0)}, "agent 1 is in the coalition"),
+        ({"coalition": {0}, "move": (1, 1, 1.0)}, "to itself"),
+        ({"coalition": {0}, "move": (1, 9, 1.0)}, "agent 9"),
+        ({"coalition": {0}, "shift": {1: [1.0, 2.0], 2: 1.0}}, "shapes"),
+        ({"colluders": 1, "transfer": -1.0}, "transfer = -1.0"),
+        ({"colluders": 1, "transfer": 1.0, "runs": 0}, "runs = 0"),
+        ({"colluders": 1, "transfer": 1.0, "sigma": [1.0, 2.0]}, "2 numbers for 5 links"),
+        ({"colluders": 1, "transfer": 1.0, "sigma": -1.0}, "sigma = -1.0"),
+        ({"colluders": 1, "transfer": 1.0, "anchor_sigma": 1.0}, "anchor_sigma"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_refused(ask, culprit):
+    with pytest.raises(BadInput, match=culprit.replace("(", r"\(")):
+        hk.certify(RING, "function-sharing", **({"sigma": 1.0} | ask))
+
+
+def test_other_questions_that_are_refused():
+    with pytest.raises(BadInput, match="unknown algorithm 'paxos'"):
+        hk.certify(RING, "paxos", colluders=1, transfer=1.0)
+    with pytest.raises(BadInput, match="needs sigma="):
+        hk.certify(RING, "rss-nb", colluders=1, transfer=1.0, rounds=3)
+    with pytest.raises(BadInput, match="say how many: rounds="):
+        hk.certify(RING, "rss-nb", colluders=1, sigma=1.0, transfer=1.0)
+    with pytest.raises(BadInput, match="knows its own noise"):
+        hk.certify(RING, Clipped(1.0, 1.0), colluders=1, sigma=1.0, rounds=3)
+
+
+def test_a_certificate_can_be_signed():
+    found = hk.certify(RING, "function-sharing", colluders=1, sigma=1.0, own=0.5, sensitivity=0.3, runs=2)
+    for part in (
+        "any 1 colluder",
+        "one record replaced",
+        "2 runs",
+        "Theorem A2",
+        "real-arithmetic",
+        "cycle:5",
+    ):
+        assert part in found.statement
+    assert found.statement.count(". ") == 0
+    assert str(found).startswith(found.statement)
+    assert all(one.split(":")[0] in {"checked", "covered", "supposed"} for one in found.assumptions)
+    assert "all 5 coalitions" in found.searched

@@ -27,7 +27,8 @@ from hocket.engines.prepare import prepare
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
 from hocket.learning.accuracy import judge
-from hocket.learning.minibatches import Minibatches, stacked_shards
+from hocket.learning.batches import stacked_shards
+from hocket.learning.minibatches import Minibatches
 from hocket.learning.training import PerExchange
 from hocket.noise import threefry
 from hocket.runs.job import Job

@@ -30,7 +30,8 @@ from rivals.torch_models import Training
 
 import hocket as hk
 from hocket import learning
-from hocket.learning.minibatches import Minibatches, stacked_shards
+from hocket.learning.batches import stacked_shards
+from hocket.learning.minibatches import Minibatches
 from hocket.noise import threefry
 
 AGENTS = 5

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from hocket.problems.sets import FeasibleSet
+from hocket.problems.sets import Everywhere, FeasibleSet
+
+Projection = Literal["stepped", "mixed"]
+"""What is projected onto X: the state after a gradient step, as in the paper, or what was mixed, before it."""
+EVERYWHERE = Everywhere()
 
 
 class Heard(Protocol):
@@ -34,6 +38,11 @@ class Local(Protocol):
     ) -> Any:
         """The next state, from the mixed one."""
         ...
+
+
+def no_step(v: Any, k: Any, **_: Any) -> Any:
+    """Take no step: what is mixed in the exchange after the last round is what may be published."""
+    return v
 
 
 @dataclass(frozen=True)
@@ -67,13 +76,17 @@ class Agent:
         """Coefficients of this agent's noise function: pairwise, drawn once, zero over the network."""
         return self.shares["function"]
 
+    def lost_noise(self) -> Any:
+        """Of noise that is stored with an objective, what was dealt with those who left since; None without."""
+        return self.shares.get("lost")
+
     def balanced_noise(self, k: Any) -> Any:
         """d_{j,i} for every neighbour's slot, with Σ_i B[i,j] d_{j,i} = 0."""
         return self.shares["balanced"]
 
     def own_noise(self, k: Any) -> Any:
-        """Noise of this agent alone, which nothing cancels."""
-        return self.shares["own"]
+        """Noise of this agent alone, which nothing cancels; None if it draws none."""
+        return self.shares.get("own")
 
     def mix(self, own: Any, heard: Heard) -> Any:
         """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""
@@ -83,11 +96,25 @@ class Agent:
         """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only."""
         return self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
 
-    def descend(self, v: Any, k: Any, *, plus: Callable[[Any], Any] | None = None) -> Any:
-        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps; `plus` adds the gradient of a noise function."""
+    def descend(
+        self,
+        v: Any,
+        k: Any,
+        *,
+        plus: Callable[[Any], Any] | None = None,
+        project: Projection = "stepped",
+    ) -> Any:
+        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps; `plus` adds the gradient of a noise function.
+
+        With `project` "mixed", P_X(v) − α_k ∇f_j(P_X(v)): the step itself is never cut short, so that a state differs
+        from what others know by a gradient and by nothing else.
+        """
+        feasible = self.feasible
+        if project == "mixed":
+            v, feasible = feasible.project(v), EVERYWHERE
         if self.local is not None:
-            return self.local(v, k, step=self.step(k), feasible=self.feasible, plus=plus)
+            return self.local(v, k, step=self.step(k), feasible=feasible, plus=plus)
         gradient = self.gradient(v)
         if plus is not None:
             gradient = gradient + plus(v)
-        return self.feasible.project(v - self.step(k) * gradient)
+        return feasible.project(v - self.step(k) * gradient)

@@ -20,6 +20,7 @@ from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
 from hocket.noise.mechanism import Mechanism
+from hocket.noise.stored_sum import StoredSum
 from hocket.problems.problem import Problem
 from hocket.steps import Step
 
@@ -72,16 +73,10 @@ class Algorithm(eqx.Module):
     """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
     tells: ClassVar[bool] = False
     """Whether it balances a word of its own for each neighbour."""
-    caveat: ClassVar[str] = ""
-    """What a verdict on it must always say: an attack that none of its noise keeps off, and what to choose instead."""
-    open_anyway: ClassVar[str] = ""
-    """The same in short, to end a sentence with that tells how well a gradient is known."""
     hides_nothing: ClassVar[bool] = False
     """Whether by design neighbours learn whatever they hear."""
     noise_in: ClassVar[Literal["words", "gradient"] | None] = None
     """Where noise enters: what an agent says, or the gradient that it follows."""
-    soon_open: ClassVar[bool] = False
-    """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
@@ -98,6 +93,36 @@ class Algorithm(eqx.Module):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def caveat(self) -> str:
+        """What a verdict must always say of it: an attack that none of its noise keeps off, and what to choose."""
+        return ""
+
+    @property
+    def open_anyway(self) -> str:
+        """The same in short, to end a sentence with that tells how well a gradient is known."""
+        return ""
+
+    @property
+    def soon_open(self) -> bool:
+        """Whether a tap on all words and all pairwise noise knows within three rounds all that it ever will."""
+        return False
+
+    @property
+    def altered(self) -> str:
+        """What makes it another algorithm than its kind's, which the paper's theorems are about; empty if nothing."""
+        return ""
+
+    @property
+    def scaled_with_gradient(self) -> bool:
+        """Whether fresh noise is scaled by the step of the gradient that it hides, α_{k−1} in round k; else by α_k."""
+        return self.noise_in == "gradient"
+
+    @property
+    def withholds_x(self) -> bool:
+        """Whether a certificate stands on agents' last states staying at home, and `run.published` in their place."""
+        return False
 
     def mechanism(self, setting: Setting) -> Mechanism | str:
         """The noise that a certificate of differential privacy can rest on; or why there is none."""
@@ -175,6 +200,20 @@ class Algorithm(eqx.Module):
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         """The problem and network this algorithm really runs on; only the centralised baseline changes them."""
         return problem, network
+
+    @property
+    def stored(self) -> StoredSum | None:
+        """How objectives and noise become one sum of whole numbers before the first word; None where noise is added as
+        a run goes, in floats."""
+        return None
+
+    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
+        """The problem that agents descend: with `stored` sums for objectives, made of what was drawn beforehand."""
+        return problem
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        """What stands for it where gradients stay the same and coordinates are looked at one by one."""
+        return self
 
     def effective(self) -> Algorithm:
         """The algorithm to run: plain DGD where all noise is switched off, so that silence costs nothing.

@@ -19,7 +19,6 @@ class Dgd(Algorithm):
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     hides_nothing: ClassVar[bool] = True
-    soon_open: ClassVar[bool] = True
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> Dgd | None:
@@ -28,6 +27,10 @@ class Dgd(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         return agent.descend(agent.mix(state, heard), k)
+
+    @property
+    def soon_open(self) -> bool:
+        return True
 
     def cure(self, *, exact: bool) -> str:
         return "dgd hides nothing: plan function-sharing for declared polynomials; rss-nb hides slopes only"

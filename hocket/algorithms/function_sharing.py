@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -22,16 +23,24 @@ from hocket.algorithms.parameters import (
 )
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.draws import Draw, Paired
+from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
+from hocket.noise.mechanism import Mechanism
+from hocket.noise.stored_sum import StoredSum, check_unit
+from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
 from hocket.problems.problem import Problem
+
+MOST_NUMBERS = 1 << 32
+"""Coefficients that a bound on normal ones is derived for, where only their deviation is given: of any plan."""
 
 
 class FunctionSharing(Algorithm):
     """DGD on f_j + p_j, where the noise functions p_j are dealt in pairs once and sum to zero [paper, Alg. 3].
 
     Choose it when the guarantee matters most: it is the only algorithm here with a privacy theorem (Theorem 2), and
-    its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys.
+    its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys;
+    with normal coefficients, `sd`, it has a certificate of differential privacy, and on a `grid` that is a theorem
+    about the machine's own numbers.
     """
 
     key: ClassVar[str] = "function-sharing"
@@ -45,23 +54,31 @@ class FunctionSharing(Algorithm):
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
-    soon_open: ClassVar[bool] = True
 
     degree: int = eqx.field(static=True)
     """Highest power (or frequency) in the noise; at least the objectives' own degree, or the rest stays exposed."""
-    bound: float
-    """Largest magnitude of one coefficient in one directed draw."""
+    bound: float | None = None
+    """Largest magnitude of one coefficient in one directed draw; None with `sd`."""
     family: str = eqx.field(static=True, default="polynomial")
-    """`polynomial`, `linear`, `quadratic` or `cosine`."""
+    """`polynomial` and `linear`, of each coordinate by itself; `quadratic`, with all cross terms; or `cosine`."""
     noise: Given = None
     """Your own s^{sender,receiver} in place of random draws: (sender, receiver, k) -> ascending coefficients."""
     distribution: Distribution = eqx.field(static=True, default="uniform")
     """`uniform`: coefficients within the bound for certain. `gaussian`: save with probability `failure`."""
     failure: float = 1e-6
     """δ: the probability that any coefficient of normal noise functions exceeds the bound."""
+    sd: float | None = None
+    """σ: the standard deviation of one coefficient in one directed draw, which then is normal; in place of a bound."""
+    own: float = 0.0
+    """τ: that of noise which an agent draws for itself, once, and which nothing cancels: it hides records, and moves
+    the optimum."""
+    grid: float | None = eqx.field(static=True, default=None)
+    """The unit of a public grid, a power of two such as 2**-20: f_j, p_j and own noise are whole numbers of it, added
+    exactly before the first word, and agents descend their sum alone."""
 
     def __check_init__(self) -> None:
-        check_size("bound", self.bound)
+        for name in ("bound", "sd", "own"):
+            check_size(name, getattr(self, name))
         check_distribution(self.distribution, self.failure)
         if self.family not in FAMILIES:
             raise BadAlgorithm(f"unknown family {self.family!r}; choose one of {', '.join(FAMILIES)}")
@@ -69,16 +86,53 @@ class FunctionSharing(Algorithm):
             raise BadAlgorithm(
                 f"degree = {self.degree}; noise of degree below 1 has no gradient and hides nothing"
             )
-        FAMILIES[self.family](self.degree)  # a family may refuse the degree
+        if (self.bound is None) == (self.sd is None):
+            raise BadAlgorithm(
+                "noise functions need their size: give either bound=, the largest coefficient, or sd=, the deviation "
+                "of normal ones"
+            )
+        basis = self.basis  # a family may refuse the degree
+        if self.grid is not None:
+            check_unit(self.grid)
+            if self.sd is None:
+                raise BadAlgorithm("on a grid noise is normal; give sd= in place of bound=")
+            if basis.covers is None:
+                raise BadAlgorithm(
+                    f"the {self.family} family hides no objective as a whole, so none can be put on a grid with it; "
+                    "use 'polynomial' or 'quadratic'"
+                )
 
     @property
     def basis(self) -> Family:
         return FAMILIES[self.family](self.degree)
 
     @property
+    def normal(self) -> bool:
+        """Whether coefficients are drawn from a normal distribution."""
+        return self.sd is not None or self.distribution == "gaussian"
+
+    @property
     def certain(self) -> bool:
         """Whether no coefficient can exceed the bound, or all are known."""
-        return self.distribution == "uniform" or self.noise is not None or self.bound == 0
+        return not self.normal or self.noise is not None or self._level == 0
+
+    @property
+    def _level(self) -> float:
+        """The size of the noise as it was given: zero for none."""
+        return (self.sd if self.bound is None else self.bound) or 0.0
+
+    @property
+    def largest(self) -> float:
+        """The largest magnitude of a coefficient; of normal ones save with probability `failure`, on any plan."""
+        if self.sd is None:
+            return self._level
+        return self.sd / sd_within_bound(events=MOST_NUMBERS, failure=self.failure)
+
+    @property
+    def stored(self) -> StoredSum | None:
+        if self.grid is None or self.sd is None:
+            return None
+        return StoredSum(self.basis, float(self.grid), float(self.sd), float(self.own))
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
@@ -86,11 +140,23 @@ class FunctionSharing(Algorithm):
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
-        return agent.descend(agent.mix(state, heard), k, plus=self.noise_gradient(agent))
+        v = agent.mix(state, heard)
+        if self.grid is None:
+            return agent.descend(v, k, plus=self.noise_gradient(agent))
+        # The agent's objective is f̂_j already. What was dealt with a leaver, who knows it, no longer cancels.
+        lost = agent.lost_noise()
+        return agent.descend(v, k, plus=None if lost is None else lambda x: -self.basis.gradient(x, lost))
 
     def noise_gradient(self, agent: Agent) -> Callable[[Any], Any]:
-        """∇p_j as a function of where it is asked for."""
-        return lambda v: self.basis.gradient(v, agent.function_noise())
+        """∇p_j as a function of where it is asked for, own noise included."""
+
+        def gradient(v: Any) -> Any:
+            dealt = agent.function_noise()
+            if "own" in agent.shares:
+                dealt = dealt + agent.own_noise(0)
+            return self.basis.gradient(v, dealt)
+
+        return gradient
 
     @property
     def keeps_noise(self) -> bool:
@@ -100,47 +166,122 @@ class FunctionSharing(Algorithm):
     def noise_bound(self) -> float | None:
         return 0.0  # what it says is its state; the noise is in its objective
 
+    def bounded_noise(self) -> tuple[bool | None, str]:
+        if self.own:
+            return False, (
+                f"own noise of deviation {self.own:g} is part of every objective and cancels nowhere: agents agree on "
+                "the optimum of another sum"
+            )
+        return super().bounded_noise()
+
+    @property
+    def soon_open(self) -> bool:
+        return True
+
     @property
     def functions(self) -> NoiseFunctions | None:
-        return NoiseFunctions(self.basis, self.bound, self.certain)
+        return NoiseFunctions(self.basis, self.largest, self.certain)
 
     @property
     def uncovered(self) -> str:
         return "waves as noise functions, which hide no polynomial" if self.family == "cosine" else ""
 
+    def mechanism(self, setting: Setting) -> Mechanism | str:
+        if self.noise is not None:
+            return "noise of the user's own takes the place of random draws, and nothing is known of it"
+        if not self.normal:
+            return (
+                "FS draws its coefficients uniformly here, and a uniform draw has edges that tell two objectives apart "
+                "for certain; give sd= for normal ones"
+            )
+        if self.uncovered:
+            return (
+                f"a certificate is about objectives in the span of their noise, and FS has {self.uncovered}"
+            )
+        if self.effective() is not self:
+            return "FS without noise is plain DGD"
+        stored, sd, own = self.stored, self.sd_in(setting), float(self.own)
+        if stored is not None:
+            sd, own = stored.counted_as(sd), stored.counted_as(own)
+        return Mechanism(
+            "objective",
+            np.full((1, len(setting.network.links)), sd),
+            own_sd=own,
+            exact=stored is not None,
+        )
+
     def check(self, setting: Setting) -> None:
         check_company(setting)
+        if self.stored is not None:
+            self.stored.check(setting.dim, setting.network.n)
 
     def silent(self) -> Algorithm:
         return Dgd()
 
     def effective(self) -> Algorithm:
-        return Dgd() if self.bound == 0 and self.noise is None else self
+        return Dgd() if self._level == 0 and self.own == 0 and self.noise is None else self
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        """At one point a noise function is felt by its slope alone, and in floats."""
+        if self.grid is None and self.basis.separable:
+            return self
+        size = {"bound": None, "sd": self.sd_in(setting)} if self.normal else {}
+        return dataclasses.replace(self, degree=1, family="linear", noise=None, grid=None, **size)
+
+    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
+        if self.stored is None:
+            return problem
+        return stored_problem(self.stored, problem, network, draws["function"], draws.get("own"))
+
+    def sd_in(self, setting: Setting) -> float:
+        """The deviation of a normal coefficient: such that all of a plan's keep the bound, where that is given."""
+        if self.sd is not None:
+            return float(self.sd)
+        events = 2 * len(setting.network.links) * self.basis.width(setting.dim)
+        return float(self._level) * sd_within_bound(events=events, failure=self.failure)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         width, links = self.basis.width(setting.dim), len(setting.network.links)
-        normal, scale = self.distribution == "gaussian", self.bound
-        if normal:
-            scale = self.bound * sd_within_bound(events=2 * links * width, failure=self.failure)
+        scale = self.sd_in(setting) if self.normal else self._level
+        relative = self.basis.relative_variance(setting.dim)
+        size: dict[str, Any] = {"width": width, "once": True}
+        size["relative"] = None if relative is None else np.sqrt(relative)
         given = tabulated(self.noise, setting, first=1, width=width, once=True)
-        drawn = Paired(
-            np.full((1, links), scale), width=width, label=5, once=True, given=given, normal=normal
-        )
-        return {"function": drawn}
+        size_of_link = np.full((1, links), scale)
+        if (stored := self.stored) is not None:
+            whole: dict[str, Any] = size | {"stored": stored, "dim": setting.dim}
+            dealt: Draw = WholePaired(size_of_link, label=8, given=given, normal=True, **whole)
+            alone: Draw = WholeOwn(np.asarray(self.own), label=9, **whole)
+        else:
+            dealt = Paired(size_of_link, label=5, given=given, normal=self.normal, **size)
+            alone = Gaussian(np.asarray(self.own), label=7, **size)
+        return {"function": dealt} | ({"own": alone} if self.own else {})
 
     def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
         return self.noise_gradient(agent)(state)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
-        hidden = f"FS hides {self.basis.hides}, each up to the width its bound {self.bound:g} buys"
-        if self.distribution == "gaussian":
-            hidden += f", which noise keeps with probability {1 - self.failure:.9g}"
-        degree = problem.degree
-        if self.family == "cosine" or degree is None:
+        said = self._hidden(problem)
+        if self.own:
+            said.append(
+                f"own noise of deviation {self.own:g} per coefficient cancels nowhere: agents agree on the optimum of "
+                "another sum, and gaps are to that of the true one"
+            )
+        return said
+
+    def _hidden(self, problem: Problem) -> list[str]:
+        """What it hides of these objectives, and what stays open."""
+        size = f"each up to the width its bound {self.largest:g} buys"
+        if self.sd is not None:
+            size = f"under normal coefficients of deviation {self.sd:g}"
+        elif self.normal:
+            size += f", which noise keeps with probability {1 - self.failure:.9g}"
+        hidden, covers, degree = f"FS hides {self.basis.hides}, {size}", self.basis.covers, problem.degree
+        if covers is not None and covers.includes(problem.objective_class):
+            return [hidden]
+        if covers is None or degree is None or not self.basis.separable:
             return [hidden + "; nothing outside that span"]
-        if degree > self.degree:
-            return [
-                hidden,
-                f"the objectives have degree {degree}: coefficients above {self.degree} stay exposed",
-            ]
-        return [hidden]
+        return [
+            hidden,
+            f"the objectives have degree {degree}: coefficients above {self.degree} stay exposed",
+        ]

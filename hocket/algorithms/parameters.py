@@ -109,6 +109,18 @@ def check_share(name: str, value: Any) -> None:
         raise BadAlgorithm(f"{name} = {value}; it is a share of the noise and must lie between 0 and 1")
 
 
+def check_choice(name: str, value: Any, *plain: str, **explained: str) -> None:
+    """Refuse what is none of the choices, some of which explain themselves."""
+    if value not in (*plain, *explained):
+        choices = [repr(one) for one in plain] + [f"{one!r}, {why}" for one, why in explained.items()]
+        raise BadAlgorithm(f"{name} = {value!r}; choose {', or '.join(choices)}")
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a number is there and above zero; of one that is being compiled nobody can tell."""
+    return isinstance(value, float | int) and value > 0
+
+
 def check_distribution(distribution: str, failure: Any) -> None:
     """Refuse an unknown distribution, or a probability that is none."""
     if distribution not in ("uniform", "gaussian"):

@@ -27,16 +27,10 @@ class RssLb(Algorithm):
 
     key: ClassVar[str] = "rss-lb"
     label: ClassVar[str] = "RSS-LB"
-    caveat: ClassVar[str] = (
-        "RSS-LB hides nothing from whoever hears all that an agent tells its neighbours. Use it to reproduce the "
-        "paper; for objectives that are declared polynomials choose function sharing."
-    )
-    open_anyway: ClassVar[str] = "everything is open to whoever hears all that a member tells"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     tells: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
-    soon_open: ClassVar[bool] = True
     masks_starts: ClassVar[bool] = True
 
     delta: float
@@ -52,6 +46,21 @@ class RssLb(Algorithm):
     @classmethod
     def typical(cls, *, anchored: bool = False) -> RssLb | None:
         return None if anchored else cls(1.0, unprotected=True)
+
+    @property
+    def caveat(self) -> str:
+        return (
+            "RSS-LB hides nothing from whoever hears all that an agent tells its neighbours. Use it to reproduce the "
+            "paper; for objectives that are declared polynomials choose function sharing."
+        )
+
+    @property
+    def open_anyway(self) -> str:
+        return "everything is open to whoever hears all that a member tells"
+
+    @property
+    def soon_open(self) -> bool:
+        return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.balanced_noise(k)  # a row per neighbour

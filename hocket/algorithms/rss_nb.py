@@ -3,55 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
 
-from hocket.agent import Agent
+from hocket.agent import Agent, Projection
 from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
+from hocket.algorithms.link_levels import link_sd, link_share
+from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.parameters import (
-    LONGEST_RUN,
     Distribution,
     Given,
     bounded_by,
+    check_choice,
     check_company,
     check_distribution,
     check_share,
     check_size,
-    sd_within_norm,
+    is_positive,
     tabulated,
 )
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.draws import Draw, Paired
+from hocket.noise.draws import Draw, Gaussian, Paired
+from hocket.noise.mechanism import Mechanism
 from hocket.problems.problem import Problem
 
 
 class RssNb(Algorithm):
     """Noise dealt in pairs, zero over the network [paper, Alg. 1].
 
-    Choose it to reproduce the paper, where neighbours can agree on noise in secret; every neighbour hears the same
-    word, so traffic equals DGD's. It hides slopes only, and those only from who is not patient: `anchor` is the share
-    of the noise that is drawn once and kept, which averaging does not take off. Round 1 is unperturbed: the start must
-    be public.
+    As printed, choose it to reproduce the paper, where neighbours can agree on noise in secret; every neighbour hears
+    the same word, so traffic equals DGD's. It hides slopes only, and those only from who is not patient: `anchor` is
+    the share of the noise that is drawn once and kept, which averaging does not take off. Round 1 is unperturbed: the
+    start must be public.
+
+    With noise of each agent's `own`, which nothing cancels, `hk.certify` bounds what anybody learns of a record, over
+    all rounds, if gradients are clipped and no agent's last state is released: publish `run.published`, never `run.x`.
+    `RssNb.certified` sets all of that.
     """
 
     key: ClassVar[str] = "rss-nb"
     label: ClassVar[str] = "RSS-NB"
-    caveat: ClassVar[str] = (
-        "RSS-NB hides slopes only: whoever hears all words of honest agents that hang together reads everything else "
-        "of their objectives exactly, however much noise there is (the sum attack). Use it to reproduce the paper; for "
-        "objectives that are declared polynomials choose function sharing."
-    )
-    open_anyway: ClassVar[str] = "everything but slopes is open to whoever hears all words (the sum attack)"
     analysed: ClassVar[bool] = True
     plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "gradients"
-    soon_open: ClassVar[bool] = True
     masks_starts: ClassVar[bool] = True
 
     delta: float
@@ -66,14 +65,33 @@ class RssNb(Algorithm):
     """`uniform`: ‖d_j‖ ≤ Δ for certain. `gaussian`: save with probability `failure`; its shape gives less away."""
     failure: float = 1e-6
     """δ: the probability that normal noise exceeds Δ, anywhere in a run."""
+    sd: float = 0.0
+    """σ: the deviation of one directed normal draw, per coordinate and in units of a gradient, in place of Δ."""
+    own: float = 0.0
+    """τ: the deviation of normal noise that every agent adds to its word by itself, and that nothing cancels."""
+    project: Projection = eqx.field(static=True, default="stepped")
+    """`stepped`: states are projected onto X after the step, as in the paper. `mixed`: what was mixed is, before it."""
+    scaled_by: Literal["auto", "this step", "last step"] = eqx.field(static=True, default="auto")
+    """Whether fresh noise is scaled by α_k, as in the paper, or by α_{k−1} as the gradient in the word is. `auto`: the
+    latter where there is `own` noise, so that every round costs the same."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
         check_share("anchor", self.anchor)
         check_distribution(self.distribution, self.failure)
-        if self.split not in ("link", "paper"):
+        check_size("sd", self.sd)
+        check_size("own", self.own)
+        check_choice("split", self.split, link="Δ over an agent's links", paper="Δ over all agents")
+        check_choice(
+            "project", self.project, stepped="states after the step", mixed="what is mixed before it"
+        )
+        check_choice(
+            "scaled_by", self.scaled_by, "this step", "last step", auto="either, as noise asks for it"
+        )
+        if is_positive(self.sd) and (is_positive(self.delta) or self.split == "paper"):
             raise BadAlgorithm(
-                f"split = {self.split!r}; choose 'link', Δ over an agent's links, or 'paper', Δ over all agents"
+                f"sd = {self.sd:g} beside delta = {self.delta:g} and split = {self.split!r}: both say how large noise "
+                "between neighbours is; leave sd out, or take delta = 0 and split='link'"
             )
         if self.split == "paper" and self.distribution == "gaussian":
             raise BadAlgorithm(
@@ -81,17 +99,86 @@ class RssNb(Algorithm):
             )
 
     @classmethod
+    def certified(cls, sd: float, own: float = 0.0, **options: Any) -> RssNb:
+        """With normal noise that certificates know: `sd` between neighbours, `own` by each agent alone.
+
+        What was mixed is projected, before the step, and noise is scaled as the gradient is that it hides.
+        """
+        known = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
+        return cls(0.0, sd=sd, own=own, **known | options)
+
+    @classmethod
     def typical(cls, *, anchored: bool = False) -> RssNb:
         return cls(1.0, anchor=0.5 if anchored else 0.0)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        w = state + agent.step(k) * agent.paired_noise(k)  # eq. (2): sums to zero over the network
-        anchor = agent.anchor_noise()
+        w = state + self.noise_in_word(agent, k)
+        heard = yield Say(w)
+        # Its own noisy word, as everybody else: with its clean state in the mix, what it says next would tell twice.
+        return agent.descend(agent.mix(w, heard), k, project=self.project)  # lines 8 and 9
+
+    def noise_in_word(self, agent: Agent, k: Any) -> Any:
+        """What stands between an agent's state and its word in round k."""
+        own, anchor = agent.own_noise(k), agent.anchor_noise()
+        before = agent.step(k - 1)  # of the gradient inside x_k; none in round 1, whose state is public
+        scale = before if self.late(agent, k) else agent.step(k)
+        added = scale * agent.paired_noise(k)  # eq. (2): zero over the network
+        if own is not None:
+            added = added + scale * own
         if anchor is not None:
             # Scaled by α_{k−1} like the gradient inside x_k: scaled by α_k, their ratio would tell the two apart.
-            w = w + agent.step(k - 1) * anchor
-        heard = yield Say(w)
-        return agent.descend(agent.mix(w, heard), k)  # lines 8 and 9
+            added = added + before * anchor
+        return added
+
+    def late(self, agent: Agent, k: Any) -> bool:
+        """Whether an agent scales fresh noise by the last step; told by what it was dealt, as numbers are compiled."""
+        return self.scaled_by == "last step" or (self.scaled_by == "auto" and agent.own_noise(k) is not None)
+
+    @property
+    def caveat(self) -> str:
+        if self.own > 0:
+            return (
+                "Noise of its own makes of RSS-NB's sum attack an average, over rounds and agents; how much that is "
+                "of one record, hk.certify says, if gradients are clipped. Publish run.published, never run.x."
+            )
+        return (
+            "RSS-NB hides slopes only: whoever hears all words of honest agents that hang together reads everything "
+            "else of their objectives exactly, however much noise there is (the sum attack). Use it to reproduce the "
+            "paper; for objectives that are declared polynomials choose function sharing."
+        )
+
+    @property
+    def open_anyway(self) -> str:
+        if self.own > 0:
+            return ""
+        return "everything but slopes is open to whoever hears all words (the sum attack)"
+
+    @property
+    def soon_open(self) -> bool:
+        return not self.own > 0
+
+    @property
+    def altered(self) -> str:
+        if self.own > 0:
+            return "noise of each agent's own, which does not cancel"
+        return "a projection before the step" if self.project == "mixed" else ""
+
+    @property
+    def scaled_with_gradient(self) -> bool:
+        return self.scaled_by == "last step" or (self.scaled_by == "auto" and self.own > 0)
+
+    @property
+    def withholds_x(self) -> bool:
+        return self.own > 0
+
+    @property
+    def normal(self) -> bool:
+        """Whether pairwise noise is normal."""
+        return self.distribution == "gaussian" or self.sd > 0
+
+    @property
+    def noise_bound(self) -> float | None:
+        return None if self.sd > 0 or self.own > 0 else super().noise_bound
 
     @property
     def title(self) -> str:
@@ -102,7 +189,7 @@ class RssNb(Algorithm):
         return self.anchor > 0
 
     def cure(self, *, exact: bool) -> str:
-        if exact or self.keeps_noise:
+        if exact or self.keeps_noise or self.own > 0:
             return ""
         return (
             "give part of the noise an anchor (--anchor 0.5), more noise (--delta), or fewer rounds, which hides "
@@ -118,6 +205,8 @@ class RssNb(Algorithm):
         )
 
     def bounded_noise(self) -> tuple[bool | None, str]:
+        if self.sd > 0 or self.own > 0:
+            return None, "normal noise given by its deviation keeps within no bound for certain"
         if self.noise is None and self.distribution == "gaussian" and self.delta:
             chance = f"{1 - self.failure:.9g}"
             return (
@@ -133,22 +222,23 @@ class RssNb(Algorithm):
         return Dgd()
 
     def effective(self) -> Algorithm:
-        return Dgd() if self.delta == 0 and self.noise is None else self
+        silent = self.delta == 0 and self.noise is None and self.sd == 0 and self.own == 0
+        return Dgd() if silent and self.project == "stepped" else self
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        normal = self.distribution == "gaussian"
-        scale = self.delta * (
-            self.link_sd(setting) if normal else self.link_share(setting) / np.sqrt(setting.dim)
-        )
+        normal, scale = self.normal, self.link_scale(setting)
         # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
         fresh = np.sqrt(1 - self.anchor**2) if normal else 1 - self.anchor
+        # α_{k−1} exceeds α_k by at most this ratio; whatever it scales pays for it, so that ‖d‖ ≤ Δ still holds.
+        ratio = 1.0 if self.sd > 0 else setting.step.max_ratio(setting.rounds)
+        late = ratio if self.scaled_with_gradient else 1.0
         given = tabulated(self.noise, setting, first=2)
-        draws = {
-            "paired": Paired(fresh * scale, width=setting.dim, label=1, first=2, given=given, normal=normal)
+        draws: dict[str, Draw] = {
+            "paired": Paired(
+                fresh / late * scale, width=setting.dim, label=1, first=2, given=given, normal=normal
+            )
         }
         if self.anchor > 0:
-            # α_{k−1} exceeds α_k by at most this ratio; the anchor's share pays for it, so that ‖d‖ ≤ Δ still holds.
-            ratio = setting.step.max_ratio(setting.rounds)
             # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
             steady = np.where(setting.network.active, scale, np.inf).min(axis=0, keepdims=True)
             draws["anchor"] = Paired(
@@ -159,61 +249,52 @@ class RssNb(Algorithm):
                 active=None if setting.network.constant_support else setting.network.active,
                 normal=normal,
             )
+        if self.own > 0:
+            draws["own"] = Gaussian(np.asarray(self.own), width=setting.dim, label=7)
         return draws
 
-    def link_share(self, setting: Setting) -> np.ndarray:
-        """The part of Δ that one directed draw may use, by phase and link [maths, decision 4]."""
-        network = setting.network
-        if self.split == "paper":
-            return np.where(network.active, 1 / (2 * network.n), 0.0)
-        return np.where(network.active, 1 / (2 * _busier_end(network)), 0.0)
+    def mechanism(self, setting: Setting) -> Mechanism | str:
+        counted = self.normal and self.noise is None
+        if not counted and not self.own > 0:
+            whose = "uniform noise" if self.noise is None else "noise that a user brought along"
+            return (
+                f"{self.title} deals {whose}, of which no certificate is made: take normal noise, sd= of it"
+            )
+        # Where own noise is normal and the rest is not, the rest is taken for known, which is safe.
+        draws = self.draws(setting)
+        link_sd = np.asarray(draws["paired"].sd) * counted
+        anchor = np.asarray(draws["anchor"].sd)[0] * counted if "anchor" in draws else None
+        return Mechanism(
+            on="gradients",
+            link_sd=link_sd,
+            own_sd=self.own,
+            anchor_sd=anchor,
+            scaled_by="last step" if self.scaled_with_gradient else "this step",
+            projects="before the step" if self.project == "mixed" else "after the step",
+        )
 
-    def link_sd(self, setting: Setting) -> np.ndarray:
-        """The deviation of one normal draw's coordinate, as a part of Δ, by phase and link.
-
-        With 2 deg(j) such draws d_j is normal, and longer than Δ in no round and for no agent save with `failure`.
-        """
-        network = setting.network
-        whole = sd_within_norm(setting.dim, events=network.n * LONGEST_RUN, failure=self.failure)
-        return np.where(network.active, whole / np.sqrt(2 * _busier_end(network)), 0.0)
+    def link_scale(self, setting: Setting) -> np.ndarray:
+        """Largest magnitude of one coordinate of a directed draw, or its deviation if normal, by phase and link."""
+        if self.sd > 0:
+            return np.where(setting.network.active, self.sd, 0.0)
+        if self.normal:
+            return self.delta * link_sd(setting, self.failure)
+        return self.delta * link_share(setting, self.split) / np.sqrt(setting.dim)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
+        if self.own > 0:
+            return [
+                f"noise of σ = {self.sd:g} between neighbours, and of τ = {self.own:g} by each agent alone"
+                if self.sd > 0
+                else f"noise of τ = {self.own:g} by each agent alone, beside what cancels",
+                "agents' last states stay at home: publish run.published, never run.x",
+            ]
+        if self.sd > 0:
+            return [
+                f"noise is normal, of σ = {self.sd:g} per draw and coordinate: within no bound for certain"
+            ]
         if self.distribution == "uniform":
             return []
         return [
             f"noise is normal: within Δ = {self.delta:g} with probability {1 - self.failure:.9g}, not for certain"
         ]
-
-
-class MaskedStart(Algorithm):
-    """RSS-NB with fresh noise in round 1 too.
-    For a start that is not public; the anchor begins in round 2 as ever.
-    """
-
-    algorithm: RssNb
-
-    @property
-    def delta(self) -> float:
-        """Δ: bound on the norm of the noise."""
-        return self.algorithm.delta
-
-    def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        return self.algorithm.round(agent, state, k)
-
-    def setup(self, agent: Agent, x: Any) -> Any:
-        return self.algorithm.setup(agent, x)
-
-    def check(self, setting: Setting) -> None:
-        self.algorithm.check(setting)
-
-    def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        drawn = self.algorithm.draws(setting)
-        return {
-            name: replace(draw, first=1) if isinstance(draw, Paired) and not draw.once else draw
-            for name, draw in drawn.items()
-        }
-
-
-def _busier_end(network: Network) -> np.ndarray:
-    """The larger degree of each link's ends, by phase; 1 where both are silent."""
-    return np.maximum(network.degrees[:, network.links].max(axis=2), 1)

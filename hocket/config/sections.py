@@ -139,7 +139,8 @@ def _section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
 def _in_words(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(map(repr, get_args(kind)))
-    return {float: "a number", int: "a whole number", bool: "true or false"}.get(kind, "text")
+    words = {float: "a number", float | None: "a number", int: "a whole number", bool: "true or false"}
+    return words.get(kind, "text")
 
 
 ALGORITHM_SECTIONS = {name: _section(algorithm) for name, algorithm in ALGORITHMS.items()}

@@ -47,7 +47,7 @@ class ExactWords:
 def play_exactly(job: Job) -> Run:
     """Run a job in rational arithmetic and keep everything."""
     tables = tabulate(job.own_network, slots_needed=True)
-    draws = dict(job.algorithm.draws(job.plan))
+    draws = job.draws(job.algorithm)
     root = threefry.seed_key(job.seed)
     key = (root[0], root[1])
     kept = {

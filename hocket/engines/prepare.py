@@ -53,7 +53,7 @@ def prepare(
 
     With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*.
     """
-    draws = dict(algorithm.draws(job.plan))
+    draws = job.draws(algorithm)
     _check_counters(draws, job.own_network)
     best = job.problem.best if judge is None else None
     program = Program(

@@ -8,13 +8,14 @@ exchange of words is a gather.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
-from hocket.agent import Agent
+from hocket.agent import Agent, no_step
 from hocket.algorithm import Say, Tell, converse, x_of
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
 from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
@@ -157,13 +158,22 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
 
 
 def one_round(
-    program: Program, carry: Carry, k: Any, moving: Moving, steps: Steps, fresh: Mapping[str, Any]
+    program: Program,
+    carry: Carry,
+    k: Any,
+    moving: Moving,
+    steps: Steps,
+    fresh: Mapping[str, Any],
+    *,
+    stay: bool = False,
 ) -> tuple[Moving, list[Any]]:
-    """Play round k for all agents; also returns every array said in it, in order."""
+    """Play round k for all agents; also returns every array said in it, in order. Agents who `stay` take no step."""
     phase = program.phase(k)
 
     def one(agent: Agent, args: Any) -> tuple[Any, list[Any]]:
         state, place = args
+        if stay:
+            agent = replace(agent, local=no_step)
         said: list[Any] = []
 
         def carried(spoken: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from hocket.algorithm import Algorithm, x_of
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.compiled import Compiled
+from hocket.engines.last_exchange import last_exchange
 from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Steps
 from hocket.engines.recorder import Recorder, readable
@@ -195,6 +196,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         problem=job.problem,
         step=job.step,
         algorithm=job.algorithm,
+        last_exchange=last_exchange(sim.player.program, job, end) if sim.broken is None else None,
     )
 
 

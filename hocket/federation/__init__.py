@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hocket.federation.adapters.jax_loss import JaxTask
+    from hocket.federation.adapters.least_squares import LeastSquaresTask
     from hocket.federation.adapters.partial_fit import PartialFitTask
     from hocket.federation.adapters.torch_module import TorchTask
     from hocket.federation.digest import digest_of
@@ -23,11 +24,12 @@ if TYPE_CHECKING:
     from hocket.federation.task import GradientTask, LocalSteps, Task
 
 __all__ = [
-    "FederationPlan", "GradientTask", "Home", "JaxTask", "LocalSteps", "Member", "PartialFitTask", "Task", "TorchTask",
-    "digest_of", "read_plan", "take_part",
+    "FederationPlan", "GradientTask", "Home", "JaxTask", "LeastSquaresTask", "LocalSteps", "Member", "PartialFitTask",
+    "Task", "TorchTask", "digest_of", "read_plan", "take_part",
 ]  # fmt: skip
 _HOME = {
     "JaxTask": "adapters.jax_loss",
+    "LeastSquaresTask": "adapters.least_squares",
     "PartialFitTask": "adapters.partial_fit",
     "TorchTask": "adapters.torch_module",
     "digest_of": "digest",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hocket.errors import JournalError
 from hocket.federation.data_digest import check_same_data
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.engine.stored import StoredTask, formed
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.roles import role_of
+from hocket.federation.task import Task
 from hocket.links.database import held
 from hocket.links.journal import Journal
 from hocket.links.lasting_noise import LastingNoise
@@ -30,7 +33,10 @@ def terms(role: Role, neighbour: int, names: Sequence[str]) -> str:
     # same keys would deal noise of the other sign, and two runs would cancel it.
     in_order = (role.index < neighbour) == (names[role.index] < names[neighbour])
     turned = "" if in_order else ", turned around"
-    slot = role.slots[role.neighbours.index(neighbour)]
+    slot, stored = role.slots[role.neighbours.index(neighbour)], role.algorithm.stored
+    turned += (
+        "" if stored is None else f", whole on a grid of {stored.unit!r}, own noise spread by {stored.own!r}"
+    )
     return "; ".join(
         f"{name}: {draw.width} numbers of {role.dtype} {'spread by' if draw.normal else 'within'} "
         f"{draw.scale[:, slot].tolist()}{turned}"
@@ -113,3 +119,27 @@ def streams_of(member: Member, role: Role, journal: Journal) -> ChainStreams:
         other: position.chains[names[other]] for other in role.neighbours if names[other] in position.chains
     }
     return ChainStreams(position.round, chains, once, position.chains.get(member.name, b""), role.dtype)
+
+
+def task_of(member: Member, role: Role, streams: ChainStreams, lasting: LastingNoise | None) -> Task:
+    """The task whose gradients this member follows: its own, or one of the sum that is kept with its noise.
+
+    The sum is made once for these data, and put on the disk before anything is said of it.
+    """
+    stored = role.algorithm.stored
+    if stored is None:
+        return member.task
+    assert lasting is not None
+    partners = ", ".join(member.plan.names[other] for other in sorted(streams.once))
+    terms = f"{stored!r} in {role.plan.dim} dimensions, with {partners}"
+    total = lasting.stored_sum(terms)
+    if total is None:
+        if streams.k > 1:
+            path = member.home.lasting_noise(member.plan.task.dataset)
+            raise JournalError(
+                f"the sum that {member.name} followed is gone from {path}: another would have other noise. "
+                "Restore that file, or let the others drop this member"
+            )
+        total = tuple(formed(role, streams.once, member.task).tolist())
+        lasting.store_sum(terms, total)
+    return StoredTask(member.task, stored, total)

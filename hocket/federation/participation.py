@@ -30,7 +30,14 @@ from hocket.federation.ledger import Ledger, Served
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
 from hocket.federation.movement import Movement
-from hocket.federation.noise_keys import agreeing_of, check_data, lasting_noise_of, needs_keys, streams_of
+from hocket.federation.noise_keys import (
+    agreeing_of,
+    check_data,
+    lasting_noise_of,
+    needs_keys,
+    streams_of,
+    task_of,
+)
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
@@ -41,6 +48,7 @@ from hocket.federation.verification import Transcript
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.events import Channels
 from hocket.links.journal import Journal
+from hocket.links.lasting_noise import LastingNoise
 from hocket.links.wire import Limits
 from hocket.runs.job import versions
 
@@ -107,7 +115,7 @@ async def _played(
             await _while(ticking, presence.agreeing.agree(conversation))
         if journal.round <= member.plan.run.rounds + 1:
             await _while(ticking, presence.compare_with_all())
-        peer = _peer(member, member.role(presence.gone), conversation, journal)
+        peer = _peer(member, member.role(presence.gone), conversation, journal, lasting)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
         repeatable = is_repeatable(member.task, peer.start)
@@ -180,11 +188,14 @@ def _about(member: Member, journal: Journal, runs: int) -> dict[str, Any]:
     }
 
 
-def _peer(member: Member, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+def _peer(
+    member: Member, role: Role, conversation: Conversation, journal: Journal, lasting: LastingNoise | None
+) -> Peer:
     names, task = list(member.plan.names), member.task
     streams = streams_of(member, role, journal)
     noise = RoundNoise(streams)
-    local: Local = LocalSteps(task, member.plan.run.local_steps, noise.batch)
+    followed = task_of(member, role, streams, lasting)
+    local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
     if member.plan.run.verifiable:

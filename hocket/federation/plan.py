@@ -161,7 +161,7 @@ class FederationPlan:
             "federation": {"members": list(self.names), "protocol": self.protocol, "noise": self.noise},
             "task": self.task.model_dump(),
             "run": self.run.model_dump(),
-            "algorithm": self.algorithm_section.model_dump(),
+            "algorithm": self.algorithm_section.model_dump(exclude_none=True),
             "step": self.step_section.model_dump(),
             "feasible": self.feasible_section.model_dump(),
             "network": {

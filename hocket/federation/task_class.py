@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.errors import BadInput
+from hocket.federation.engine.stored import coefficients_of
 from hocket.federation.plan import FederationPlan
 from hocket.federation.task import LocalSteps, Task, known_seeds
+from hocket.noise.stored_sum import StoredSum
 from hocket.problems.objective_class import ANY, ObjectiveClass
 
 
@@ -23,12 +25,27 @@ def check_objectives(task: Task, plan: FederationPlan) -> None:
             f"the plan promises {promised.words}, and this task says {said}; if its objective is one, give the task "
             f'objectives="{promised}", or have a plan drawn up with --objectives {said}'
         )
+    if (stored := plan.algorithm.stored) is not None:
+        _check_coefficients(task, stored, plan)
     if promised != ANY and _changes(task, plan):
         raise BadInput(
             f"the plan promises {promised.words}, and this task gives other gradients at the same point in rounds 1 "
             "and 2: over batches, or with noise of its own, there is no one objective; take all records in every step, "
             "or have a plan drawn up with --objectives any"
         )
+
+
+def _check_coefficients(task: Task, stored: StoredSum, plan: FederationPlan) -> None:
+    """Refuse coefficients that are not those of the task's gradients: what is hidden would be another objective."""
+    total = coefficients_of(task, stored, plan.task.dimension).sum(axis=0)
+    steps = LocalSteps(task, 1, known_seeds)
+    for x in (np.zeros(plan.task.dimension), np.ones(plan.task.dimension)):
+        asked, given = stored.family.gradient(x, total), steps.gradient(x, 1, 0)
+        if not np.allclose(asked, given, rtol=1e-6, atol=1e-6 * (1 + np.abs(total).max())):
+            raise BadInput(
+                f"at {x[0]:g} in every coordinate the task's gradient begins with {given[0]:.6g}, and by its "
+                f"coefficients it would be {asked[0]:.6g}: they are of two objectives; mend coefficients()"
+            )
 
 
 def _changes(task: Task, plan: FederationPlan) -> bool:

@@ -244,6 +244,11 @@ def _player(plan: FederationPlan, name: str, given: Disclosure, task: Task | Non
     local: Local = Disclosed(given)
     streams = given.streams(plan.names, plan.neighbours(name))
     if task is not None:
+        if plan.algorithm.stored is not None:
+            raise BadInput(
+                f"the steps of {name} followed a sum with noise of its own, which stays on its disk and cannot be made "
+                "again from its data; verify without its task"
+            )
         local = LocalSteps(task, plan.run.local_steps, streams.batch)
     return Player(role_of(plan, name), streams, local, given.start)
 

@@ -7,8 +7,10 @@ run = hk.train(learning.mlp(), learning.equal_shards(data.train, 5), hk.Network.
                test=data.test, epochs=20)
 """
 
+from hocket.learning.accounting import sampled_epsilon
 from hocket.learning.accuracy import evaluate
 from hocket.learning.baselines import Alone, DpSgd
+from hocket.learning.clipping import Clip
 from hocket.learning.data import Dataset, Split, digits, load, mnist, reuters
 from hocket.learning.minibatches import gradient_rms
 from hocket.learning.models import Model, as_model, cnn, logistic_regression, mlp
@@ -17,6 +19,7 @@ from hocket.learning.training import train
 
 __all__ = [
     "Alone",
+    "Clip",
     "Dataset",
     "DpSgd",
     "Model",
@@ -36,5 +39,6 @@ __all__ = [
     "mnist",
     "own_shards",
     "reuters",
+    "sampled_epsilon",
     "train",
 ]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
@@ -17,7 +16,9 @@ from jaxtyping import Float, PyTree
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
-from hocket.errors import BadAlgorithm, BadInput
+from hocket.errors import BadAlgorithm
+from hocket.learning.accounting import dp_accounting
+from hocket.learning.clipping import clipped_sum
 from hocket.noise import threefry
 
 LEAST = 0.05
@@ -27,8 +28,6 @@ ORDERS = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 10, 12, 16,
 """Of Rényi divergence, at which the account is kept: with these few it is as tight as with all, in half the time."""
 NOISE = 18
 """Names the random stream."""
-TINY = 1e-30
-"""Keeps the norm of a vanishing gradient from being divided by."""
 
 
 class Alone(Algorithm):
@@ -97,14 +96,14 @@ class DpSgd:
         if self.epsilon == math.inf:
             return math.inf
         multiplier = noise_multiplier(self.epsilon, self.failure, samples=samples, batch=batch, steps=steps)
-        releases = _accounting().SelfComposedDpEvent(_accounting().GaussianDpEvent(multiplier), steps)
+        releases = dp_accounting().SelfComposedDpEvent(dp_accounting().GaussianDpEvent(multiplier), steps)
         return float(_accountant().compose(releases).get_epsilon(self.failure))
 
 
 @functools.cache
 def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int, steps: int) -> float:
     """The least noise, in units of the sum's sensitivity, that keeps `steps` releases within the budget."""
-    accounting = _accounting()
+    accounting = dp_accounting()
 
     def releases(multiplier: float) -> Any:
         noisy = accounting.GaussianDpEvent(multiplier)
@@ -121,16 +120,8 @@ def noise_multiplier(epsilon: float, failure: float, *, samples: int, batch: int
 
 
 def _accountant() -> Any:
-    accounting = _accounting()
+    accounting = dp_accounting()
     return accounting.rdp.RdpAccountant(ORDERS, accounting.NeighboringRelation.REPLACE_ONE)
-
-
-def _accounting() -> Any:
-    try:
-        import dp_accounting
-    except ImportError as error:
-        raise BadInput("DP-SGD keeps its account with dp-accounting; install hocket[learning]") from error
-    return dp_accounting
 
 
 class Clipping(eqx.Module):
@@ -153,16 +144,7 @@ class Clipping(eqx.Module):
     ) -> PyTree:
         """The noisy mean of the clipped gradients over a batch, from the losses of its samples."""
 
-        def norm(sample: tuple[Any, Any]) -> Any:
-            one, label = sample
-            slope = jax.grad(lambda p: losses(p, one[None], label[None])[0])(parameters)
-            return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(slope)))
-
-        # One sample after the other: its gradient stays in cache and is gone once measured. The sum of all clipped
-        # gradients is then one more gradient, of a weighted sum of losses. Holding them all takes 20 times as long.
-        norms = jax.lax.map(norm, (inputs, labels))
-        share = jnp.minimum(1, self.clip / jnp.maximum(norms, TINY))
-        total = jax.grad(lambda p: jnp.sum(share * losses(p, inputs, labels)))(parameters)
+        total = clipped_sum(losses, parameters, inputs, labels, self.clip)
         flat, unravel = ravel_pytree(total)
         noise = normal(threefry.derive(key, NOISE), agent, t, len(flat))
         return unravel((flat + self.sigma * noise) / len(labels))

@@ -15,123 +15,27 @@ No theorem of the paper covers the variant, neither for convergence nor for priv
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Float, Int, PyTree, Shaped, UInt32
+from jaxtyping import Float, PyTree
 
 from hocket.agent import Local
 from hocket.errors import BadProblem
 from hocket.learning.baselines import Clipping
-from hocket.learning.data.dataset import Dataset
+from hocket.learning.batches import Key, Shard, coins, epochs, stacked_shards, subsets
+from hocket.learning.clipping import Clip, PoissonBatches, clipped_sum, shortened
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards
 from hocket.noise import threefry
 from hocket.problems import Objective
 from hocket.problems.objective import Name
 from hocket.problems.sets import Everywhere, FeasibleSet
-
-TURNS = 32
-"""Enough to mix 100,000 samples well; this orders batches and hides nothing."""
-
-Words = UInt32[Any, "..."]
-SHUFFLE, SUBSET = 16, 17
-"""Names of the random streams; those of the algorithms' noise have smaller numbers."""
-
-
-def shuffled(key: tuple[Any, Any], agent: Any, epoch: Words, place: Words, count: Any) -> Words:
-    """The sample that comes at this place of this epoch of an agent with `count` samples.
-
-    Without memory: a stored permutation would have to be carried along, saved in checkpoints and padded where agents
-    hold unequally much. This is the swap-or-not shuffle (Hoang, Morris and Rogaway 2012): in every turn numbers are
-    paired, and a coin that both of a pair toss alike decides whether they change places. So every turn is a permutation
-    of 0 … count − 1, whatever the count.
-    """
-    count = jnp.asarray(count, np.uint32)
-    first, second = threefry.words(key, epoch, jnp.asarray(agent, np.uint32))
-
-    def swap_or_not(turn: Any, place: Words) -> Words:
-        pivot = _stirred(first + turn) % count
-        partner = jnp.where(pivot >= place, pivot - place, pivot + count - place)
-        coin = _stirred(jnp.maximum(place, partner) ^ _stirred(second + turn))
-        return jnp.where(coin & np.uint32(1) == 1, partner, place)
-
-    # A loop, since written out the turns are half of what there is to compile in a small model's training.
-    place = jnp.broadcast_to(place, jnp.broadcast_shapes(first.shape, place.shape, count.shape))
-    return jax.lax.fori_loop(np.uint32(0), np.uint32(TURNS), swap_or_not, place)
-
-
-def _stirred(word: Words) -> Words:
-    """Every bit of a word spread over all others: the last steps of MurmurHash3."""
-    word = (word ^ (word >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    word = (word ^ (word >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return word ^ (word >> np.uint32(16))
-
-
-Key = tuple[Any, Any]
-Rows = Int[Any, "steps batch"]
-
-
-class Shard(NamedTuple):
-    """All agents' samples, padded to the longest shard and stacked; inside compiled code, one agent's."""
-
-    inputs: Shaped[Any, "*agents samples ..."]
-    labels: Int[Any, "*agents samples"]
-    count: Int[Any, "*agents"]
-    """Samples that are not padding; padding is never drawn."""
-    agent: Int[Any, "*agents"]
-    """Whose samples they are. It decides how they are drawn, even where somebody else holds them."""
-
-
-def stacked_shards(parts: Sequence[Dataset]) -> Shard:
-    """All agents' data in one stack."""
-    longest = max(len(part) for part in parts)
-
-    def padded(rows: np.ndarray) -> np.ndarray:
-        return np.concatenate([rows, np.repeat(rows[:1], longest - len(rows), axis=0)])
-
-    return Shard(
-        np.stack([padded(part.inputs) for part in parts]),
-        np.stack([padded(part.labels) for part in parts]),
-        np.array([len(part) for part in parts], np.int32),
-        np.arange(len(parts), dtype=np.int32),
-    )
-
-
-def epochs(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
-    """Batches of the steps from `first` on: every sample once per epoch, each epoch in an order of its own.
-
-    One stream of samples, epoch after epoch: a batch may end one and begin the next.
-    """
-    drawn = jnp.asarray(first, np.uint32) * np.uint32(batch) + jnp.arange(steps * batch, dtype=np.uint32)
-    count = jnp.asarray(shard.count, np.uint32)
-    rows = shuffled(threefry.derive(key, SHUFFLE), shard.agent, drawn // count, drawn % count, count)
-    return rows.reshape(steps, batch)
-
-
-def subsets(key: Key, shard: Shard, first: Any, steps: int, batch: int) -> Rows:
-    """Batches of the steps from `first` on: each a subset drawn afresh, all subsets equally likely.
-
-    What accounts of differential privacy assume, if nobody else knows the key. An epoch misses some samples and meets
-    others twice.
-    """
-    stream = threefry.derive(key, SUBSET)
-    agent = jnp.asarray(shard.agent, np.uint32)[None]
-    own = threefry.words((stream[0][None], stream[1][None]), jnp.zeros(1, np.uint32), agent)
-    samples = jnp.arange(len(shard.labels), dtype=np.uint32)
-
-    def one(step: Any) -> Any:
-        words, _ = threefry.words((own[0], own[1]), step[None], samples)
-        lots = jnp.where(samples < shard.count, (words >> np.uint32(1)).astype(np.int32), -1)
-        return jax.lax.top_k(lots, batch)[1]
-
-    return jax.lax.map(one, jnp.asarray(first, np.uint32) + jnp.arange(steps, dtype=np.uint32))
 
 
 class Minibatches(Objective):
@@ -149,6 +53,10 @@ class Minibatches(Objective):
     momentum: float = eqx.field(static=True, default=0.0)
     clipping: Clipping | None = None
     """Clips and adds noise to every gradient, for differential privacy; batches are then drawn as its account needs."""
+    clip: Clip | None = eqx.field(static=True, default=None)
+    """Cuts gradients, or the whole way of an exchange, for what the algorithm's own noise then hides."""
+    poisson: PoissonBatches | None = None
+    """Draws batches by a coin for every record."""
     agents: int | None = eqx.field(static=True, default=None)
     """How many agents' data one agent holds; None where each holds its own."""
 
@@ -181,7 +89,10 @@ class Minibatches(Objective):
             rest = jax.tree.map(jnp.zeros_like, start) if self.momentum else None
             # Parameters stay in their own shapes for all H steps: cutting up and joining the flat vector in every
             # one of them would take a fifth longer.
-            return ravel_pytree(jax.lax.fori_loop(0, self.local_steps, one, (start, rest))[0])[0]
+            x = ravel_pytree(jax.lax.fori_loop(0, self.local_steps, one, (start, rest))[0])[0]
+            if self.clip is not None and self.clip.per == "member":
+                return shortened(v, x, step * self.clip.norm)
+            return x
 
         return descend
 
@@ -195,7 +106,7 @@ class Minibatches(Objective):
         )
 
     def prepared(self, data: Shard, dim: int, name: Name) -> Shard:
-        if self.agents is None:
+        if self.agents is None and self.poisson is None:
             for place in np.flatnonzero(data.count < self.batch)[:1]:
                 raise BadProblem(
                     f"{name(int(place))} has {data.count[place]} samples and batches of {self.batch}; take smaller "
@@ -215,12 +126,21 @@ class Minibatches(Objective):
         return function if self.agents is None else jax.vmap(function)
 
     def _rows(self, data: Shard, first: Any) -> Any:
-        """The samples of an exchange's batches."""
+        """The samples of an exchange's batches; with Poisson batches, also which places are taken."""
+        if self.poisson is not None:
+            return self._each(lambda shard: coins(self._key, shard, first, self.local_steps, self.poisson))(
+                data
+            )
         draw = epochs if self.clipping is None else subsets
         return self._each(lambda shard: draw(self._key, shard, first, self.local_steps, self.batch))(data)
 
     def _gradient(self, parameters: PyTree, data: Shard, rows: Any, h: Any, first: Any) -> PyTree:
         """Of the mean loss over the batch of local step h."""
+
+        present = None
+        if self.poisson is not None:
+            rows, present = rows
+            present = present[h] if self.agents is None else present[:, h].reshape(-1)
 
         def picked(shard: Shard, rows: Any) -> tuple[Any, Any]:
             return shard.inputs[rows[h]], shard.labels[rows[h]]
@@ -233,6 +153,13 @@ class Minibatches(Objective):
         else:
             drawn = jax.vmap(picked)(data, rows)
             inputs, labels = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), drawn)
+        if self.poisson is not None:
+            assert self.clip is not None
+            total = clipped_sum(losses, parameters, inputs, labels, self.clip.norm, present)
+            # By a public constant: how many took part is as secret as who.
+            divisor = self.batch * (1 if self.agents is None else self.agents)
+            mean = jax.tree.map(lambda leaf: leaf / divisor, total)
+            return _add(mean, jax.grad(self._penalty)(parameters))
         if self.clipping is None:
             return jax.grad(lambda p: jnp.mean(losses(p, inputs, labels)) + self._penalty(p))(parameters)
         noisy = self.clipping.gradient(

@@ -20,8 +20,10 @@ from hocket.engines.solver import check_keep, play
 from hocket.errors import BadAlgorithm, BadInput, Diverged
 from hocket.learning.accuracy import Accuracy, judge
 from hocket.learning.baselines import Clipping, DpSgd
+from hocket.learning.batches import stacked_shards
+from hocket.learning.clipping import Clip, PoissonBatches
 from hocket.learning.data.dataset import Dataset
-from hocket.learning.minibatches import Minibatches, stacked_shards
+from hocket.learning.minibatches import Minibatches
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards, own_shards
 from hocket.networks.network import Network
@@ -116,6 +118,7 @@ def train(
     momentum: float = 0.0,
     feasible: FeasibleSet | None = None,
     private: DpSgd | None = None,
+    clip: Clip | None = None,
     seed: int = 0,
     start: Any = None,
     every: int = 1,
@@ -128,9 +131,10 @@ def train(
 
     `step` is the size of one local step, by exchange; noise levels are per local step too. `feasible` keeps the
     parameters in a set, a `Ball` say; `private` trains with differential privacy, against those who do not know `seed`:
-    subsets and noise follow from it, so draw it in secret and keep it. Every so many epochs (`every`) all
-    agents' models and their mean are judged on `test`: see `epoch`, `accuracy`, `mean_accuracy` and `loss` in
-    `run.history`. `checkpoint` names a folder in which the run keeps its state; the same call later goes on from there.
+    subsets and noise follow from it, so draw it in secret and keep it. `clip` cuts gradients, for the algorithm's own
+    noise to hide: see `Clip`. Every so many epochs (`every`) all agents' models and their mean are judged on `test`:
+    see `epoch`, `accuracy`, `mean_accuracy` and `loss` in `run.history`. `checkpoint` names a folder in which the run
+    keeps its state; the same call later goes on from there.
     With the engine "cluster" agents are spread over all devices of all processes. Runs of the same model object share
     one compilation.
     """
@@ -139,11 +143,21 @@ def train(
     shards = shards if isinstance(shards, Shards) else own_shards(shards)
     timetable = Timetable(sum(shards.counts), len(shards), batch, local_steps, epochs)
     _check(model, shards, test, algorithm, momentum)
+    _check_clip(clip, private, timetable, momentum)
     if engine not in ("simulator", "cluster"):
         raise BadInput(f"engine = {engine!r}; choose 'simulator' or 'cluster'")
     check_keep(keep, engine, checkpoint)
     clipping = _clipping(private, shards, timetable)
-    objective = Minibatches(model, threefry.seed_key(seed), local_steps, batch, float(momentum), clipping)
+    objective = Minibatches(
+        model,
+        threefry.seed_key(seed),
+        local_steps,
+        batch,
+        float(momentum),
+        clipping=clipping,
+        clip=clip,
+        poisson=_poisson(clip, shards, batch),
+    )
     job = Job.asked(
         Problem(objective, stacked_shards(shards.parts), feasible=feasible or Everywhere(), dim=model.dim),
         network,
@@ -185,6 +199,21 @@ def _check(model: Model, shards: Shards, test: Dataset, algorithm: Algorithm, mo
         )
 
 
+def _check_clip(clip: Clip | None, private: DpSgd | None, timetable: Timetable, momentum: float) -> None:
+    if clip is None:
+        return
+    if private is not None:
+        raise BadAlgorithm("private=DpSgd clips and adds noise by itself; give either that or clip=")
+    clip.check(timetable.local_steps, momentum)
+
+
+def _poisson(clip: Clip | None, shards: Shards, batch: int) -> PoissonBatches | None:
+    """Secret batches, at one public rate for all: b over the mean size of a shard."""
+    if clip is None or clip.per != "record":
+        return None
+    return PoissonBatches.of(batch, sum(shards.counts) / len(shards), max(shards.counts))
+
+
 def _clipping(private: DpSgd | None, shards: Shards, timetable: Timetable) -> Clipping | None:
     if private is None:
         return None
@@ -222,6 +251,9 @@ def _described(
             f"{float(objective.clipping.sigma):.4g} on the sum of {timetable.batch}, {timetable.rounds * steps} steps; "
             f"without amplification, if subsets are known, ε = {_if_known(private, shards, timetable):.3g}"
         )
+    clip = objective.clip
+    if clip is not None:
+        remarks.append(clip.in_words(objective.batch, objective.poisson))
     if outcome.ending is Ending.DIVERGED:
         detail = f"in epoch {timetable.epoch_of(outcome.round)}, {outcome.detail}"
         outcome = replace(outcome, detail=detail)
@@ -234,6 +266,7 @@ def _described(
         "local_steps": steps,
         "batch": timetable.batch,
         "momentum": objective.momentum,
+        "clip": None if clip is None else clip.in_numbers(objective.batch, objective.poisson),
         "private": None
         if private is None
         else vars(private)

@@ -7,7 +7,7 @@ and other terms are refused. It has no forward secrecy: whoever gets this file c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,9 @@ from hocket.links.text import normal_name
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS about (only INTEGER PRIMARY KEY CHECK (only = 0), dataset TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS data (only INTEGER PRIMARY KEY CHECK (only = 0), digest TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS sums (
+    only INTEGER PRIMARY KEY CHECK (only = 0), terms TEXT NOT NULL, total TEXT NOT NULL
+) STRICT;
 CREATE TABLE IF NOT EXISTS kept (neighbour TEXT PRIMARY KEY, once BLOB NOT NULL, terms TEXT NOT NULL) STRICT;
 """
 
@@ -94,6 +97,25 @@ class LastingNoise:
         if fresh:
             with self._database.writing() as write:
                 write.executemany("INSERT INTO kept VALUES (?, ?, ?)", fresh)
+
+    def stored_sum(self, terms: str) -> tuple[int, ...] | None:
+        """The coefficients of the objective under all its noise, in units of a grid; None if no sum was made yet."""
+        rows = self._database.read("SELECT terms, total FROM sums")
+        if not rows:
+            return None
+        before, total = rows[0]
+        if before != terms:
+            raise JournalError(
+                f"for the dataset {self.dataset!r} an objective was hidden as {before}, and this plan would hide it as "
+                f"{terms}: together the two reveal what they hide. Plan the same noise, grid and links as before, or "
+                "agree on a new dataset name and count the runs so far as leaked"
+            )
+        return tuple(map(int, total.split()))
+
+    def store_sum(self, terms: str, total: Iterable[int]) -> None:
+        """Keep the sum for good. Do it before any word depends on it."""
+        with self._database.writing() as write:
+            write.execute("INSERT INTO sums VALUES (0, ?, ?)", (terms, " ".join(map(str, total))))
 
     def check_links(self, neighbours: Collection[str]) -> None:
         """Refuse to deal kept noise on other links than before: on new ones it would be drawn afresh."""

@@ -5,6 +5,7 @@
     once    = the same with ONCE_LABEL, the key of what is drawn once and kept: anchors and noise functions
     chain_{k+1} = HMAC-SHA256(chain_k, NEXT_LABEL);  key_k = HMAC-SHA256(chain_k, ROUND_LABEL)
     numbers = ChaCha20(key_k, counter 0, nonce = label u32 ‖ 0⁸), a signed little-endian word for each
+    whole numbers on a grid: discrete Gaussians of the same stream's bits under `once`, the lowest bit of a byte first
     batch   = HMAC-SHA256(own chain_k, BATCH_LABEL ‖ step u32), the seed of what a member's task draws in a local step
 
 When chain_k is overwritten by chain_{k+1}, nobody can draw round k's noise again: a machine that is seized later does
@@ -16,12 +17,12 @@ from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from hocket.errors import BadInput
@@ -95,8 +96,7 @@ class Source:
         except KeyError:
             raise BadInput(f"noise of {self.dtype} cannot be drawn; use float64 or float32") from None
         self._word, self._last_bit = np.dtype(word), last_bit
-        nonce = struct.pack("<II", 0, label) + bytes(8)
-        self._cipher = Cipher(algorithms.ChaCha20(key, nonce), None).encryptor()
+        self._cipher = _cipher(key, label)
 
     def take(self, count: int) -> np.ndarray:
         """The next numbers."""
@@ -118,6 +118,16 @@ class Source:
                 slice(begin, begin + length),
                 np.multiply(words[:length], unit, out=numbers[:length], dtype=self.dtype, casting="unsafe"),
             )
+
+
+def secret_bytes(key: bytes, label: int) -> Callable[[int], bytes]:
+    """The cipher's stream under a key and a label: every call gives the next so many bytes."""
+    cipher = _cipher(key, label)
+    return lambda count: cipher.update(bytes(count))
+
+
+def _cipher(key: bytes, label: int) -> CipherContext:
+    return Cipher(algorithms.ChaCha20(key, struct.pack("<II", 0, label) + bytes(8)), None).encryptor()
 
 
 def stream(key: bytes, label: int, count: int, dtype: np.dtype | type) -> np.ndarray:

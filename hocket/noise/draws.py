@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from hocket.networks.neighbour_tables import NeighbourTables, sum_over_links, sum_over_slots
+from hocket.networks.network import Network
 from hocket.noise.threefry import normal_pairs, uniform_pairs
 
 
@@ -51,6 +52,10 @@ class Draw(eqx.Module):
     @abstractmethod
     def sd(self) -> Any:
         """The standard deviation of one number drawn, before any balancing."""
+
+    def settled(self, key: tuple[Any, Any], network: Network) -> Draw:
+        """The same with all that no compiled code can draw drawn beforehand, under a run's root key."""
+        return self
 
     @abstractmethod
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
@@ -111,11 +116,13 @@ class Paired(Draw):
     """The phases in which noise that was drawn once is dealt on each link; None for all."""
     given: Float[Any, "rounds links 2 width"] | None = eqx.field(kw_only=True, default=None)
     """The user's own draws in place of random ones."""
+    relative: Float[Any, " width"] | None = eqx.field(kw_only=True, default=None)
+    """What each number is multiplied by, beside the scale; None for nothing."""
     private: ClassVar[bool] = False
 
     @property
     def sd(self) -> Any:
-        """The standard deviation of one directed draw's coordinate, by phase and link."""
+        """The standard deviation of one directed draw's coordinate, by phase and link; `relative` aside."""
         return self.scale if self.normal else self.scale / np.sqrt(3)
 
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Pair:
@@ -126,6 +133,8 @@ class Paired(Draw):
 
     def _drawn(self, key: tuple[Any, Any], when: When, links: Any, scale: Any, dtype: Any) -> Pair:
         scale = (_in_phase(scale, when) * (when.rounds >= self.first)[:, None])[:, :, None]
+        if self.relative is not None:
+            scale = scale * self.relative
         pair = uniform_pairs(key, when.rounds, links, self.width, dtype)
         if self.normal:
             return Pair(*normal_pairs(scale, *pair, dtype))
@@ -267,14 +276,21 @@ class Gaussian(Lonely):
     """Normal lonely noise: what differential privacy calls for."""
 
     sigma: Float[Any, ""]
+    given: Float[Any, "rounds agents width"] | None = eqx.field(kw_only=True, default=None)
+    """What agents drew elsewhere, in place of random draws."""
+    relative: Float[Any, " width"] | None = eqx.field(kw_only=True, default=None)
+    """What each number is multiplied by, beside σ; None for nothing."""
 
     @property
     def sd(self) -> Any:
         return self.sigma
 
     def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        if self.given is not None:
+            return _rows(self.given, when.rounds)
         pair = uniform_pairs(key, when.rounds, tables.counted_agents, self.width, dtype)
-        return normal_pairs(self.sigma, *pair, dtype)[0]
+        drawn = normal_pairs(self.sigma, *pair, dtype)[0]
+        return drawn if self.relative is None else drawn * self.relative
 
     def with_sd(self, sd: float) -> Gaussian:
         return replace(self, sigma=np.asarray(sd))

@@ -1,4 +1,4 @@
-"""Families of noise functions: linear combinations of public basis functions of each coordinate.
+"""Families of noise functions: linear combinations of public basis functions.
 
 Only the coefficients are secret. Because a family is closed under addition, functions dealt in pairs cancel
 coefficient by coefficient; and what it hides is exactly its span.
@@ -9,19 +9,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Shaped
 
 from hocket.errors import BadAlgorithm
-from hocket.problems import Polynomial
-from hocket.problems.objective_class import ObjectiveClass
+from hocket.problems import Objective, Polynomial, Quadratic
+from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
+from hocket.problems.quadratic import quadratic_width, squares
 from hocket.rationals import is_exact
 
 
 @dataclass(frozen=True)
 class Family(ABC):
-    """Noise functions p(x) = Σ_c Σ_m a_{m,c} φ_m(x_c) up to a degree."""
+    """Noise functions p(x) = Σ_m a_m φ_m(x) up to a degree."""
 
     degree: int
+    separable: ClassVar[bool] = True
+    """Whether p(x) = Σ_c Σ_m a_{m,c} φ_m(x_c): every coordinate of the gradient has coefficients of its own."""
 
     @abstractmethod
     def width(self, dim: int) -> int:
@@ -40,6 +46,21 @@ class Family(ABC):
     def covers(self) -> ObjectiveClass | None:
         """The largest class of objectives that lies in its span, constants aside; None where none does."""
         return None
+
+    def relative_variance(self, dim: int) -> Float[np.ndarray, " width"] | None:
+        """The variance of each coefficient's noise as a part of the plan's; None where all have the whole of it."""
+        return None
+
+    def coefficients(
+        self, objective: Objective, data: Any, dim: int
+    ) -> Shaped[np.ndarray, "records width"] | None:
+        """What each record of one agent adds to the coefficients of its objective; None where that is not in the span,
+        or nobody knows."""
+        return None
+
+    def function(self, coefficients: Any, dim: int) -> tuple[Objective, Any]:
+        """Functions of the family with these coefficients, a row per agent: as an objective, and its data."""
+        raise BadAlgorithm(f"{self.hides} stand for no objective; use family='polynomial' or 'quadratic'")
 
 
 @dataclass(frozen=True)
@@ -61,6 +82,50 @@ class PolynomialFamily(Family):
     @property
     def covers(self) -> ObjectiveClass | None:
         return ObjectiveClass("polynomial", self.degree)
+
+    def coefficients(self, objective: Objective, data: Any, dim: int) -> np.ndarray | None:
+        if not isinstance(objective, Polynomial) or objective.degree(np.asarray(data)[None]) > self.degree:
+            return None
+        return objective.by_coordinate(data, dim, terms=self.degree + 1).reshape(1, -1)
+
+    def function(self, coefficients: Any, dim: int) -> tuple[Objective, Any]:
+        return Polynomial(), coefficients.reshape(-1, self.degree + 1, dim)
+
+
+@dataclass(frozen=True)
+class QuadraticFamily(Family):
+    """Slopes and all x_p x_q, p ≤ q; hides any quadratic, cross terms too, such as least squares.
+
+    The noise of x_p² has half the variance of the others', as ½ (aᵀx − b)² has half the coefficient there: then one
+    record weighs as much in every direction of x.
+    """
+
+    separable: ClassVar[bool] = False
+
+    def width(self, dim: int) -> int:
+        return quadratic_width(dim)
+
+    def gradient(self, x: Any, coefficients: Any) -> Any:
+        return Quadratic().gradient(x, coefficients)
+
+    @property
+    def hides(self) -> str:
+        return "quadratics, cross terms too"
+
+    @property
+    def covers(self) -> ObjectiveClass | None:
+        return QUADRATIC
+
+    def relative_variance(self, dim: int) -> Float[np.ndarray, " width"] | None:
+        relative = np.ones(self.width(dim))
+        relative[squares(dim)] = 0.5
+        return relative
+
+    def coefficients(self, objective: Objective, data: Any, dim: int) -> np.ndarray | None:
+        return objective.quadratic(data, dim)
+
+    def function(self, coefficients: Any, dim: int) -> tuple[Objective, Any]:
+        return Quadratic(), coefficients
 
 
 @dataclass(frozen=True)
@@ -94,24 +159,24 @@ class NoiseFunctions:
 
     @property
     def powers(self) -> int:
-        """The highest power that they hide; 0 where they are no polynomials."""
+        """The highest power of each coordinate by itself that they hide; 0 where they are no separable polynomials."""
         return self.family.degree if isinstance(self.family, PolynomialFamily) else 0
 
 
-def _of_degree(name: str, only: int) -> Callable[[int], Family]:
+def _of_degree(name: str, only: int, family: Callable[[int], Family]) -> Callable[[int], Family]:
     def build(degree: int) -> Family:
         if degree != only:
             raise BadAlgorithm(
                 f"the {name} family has degree {only}, not {degree}; or use family='polynomial'"
             )
-        return PolynomialFamily(degree)
+        return family(degree)
 
     return build
 
 
 FAMILIES: dict[str, Callable[[int], Family]] = {
     "polynomial": PolynomialFamily,
-    "linear": _of_degree("linear", 1),
-    "quadratic": _of_degree("quadratic", 2),
+    "linear": _of_degree("linear", 1, PolynomialFamily),
+    "quadratic": _of_degree("quadratic", 2, QuadraticFamily),
     "cosine": CosineFamily,
 }

@@ -2,6 +2,17 @@
 
 from hocket.problems.objective import Average, Loss, Objective, Samples, WeightedSum
 from hocket.problems.polynomial import Polynomial
+from hocket.problems.quadratic import Quadratic
 from hocket.problems.regression import LeastSquares, Logistic
 
-__all__ = ["Average", "LeastSquares", "Logistic", "Loss", "Objective", "Polynomial", "Samples", "WeightedSum"]
+__all__ = [
+    "Average",
+    "LeastSquares",
+    "Logistic",
+    "Loss",
+    "Objective",
+    "Polynomial",
+    "Quadratic",
+    "Samples",
+    "WeightedSum",
+]

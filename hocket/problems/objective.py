@@ -69,6 +69,11 @@ class Objective(eqx.Module):
         """The class that every agent's objective is of, as far as it can be derived from its form."""
         return ANY
 
+    def quadratic(self, data: PyTree, dim: int) -> Shaped[np.ndarray, "records width"] | None:
+        """What each record of one agent adds to the coefficients of a quadratic, laid out as those of
+        `hocket.problems.Quadratic`; None where the objective is none, or nobody knows."""
+        return None
+
     def constants(self, data: PyTree, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         """L ≥ ‖∇f_j(x)‖ and N, the Lipschitz constant of ∇f_j, for every j on the set; None where unknown."""
         return None, None

@@ -13,6 +13,7 @@ from numpy.polynomial import Polynomial as Series
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective
 from hocket.problems.objective_class import ObjectiveClass
+from hocket.problems.quadratic import quadratic_width, squares
 from hocket.problems.sets import FeasibleSet, Simplex
 from hocket.rationals import is_exact, matching
 
@@ -152,6 +153,22 @@ class Polynomial(Objective):
 
     def objective_class(self, data: Any) -> ObjectiveClass:
         return ObjectiveClass("polynomial", self.degree(data))
+
+    def quadratic(self, data: Any, dim: int) -> np.ndarray | None:
+        if self.degree(np.asarray(data)[None]) > 2:
+            return None
+        rows = self.by_coordinate(data, dim, terms=3)
+        full = np.zeros(quadratic_width(dim), dtype=rows.dtype)
+        full[:dim], full[squares(dim)] = rows[1], rows[2]
+        return full[None]
+
+    def by_coordinate(self, data: Any, dim: int, *, terms: int) -> Shaped[np.ndarray, "terms dim"]:
+        """One agent's coefficients, a column per coordinate, up to so many terms: higher ones are zero."""
+        given = np.asarray(data)
+        given = np.repeat(given[:, None], dim, axis=1) if given.ndim == 1 else given
+        rows = np.zeros((max(terms, len(given)), dim), dtype=given.dtype)
+        rows[: len(given)] = given
+        return rows[:terms]
 
     def convex(self, data: Any, feasible: FeasibleSet, dim: int) -> bool | None:
         bends, low, high = _rows(derivative(derivative(np.asarray(data, dtype=np.float64))), feasible, dim)

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import scipy  # pyright: ignore[reportMissingTypeStubs]
-from jaxtyping import PyTree, Shaped
+from jaxtyping import Float, PyTree, Shaped
 
 from hocket.errors import BadProblem
 from hocket.problems.objective import Name, Objective, Reduction, Samples, largest_eigenvalue
@@ -53,6 +53,10 @@ class LeastSquares(Objective):
     def objective_class(self, data: Samples) -> ObjectiveClass:
         return QUADRATIC
 
+    def quadratic(self, data: Samples, dim: int) -> np.ndarray | None:
+        (rows, targets), weight = data
+        return np.asarray(weight)[:, None] * record_coefficients(rows, targets)
+
     def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         rows, targets = (np.asarray(leaf, dtype=np.float64) for leaf in data.values)
         center, radius = feasible.enclosing_ball(dim)
@@ -62,6 +66,13 @@ class LeastSquares(Objective):
         # ∇f is affine: its norm at the centre, plus what the curvature can add on the way to the rim.
         lipschitz = float(np.max(slope + curvature * radius)) if np.isfinite(radius) else None
         return lipschitz, float(curvature.max())
+
+
+def record_coefficients(rows: Any, targets: Any) -> Float[np.ndarray, "records width"]:
+    """½ (aᵀx − b)² by its coefficients, a row per record: −b a_p, then ½ a_p² and a_p a_q in the order of the pairs."""
+    a, b = np.asarray(rows, dtype=np.float64), np.asarray(targets, dtype=np.float64)
+    p, q = np.triu_indices(a.shape[1])
+    return np.hstack([-b[:, None] * a, np.where(p == q, 0.5, 1.0) * a[:, p] * a[:, q]])
 
 
 def check_rows(data: Samples, dim: int, name: Name) -> None:

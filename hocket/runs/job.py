@@ -16,6 +16,8 @@ import hocket
 from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput
 from hocket.networks.network import Network
+from hocket.noise import threefry
+from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
 from hocket.steps import Step, as_step
 
@@ -74,10 +76,13 @@ class Job:
     def _arranged(self) -> tuple[Problem, Network]:
         return self.algorithm.arrange(self.problem, self.network)
 
-    @property
+    @cached_property
     def own_problem(self) -> Problem:
-        """The problem the algorithm really runs on: pooled for the centralised baseline."""
-        return self._arranged[0]
+        """The problem the algorithm really runs on: pooled for the centralised baseline, or with stored sums."""
+        arranged, network = self._arranged
+        if self.algorithm.stored is None:
+            return arranged
+        return self.algorithm.disguised(arranged, network, self.draws(self.algorithm))
 
     @property
     def own_network(self) -> Network:
@@ -92,7 +97,13 @@ class Job:
     @property
     def plan(self) -> Setting:
         """The public part that noise may depend on."""
-        return Setting(self.own_network, self.own_problem.dim, self.step, self.rounds)
+        return Setting(self.own_network, self._arranged[0].dim, self.step, self.rounds)
+
+    def draws(self, algorithm: Algorithm) -> dict[str, Draw]:
+        """The noise of the algorithm, or of one that stands for it; with what only the host can draw drawn."""
+        high, low = threefry.seed_key(self.seed)
+        asked = algorithm.draws(self.plan)
+        return {name: draw.settled((high, low), self.own_network) for name, draw in asked.items()}
 
 
 def check_rounds(rounds: Any) -> None:

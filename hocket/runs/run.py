@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +65,24 @@ class Transcript:
     """By kind: (rounds, links, 2, width); one row for noise drawn once. Hand it back as `noise=` to replay."""
 
 
+@dataclass(frozen=True)
+class LastExchange:
+    """The exchange after the last round, in which nobody takes a step."""
+
+    x: Float[np.ndarray, "agents dim"]
+    """What every agent mixed, and may publish."""
+    words: tuple[np.ndarray, ...]
+    noise: dict[str, np.ndarray]
+    """Fresh pairwise draws by kind: (links, 2, width)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """A finished run. All arrays are NumPy."""
 
     x: Float[np.ndarray, "agents dim"]
-    """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient."""
+    """The agents' last states. An agent's own row is not safe to publish: it holds its last gradient, with no noise on
+    it, and whoever sees it has no certificate any more. Publish `published`."""
     gap: float
     """max_j Σ_i f_i(x_j) − f*; NaN where f* is not known. Where `looked_at` is below the number of agents, over those
     only, which are the farthest from the mean: then the gap of all is this or more."""
@@ -96,6 +109,23 @@ class Run:
     problem: Any = field(default=None, repr=False)
     step: Step | None = field(default=None, repr=False)
     algorithm: Algorithm | None = field(default=None, repr=False)
+    last_exchange: Callable[[], LastExchange] | None = field(default=None, repr=False)
+    """Plays the exchange that `published` comes from; None where nothing can."""
+
+    @property
+    def published(self) -> Float[np.ndarray, "agents dim"]:
+        """What every agent may give away: the mixed, masked state of one more exchange without a gradient step."""
+        return self.released.x
+
+    @cached_property
+    def released(self) -> LastExchange:
+        """The exchange after the last round; it is played when it is first asked for."""
+        if self.last_exchange is None:
+            raise NotRecorded(
+                "this run cannot play the exchange after its last round: that takes the simulator, and noise that is "
+                "drawn; publish nothing of x, or run it again without noise="
+            )
+        return self.last_exchange()
 
     @property
     def mean(self) -> Float[np.ndarray, " dim"]:
@@ -117,22 +147,35 @@ class Run:
         """The theorem that covers this run, or None."""
         return self.claim.theorem
 
-    def view(self, coalition: Iterable[int] = (), *, threat: Threat = "coalition") -> View:
+    def view(
+        self, coalition: Iterable[int] = (), *, threat: Threat = "coalition", released: bool = False
+    ) -> View:
         """Exactly what these agents saw together: words to or by them, noise on their links, their own states.
 
-        With threat "states" they also tap every link, with "states+noise" they know all pairwise noise too.
+        With threat "states" they also tap every link, with "states+noise" they know all pairwise noise too. If
+        `released`, the exchange after the last round is part of it, by which states are published.
         """
         if self.transcript is None or self.path is None:
             raise NotRecorded(
                 "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
             )
+        path, words, noise = self.path, self.transcript.words, self.transcript.noise
+        if released:
+            last = self.released
+            path = np.concatenate([path, last.x[None]])
+            words = tuple(
+                np.concatenate([rows, row[None]]) for rows, row in zip(words, last.words, strict=True)
+            )
+            noise = noise | {
+                kind: np.concatenate([noise[kind], drawn[None]]) for kind, drawn in last.noise.items()
+            }
         return look(
             coalition,
             threat,
             self.network,
-            self.path,
-            self.transcript.words,
-            self.transcript.noise,
+            path,
+            words,
+            noise,
             problem=self.problem,
             step=self.step,
             algorithm=self.algorithm,

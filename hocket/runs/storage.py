@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +20,7 @@ from hocket.machine import replace_text, replaced
 from hocket.networks.network import Network
 
 if TYPE_CHECKING:
-    from hocket.runs.run import Run
+    from hocket.runs.run import LastExchange, Run
 
 FORMAT = 1
 EXACT = "exact:"
@@ -72,6 +73,12 @@ def save_run(run: Run, folder: Path) -> Path:
     }
     if run.time_average is not None:
         arrays["time_average"] = run.time_average
+    if run.last_exchange is not None and (
+        "released" in vars(run) or (run.algorithm is not None and run.algorithm.withholds_x)
+    ):
+        arrays |= {"published": run.published}
+        arrays |= {f"last words/{i}": row for i, row in enumerate(run.released.words)}
+        arrays |= {f"last noise/{kind}": row for kind, row in run.released.noise.items()}
     if run.path is not None:
         arrays["path"] = run.path
     if run.transcript is not None:
@@ -154,7 +161,24 @@ def load_run(folder: Path) -> Run:
         transcript=None
         if exchanges is None
         else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
+        last_exchange=_last_exchange(arrays),
     )
+
+
+def _last_exchange(arrays: dict[str, np.ndarray]) -> Callable[[], LastExchange] | None:
+    """The exchange after the last round, if it was kept."""
+    from hocket.runs.run import LastExchange
+
+    if "published" not in arrays:
+        return None
+    count = sum(name.startswith("last words/") for name in arrays)
+    noise = {
+        name.removeprefix("last noise/"): row
+        for name, row in arrays.items()
+        if name.startswith("last noise/")
+    }
+    kept = LastExchange(arrays["published"], tuple(arrays[f"last words/{i}"] for i in range(count)), noise)
+    return lambda: kept
 
 
 def _number(value: float) -> float | str:

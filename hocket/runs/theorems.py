@@ -143,7 +143,7 @@ def _gradients_taken(job: Job) -> tuple[float, str]:
         return 0.0, "on X, where gradients are taken, at P_X(v)"
     if algorithm.functions is not None:
         return 0.0, "on X, to which the noise functions add their own"
-    if not algorithm.analysed:
+    if not algorithm.analysed or algorithm.altered:
         return 0.0, "on X"
     if algorithm.noise_bound is None:
         return 0.0, "on X; your own noise may carry states farther"
@@ -174,12 +174,17 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
 
 
 def _of_the_paper(algorithm: Algorithm) -> Assumption:
-    covered, name = algorithm.analysed, type(algorithm).__name__
+    name, altered = type(algorithm).__name__, algorithm.altered
+    if algorithm.analysed and not altered:
+        why = "covered"
+    elif altered:
+        why = f"analysed by the paper as printed, and not with {altered}"
+    else:
+        why = "not one of the algorithms that the paper analyses"
     return Assumption(
         "the algorithm is one of the paper's",
-        covered,
-        f"{name} is {'covered' if covered else 'not one of the algorithms that the paper analyses'}"
-        + ("" if algorithm.decentralised else ", being a single agent"),
+        algorithm.analysed and not altered,
+        f"{name} is {why}" + ("" if algorithm.decentralised else ", being a single agent"),
     )
 
 

@@ -22,6 +22,7 @@ from hocket.errors import BadInput, NoTheorem
 from hocket.networks.weights import norm_off_average
 from hocket.noise.draws import Paired
 from hocket.noise.functions import NoiseFunctions
+from hocket.problems.quadratic import hessians
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.job import Job
 from hocket.runs.theorems import BOUNDED, REGULAR, claim, largest_step
@@ -72,10 +73,12 @@ def added_constants(
     if drawn is None and isinstance(given, Paired) and given.given is not None:
         drawn = np.asarray(given.given[0], dtype=np.float64)
     sizes = _worst(functions, plan) if drawn is None else _sizes(drawn, plan)
-    if not functions.powers:
-        return _of_waves(sizes.reshape(len(sizes), 2, degree, plan.dim))
     low, high = feasible.bounding_box(plan.dim)
     reach = np.maximum(abs(low), abs(high))
+    if not functions.family.separable:
+        return _of_pairs(sizes, reach)
+    if not functions.powers:
+        return _of_waves(sizes.reshape(len(sizes), 2, degree, plan.dim))
     return _of_powers(sizes.reshape(len(sizes), degree + 1, plan.dim), reach)
 
 
@@ -103,6 +106,15 @@ def _of_powers(
     bend = (sizes * m * (m - 1) * reach ** np.maximum(m - 2, 0)).sum(axis=1)
     # p_j is a sum over coordinates: its Hessian is diagonal, and the largest entry bounds it.
     return float(np.linalg.norm(slope, axis=1).max()), float(bend.max())
+
+
+def _of_pairs(
+    sizes: Float[np.ndarray, "agents width"], reach: Float[np.ndarray, " dim"]
+) -> tuple[float, float]:
+    bends = hessians(sizes, len(reach))
+    # Whatever the signs are, a matrix is no larger than that of its entries' magnitudes.
+    slope = sizes[:, : len(reach)] + bends @ reach
+    return float(np.linalg.norm(slope, axis=1).max()), float(np.linalg.norm(bends, 2, axis=(1, 2)).max())
 
 
 def _of_waves(sizes: Float[np.ndarray, "agents 2 terms dim"]) -> tuple[float, float]:

@@ -25,6 +25,8 @@ class Row:
     noisy: bool = True
     """Whether it is plain DGD once its noise is switched off."""
     decentralised: bool = True
+    compiled: bool = True
+    """Whether compiled code draws its noise, so that a sweep can."""
 
     def __str__(self) -> str:
         return self.name
@@ -35,15 +37,29 @@ def private(level: float) -> hk.Algorithm:
     return hk.PrivateDgd(1e12 / level if level else math.inf, clip=1e3, releases=20_000)
 
 
+def on_grid(level: float) -> hk.Algorithm:
+    """Cross terms on a grid so fine that rounding is below what laws allow for; without noise, plain."""
+    grid = 2.0 ** (-44 if level <= 10 else -40) if level else None
+    return hk.FunctionSharing(2, sd=level / 5, family="quadratic", grid=grid)
+
+
 ROWS = [
     Row("dgd", lambda level: hk.Dgd(), noisy=False),
     Row("rss-nb", lambda level: hk.RssNb(level)),
     Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper")),
     Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
     Row("rss-nb-gaussian", lambda level: hk.RssNb(level, anchor=0.5, distribution="gaussian")),
+    Row(
+        "rss-nb-own",
+        lambda level: hk.RssNb(level / 2, distribution="gaussian", own=level / 20),
+        cancels=False,
+    ),
+    Row("rss-nb-mixed", lambda level: hk.RssNb(level, project="mixed", scaled_by="last step"), noisy=False),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),
+    Row("fs-quadratic", lambda level: hk.FunctionSharing(2, sd=level / 5, family="quadratic")),
+    Row("fs-grid", on_grid, compiled=False),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.errors import BadInput
-from hocket.learning.minibatches import Shard, epochs, shuffled, subsets
+from hocket.learning.batches import Shard, epochs, shuffled, subsets
 from hocket.learning.training import PerExchange, Timetable
 from hocket.noise import threefry
 from hocket.steps import Constant, Power

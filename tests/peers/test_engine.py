@@ -7,6 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.algorithms.link_levels import link_sd
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 
@@ -19,6 +20,7 @@ ALGORITHMS = {
     "rss-lb": hk.RssLb(delta=1.0),
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
+    "own": hk.RssNb.certified(sd=0.3, own=0.1),
     "normal fs": hk.FunctionSharing(degree=4, bound=0.1, distribution="gaussian"),
 }
 
@@ -33,6 +35,30 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
     run = company.replay()
     # float64, 40 rounds, sums in another order.
     np.testing.assert_allclose(np.stack([member.x for member in finished]), run.x, atol=1e-12, rtol=0)
+
+
+def test_own_noise_is_each_members_own():
+    """Two members' differ, a round's is not the next one's, and their deviation is what the plan says."""
+    plan = Setting(hk.Network.cycle(3), 20_000, hk.Constant(0.1), 10)
+    roles = [
+        Role(j, plan, hk.RssNb.certified(1.0, 0.25), hk.Everywhere(), np.dtype(np.float64)) for j in (0, 1)
+    ]
+    keys = {1: b"1" * 32, 2: b"2" * 32, 0: b"0" * 32}
+
+    def own(role: Role, k: int) -> np.ndarray:
+        links = {other: keys[other] for other in role.neighbours}
+        streams = ChainStreams(1, links, {}, bytes([role.index]) * 32, role.dtype)
+        for _ in range(k - 1):
+            streams.advance()
+        return shares(role, streams, k)["own"]
+
+    drawn = [own(roles[0], 2), own(roles[0], 3), own(roles[1], 2)]
+    np.testing.assert_allclose(
+        [one.std() for one in drawn], 0.25, rtol=0.03
+    )  # 20,000 numbers: known to 0.5 %
+    correlation = np.corrcoef(drawn)[np.triu_indices(3, 1)]
+    assert abs(correlation).max() < 0.04  # of independent draws it deviates by 0.007
+    np.testing.assert_array_equal(own(roles[0], 2), drawn[0])
 
 
 def test_normal_draws_are_normal_and_cancel():
@@ -52,7 +78,7 @@ def test_normal_draws_are_normal_and_cancel():
         for role in roles
     ]
     # Four draws each, of deviation s: the sum's is 2s. 20,000 numbers: known to 0.5 %, their fourth moment to 5 %.
-    expected = 2 * algorithm.link_sd(plan)[0, 0]
+    expected = 2 * link_sd(plan, algorithm.failure)[0, 0]
     np.testing.assert_allclose([one.std() for one in shared], expected, rtol=0.03)
     np.testing.assert_allclose([np.mean((one / one.std()) ** 4) for one in shared], 3.0, atol=0.25)
     np.testing.assert_allclose(sum(shared), 0.0, atol=1e-15)  # float64, numbers of 0.003

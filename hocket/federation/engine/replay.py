@@ -14,7 +14,10 @@ from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, like
 from hocket.links.wire import Frame, Kind, pack
-from hocket.noise.draws import Balanced, Draw
+from hocket.networks.network import Network
+from hocket.noise.draws import Balanced, Draw, Gaussian
+from hocket.noise.stored_sum import StoredSum
+from hocket.problems.problem import Problem
 
 
 @dataclass
@@ -99,7 +102,8 @@ class Replayed(Algorithm):
 
     algorithm: Algorithm
     tables: dict[str, np.ndarray]
-    """By kind of noise: (rounds, links, 2, width), lower-numbered sender first; one row for noise drawn once."""
+    """By kind of noise: (rounds, links, 2, width), lower-numbered sender first; one row for noise drawn once. What
+    agents draw for themselves is (rounds, agents, width)."""
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         return self.algorithm.round(agent, state, k)
@@ -114,6 +118,13 @@ class Replayed(Algorithm):
         drawn: Mapping[str, Any] = self.algorithm.draws(setting)
         return {name: replace(draw, given=self.tables[name]) for name, draw in drawn.items()}
 
+    @property
+    def stored(self) -> StoredSum | None:
+        return self.algorithm.stored
+
+    def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
+        return self.algorithm.disguised(problem, network, draws)
+
 
 def replayed(roles: Sequence[Role], streams: Sequence[ChainStreams]) -> Replayed:
     """The algorithm of these members, in order and all of them, with the noise of their streams from round 1 on."""
@@ -121,7 +132,7 @@ def replayed(roles: Sequence[Role], streams: Sequence[ChainStreams]) -> Replayed
     links = {tuple(link): number for number, link in enumerate(plan.network.links.tolist())}
     drawn: Mapping[str, Any] = role.draws
     tables = {
-        name: np.zeros((1 if draw.once else plan.rounds, len(links), 2, draw.width))
+        name: np.zeros((1 if draw.once else plan.rounds, *_shape(draw, plan), draw.width))
         for name, draw in drawn.items()
     }
     for k in range(1, plan.rounds + 1):
@@ -133,10 +144,18 @@ def replayed(roles: Sequence[Role], streams: Sequence[ChainStreams]) -> Replayed
     return Replayed(role.algorithm, tables)
 
 
+def _shape(draw: Draw, plan: Setting) -> tuple[int, ...]:
+    """How many numbers of one coordinate are drawn in a round, and by whom."""
+    return (plan.network.n,) if isinstance(draw, Gaussian) else (len(plan.network.links), 2)
+
+
 def _fill(
     row: np.ndarray, role: Role, stream: ChainStreams, name: str, k: int, links: dict[Any, int]
 ) -> None:
     """What one member knows of one kind's draws in one round."""
+    if role.kinds[name].own:
+        row[role.index] = shares(role, stream, k)[name]
+        return
     balanced = isinstance(role.draws[name], Balanced)
     rows = shares(role, stream, k)[name] if balanced else directed(role, stream, name, k)
     for slot, other in zip(role.slots, role.neighbours, strict=True):

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hocket.agent import Agent, Local
+from hocket.agent import Agent, Local, no_step
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
-from hocket.noise.draws import Balanced, Draw, Paired, When
+from hocket.noise.draws import Balanced, Draw, Gaussian, Paired, When
 from hocket.problems.sets import FeasibleSet
 
 
@@ -48,12 +48,16 @@ class Kind(NamedTuple):
     first: int
     """The first round with noise."""
     scale: np.ndarray | None
-    """By phase and slot; None where the agent draws for itself."""
+    """By phase and slot, or one number where the agent draws for itself; None where its draws are balanced."""
     active: np.ndarray | None
     """By phase and slot: whether noise that was drawn once is dealt; None for always."""
     balanced: bool
     normal: bool
     """Whether numbers are drawn from a normal distribution, with `scale` its deviation."""
+    own: bool
+    """Whether the agent draws for itself, and nothing cancels it."""
+    relative: np.ndarray | None = None
+    """What each number is multiplied by, beside the scale; None for nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +97,7 @@ class Role:
             objective=_no_objective,
             feasible=self.plain_set,
             shares=noise,
-            local=local if k <= self.plan.rounds else _stay,
+            local=local if k <= self.plan.rounds else no_step,
         )
 
     def weights(self, k: int) -> tuple[float, dict[int, float]]:
@@ -123,6 +127,10 @@ class Role:
     def draws(self) -> dict[str, Draw]:
         """The noise that the algorithm asks for, cut down to this agent and its links."""
         drawn = dict(self.algorithm.draws(self.plan))
+        if (
+            self.algorithm.stored is not None
+        ):  # own noise is part of the stored sum, and nobody asks for it again
+            drawn = {name: draw for name, draw in drawn.items() if not draw.private}
         return {name: self._own_part(draw) for name, draw in drawn.items()}
 
     @cached_property
@@ -149,17 +157,21 @@ class Role:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """The noise in plain values."""
+        """The noise that is dealt round by round, in plain values."""
+        if self.algorithm.stored is not None:
+            return {}
         return {
             name: Kind(
                 draw.label,
                 draw.width,
                 draw.once,
                 getattr(draw, "first", 0),
-                getattr(draw, "scale", None),
+                np.asarray(draw.sigma) if isinstance(draw, Gaussian) else getattr(draw, "scale", None),
                 getattr(draw, "active", None),
                 isinstance(draw, Balanced),
                 getattr(draw, "normal", False),
+                isinstance(draw, Gaussian),
+                getattr(draw, "relative", None),
             )
             for name, draw in self.draws.items()
         }
@@ -179,16 +191,13 @@ class Role:
                 before, towards = amplitude(towards), np.where(self.tables.filled, towards, 0.0)
                 gamma = gamma * amplitude(towards) / np.where(before > 0, before, 1.0)
             return replace(draw, gamma=gamma, towards=towards)
+        if isinstance(draw, Gaussian) and self.algorithm.noise_in == "words":
+            return draw
         raise BadAlgorithm(
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
-            "draws; use an algorithm whose noise is Paired or Balanced"
+            "draws; use an algorithm whose noise is Paired, Balanced, or Gaussian in words"
         )
 
 
 def _no_objective(v: Any) -> Any:
     raise AssertionError("a member descends by its task's local steps")
-
-
-def _stay(v: Any, k: Any, **_: Any) -> Any:
-    """Take no step: what is mixed here is what may be published."""
-    return v

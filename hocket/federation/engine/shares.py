@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.federation.engine.role import Kind, Role
+from hocket.federation.engine.stored import link_draws, lost
 from hocket.links.noise_keys import Source, batch_seed, key_of, next_chain
 from hocket.noise.draws import Pair, When
 from hocket.noise.threefry import normal_pairs
@@ -71,9 +72,9 @@ class ChainStreams:
         return ChainStreams(k, others, self.once, chains.get(me, b""), self.dtype)
 
     def drop(self, neighbour: int) -> None:
-        """Destroy what was agreed with a neighbour who left for good."""
+        """Destroy what was agreed with a neighbour who left for good, but for what is kept on the disk anyway: noise
+        that is stored with an objective is taken off by it."""
         self.chains.pop(neighbour, None)
-        self.once.pop(neighbour, None)
 
     def _check(self, k: int) -> None:
         assert k == self.k, f"noise of round {k} was asked for in round {self.k}"
@@ -132,7 +133,10 @@ class RoundNoise:
 
 def shares(role: Role, streams: ChainStreams, k: int) -> dict[str, Any]:
     """This agent's noise in round k, by kind."""
-    return {name: _share(role, streams, name, k) for name in role.kinds}
+    gone = lost(role, streams.once)
+    return {name: _share(role, streams, name, k) for name in role.kinds} | (
+        {} if gone is None else {"lost": gone}
+    )
 
 
 def kept_shares(role: Role, streams: ChainStreams) -> dict[str, Any]:
@@ -142,6 +146,9 @@ def kept_shares(role: Role, streams: ChainStreams) -> dict[str, Any]:
 
 def directed(role: Role, streams: ChainStreams, name: str, k: int) -> Pair:
     """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
+    if (stored := role.algorithm.stored) is not None:
+        both = np.array([link_draws(streams.once[other], stored, role.plan.dim) for other in role.neighbours])
+        return Pair(*stored.values(both).swapaxes(0, 1)[:, None])
     kind = role.kinds[name]
     drawn = np.zeros((2, 1, role.tables.slots, kind.width), dtype=role.dtype)
     for link in _links(role, streams, kind, k):
@@ -151,6 +158,8 @@ def directed(role: Role, streams: ChainStreams, name: str, k: int) -> Pair:
         for said in drawn[:, 0, link.slot]:
             for place, numbers in link.source.pieces(kind.width, link.scale):
                 said[place] = numbers
+    if kind.relative is not None:
+        drawn *= kind.relative
     return Pair(drawn[0], drawn[1])
 
 
@@ -169,7 +178,16 @@ class _Link(NamedTuple):
 
 def _share(role: Role, streams: ChainStreams, name: str, k: int) -> Any:
     kind = role.kinds[name]
+    if kind.own:
+        return _own(role, streams, kind, k)
     return _balanced(role, streams, name, k) if kind.balanced else _paired(role, streams, kind, k)
+
+
+def _own(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
+    """Normal noise by this agent's own chain, which nobody else knows and which moves on with every round."""
+    source = streams.own(kind.label, k)
+    first, second = source.take(kind.width), source.take(kind.width)
+    return normal_pairs(kind.scale, first, second, role.dtype)[0]
 
 
 def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
@@ -187,7 +205,7 @@ def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray
         for scale in (by_lower, -by_lower):
             for place, numbers in link.source.pieces(kind.width, scale):
                 total[place] += numbers
-    return total
+    return total if kind.relative is None else total * kind.relative.astype(role.dtype)
 
 
 def _links(role: Role, streams: ChainStreams, kind: Kind, k: int) -> Iterator[_Link]:

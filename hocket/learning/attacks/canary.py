@@ -22,7 +22,8 @@ from scipy.stats import beta
 
 from hocket.errors import BadInput
 from hocket.learning.baselines import Clipping, DpSgd
-from hocket.learning.minibatches import Minibatches, Shard, subsets
+from hocket.learning.batches import Shard, subsets
+from hocket.learning.minibatches import Minibatches
 from hocket.learning.models import Model
 
 PLACE = 0

@@ -9,6 +9,7 @@ from hocket.privacy.attacks.differences import (
     lb_collusion_attack,
     states_behind,
 )
+from hocket.privacy.attacks.likelihood_ratio import LikelihoodRatios, likelihood_ratios
 from hocket.privacy.attacks.mean import mean_attack, pitman_attack, strongest_average
 from hocket.privacy.attacks.model_class import model_attack, model_attacks, model_fit
 from hocket.privacy.attacks.model_fit import ModelFit
@@ -24,6 +25,7 @@ from hocket.privacy.attacks.sums import sum_attack
 
 __all__ = [
     "Attack",
+    "LikelihoodRatios",
     "ModelFit",
     "Projection",
     "Residuals",
@@ -36,6 +38,7 @@ __all__ = [
     "joint_attack",
     "last_gradient_attack",
     "lb_collusion_attack",
+    "likelihood_ratios",
     "mean_attack",
     "mixed_plans_attack",
     "model_attack",

@@ -140,13 +140,23 @@ class _Heard:
 
     def driven(self, k: int) -> Float[np.ndarray, "outputs honest dim"]:
         """What known noise brings into round k; of noise functions, the slope where their agent said that it was."""
-        h, rule = self.listener.h, self.listener.rule
+        rule = self.listener.rule
         at = np.array([self.said[0][j][max(k, 1) - 1] for j in self.listener.honest.tolist()])
         dealt = {
-            name: table[min(max(k, 1), len(table)) - 1].reshape(h, -1, self.dim).swapaxes(0, 1)
+            name: self._by_coordinate(table[min(max(k, 1), len(table)) - 1], at)
             for name, table in self.shares.items()
         }
         return rule.driven(k, dealt, np.nan_to_num(at), self.listener.honest)
+
+    def _by_coordinate(
+        self, table: Float[np.ndarray, "honest width"], at: Float[np.ndarray, "honest dim"]
+    ) -> Float[np.ndarray, "numbers honest dim"]:
+        """Shares as the rule takes them: where coordinates are not apart, a function by its slope at one point."""
+        functions = self.view.algorithm.functions
+        if functions is None or functions.family.separable:
+            return table.reshape(len(table), -1, self.dim).swapaxes(0, 1)
+        slope = [functions.family.gradient(*one) for one in zip(np.nan_to_num(at), table, strict=True)]
+        return np.stack([np.zeros_like(at), slope])
 
     def _known(self, name: str, draw: Draw) -> Float[np.ndarray, "rounds honest width"]:
         """The honest agents' shares, as far as the coalition knows what was drawn."""

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -147,8 +148,11 @@ def _gradients(view: View, found: list[Residuals]) -> Attack:
         slope = {one.target: slopes(basis, one.at[rows[one.target]]) for one in found}
         for i, j in sorted({link for one in found for link in one.hidden}):
             # The link's net noise is gained by j and lost by i.
-            left = slope.get(j, 0.0) - slope.get(i, 0.0)
-            variance = variance + _net_sd(view) ** 2 * (np.asarray(left) ** 2).sum(axis=1)
+            left = _weighed(view, slope.get(j, 0.0) - slope.get(i, 0.0))
+            variance = variance + _net_sd(view) ** 2 * (left**2).sum(axis=1)
+        if (own := planned_draws(view).get("own")) is not None:
+            for at in slope.values():
+                variance = variance + float(own.sd) ** 2 * (_weighed(view, at) ** 2).sum(axis=1)
     return _outcome(
         view,
         found,
@@ -198,6 +202,13 @@ def _net_sd(view: View) -> float:
     """The standard deviation of a coefficient in the net noise of one link."""
     draw = planned_draws(view).get("function")
     return float(np.sqrt(2) * draw.sd.max()) if isinstance(draw, Paired) else 0.0
+
+
+def _weighed(view: View, slope: Any) -> np.ndarray:
+    """Slopes by coefficient, with the weight that each one's noise has beside the others'."""
+    draw = planned_draws(view).get("function")
+    relative = draw.relative if isinstance(draw, Paired) else None
+    return np.asarray(slope) if relative is None else np.asarray(slope) * relative[:, None]
 
 
 def _noise_degree(view: View) -> int:

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
+from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Draw, When
 from hocket.privacy.attacks.attack import NO_PROJECTION
-from hocket.privacy.attacks.residuals import Residuals, residuals, slopes
+from hocket.privacy.attacks.residuals import Residuals, noise_ratio, residuals, slopes
 from hocket.privacy.attacks.words import AnyStep, check_target, dimension, planned_draws, with_plan
 from hocket.runs.view import View
 
@@ -76,6 +77,12 @@ def equations(
     Rounds to `skip` are left out, and those in which one of the agents was not heard.
     """
     view = with_plan(view, step, algorithm)
+    functions = view.algorithm.functions
+    if functions is not None and not functions.family.separable:
+        raise BadInput(
+            "objectives are fitted coordinate by coordinate, and this run's noise functions have cross terms, which no "
+            "coordinate has for itself; use component_attack for sums, or averaging_attack"
+        )
     wanted = view.honest if agents is None else [check_target(view, agent) for agent in agents]
     found = [residuals(view, agent) for agent in sorted(set(wanted))]
     silent = [one.silence for one in found if not len(one.rounds)]
@@ -146,16 +153,12 @@ def _by_phase(view: View, draw: Draw, agents: tuple[int, ...], rounds: np.ndarra
 
 def _fresh_noise(view: View, agents: tuple[int, ...], rounds: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     parts = [np.zeros((len(rounds), len(agents), 0))]
-    scale = np.ones(len(rounds)) if view.algorithm.noise_in == "gradient" else _ratio(alpha, rounds)
+    scale = noise_ratio(view, alpha, rounds)
     if len(rounds) and not view.algorithm.tells:  # balanced words give the state itself away
         for draw in planned_draws(view).values():
             if not draw.once:
                 parts.append(-scale[:, None, None] * _by_phase(view, draw, agents, rounds))
     return np.concatenate(parts, axis=2)
-
-
-def _ratio(alpha: np.ndarray, rounds: np.ndarray) -> np.ndarray:
-    return alpha[rounds] / alpha[rounds - 1]  # α_{k+1} / α_k
 
 
 def _kept_noise(
@@ -166,17 +169,20 @@ def _kept_noise(
         if draw.once and len(rounds):
             shares = _by_phase(view, draw, agents, rounds)
             touched = np.flatnonzero(shares.any(axis=(0, 1)))
-            load = _load(view, name, at)  # (rounds, agents, terms, dim)
+            load = _load(view, at)  # (rounds, agents, terms, dim)
             dealt = np.einsum("kas,katd->kastd", shares[:, :, touched], load)
             parts.append(dealt.reshape(*dealt.shape[:2], -1, dealt.shape[-1]))
-            links = [tuple(view.network.links[link].tolist()) for link in _hidden(view, draw)[touched]]
+            if draw.private:
+                links = [(agents[own], agents[own]) for own in touched]
+            else:
+                links = [tuple(view.network.links[link].tolist()) for link in _hidden(view, draw)[touched]]
             sources += [(name, link, term) for link in links for term in range(load.shape[2])]
     return np.concatenate(parts, axis=2), tuple(sources)
 
 
-def _load(view: View, name: str, at: np.ndarray) -> Float[np.ndarray, "rounds agents terms dim"]:
+def _load(view: View, at: np.ndarray) -> Float[np.ndarray, "rounds agents terms dim"]:
     """What one agent's share of kept noise does to its residuals, by term."""
-    if name == "function":
+    if view.algorithm.functions is not None:
         basis = view.algorithm.functions.family
         return np.stack([slopes(basis, at[:, a]) for a in range(at.shape[1])], axis=1)
     return -np.ones((*at.shape[:2], 1, at.shape[2]))

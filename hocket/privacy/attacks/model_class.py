@@ -57,6 +57,9 @@ def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, At
     `active` says that X cut steps short. Nobody is in what comes back where the form does not fit what was heard, as
     with several local steps or small batches, or where there are more unknowns than patience.
     """
+    functions = view.algorithm.functions
+    if functions is not None and not functions.family.separable:
+        return {}  # objectives are fitted coordinate by coordinate, and noise with cross terms is not dealt so
     heard = equations(view)
     forms = {j: class_form(problem) or of_problem(problem, j)[0] for j in heard.agents}
     unknowns = sum(form.size for form in forms.values()) + heard.dim * len(heard.sources)

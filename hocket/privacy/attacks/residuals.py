@@ -2,7 +2,7 @@
 
 Whoever heard all of N[j] knows v_k, and with the next word
 
-    (v_k − w_{k+1}) / α_k = ∇f_j(v_k) − r_k d_{k+1} − C        r_k = α_{k+1} / α_k
+    (v_k − w_{k+1}) / α_k = ∇f_j(v_k) − r_k d_{k+1} − C        r_k = α_{k+1} / α_k, or 1
 
 where d is fresh noise and C an anchor; function sharing adds ∇p_j(v_k) instead. What the view knows of the noise is
 taken off, exactly. The rest is described by its distribution, which is public.
@@ -44,7 +44,7 @@ class Moments:
     rounds: Int[np.ndarray, " rounds"]
     """k, counted from 1; the noise is that of the next word."""
     ratio: Float[np.ndarray, " rounds"]
-    """r_k = α_{k+1} / α_k."""
+    """r_k: what fresh noise in the next word is scaled by, beside the gradient in it."""
     at: Points
     """v_k."""
 
@@ -83,46 +83,58 @@ def known_noise(view: View, target: int, moments: Moments) -> Points:
                 table = view.noise[name]
                 net = (table[i, target] - table[target, i]).astype(np.float64)
                 drawn = net if draw.once else net[moments.rounds]  # the row after round k's own
-                load = _load(view, draw, name, target, i, moments)
-                total = total + (load * drawn.reshape(len(drawn), *load.shape[1:])).sum(axis=1)
+                load = _load(view, draw, target, i, moments)
+                shape = load.shape[1:] if _apart(view) else (load.shape[1], 1)
+                total = total + (load * drawn.reshape(len(drawn), *shape)).sum(axis=1)
     return total
 
 
 def kept_noise(view: View, target: int, moments: Moments) -> Float[np.ndarray, "rounds draws dim"]:
     """What each hidden draw that was made once adds to the residuals, at one standard deviation of a link's net."""
     parts = [np.zeros((*moments.at.shape[:1], 0, *moments.at.shape[1:]))]
-    for name, draw in planned_draws(view).items():
+    for draw in planned_draws(view).values():
         if isinstance(draw, Paired) and draw.once:
             for i in _neighbours(view, target, known=False):
                 net_sd = np.sqrt(2) * draw.sd[0, place_of_link(view, target, i)]
-                parts.append(net_sd * _load(view, draw, name, target, i, moments))
+                parts.append(net_sd * _weighed(draw, _load(view, draw, target, i, moments)))
+        elif isinstance(draw, Gaussian) and draw.once:
+            parts.append(draw.sd * _weighed(draw, slopes(view.algorithm.functions.family, moments.at)))
     return np.concatenate(parts, axis=1)
+
+
+def _weighed(draw: Paired | Gaussian, load: np.ndarray) -> np.ndarray:
+    """What a draw is multiplied by, with the weight that each coefficient's noise has beside the others'."""
+    return load if draw.relative is None else load * draw.relative[:, None]
 
 
 def fresh_noise(view: View, target: int, moments: Moments) -> Fresh:
     """How hidden noise of single rounds is distributed."""
     period = view.network.period
-    boxes, normal, scale = [np.zeros((period, 0))], np.zeros(period), moments.ratio
+    boxes, normal = [np.zeros((period, 0))], np.zeros(period)
     for draw in planned_draws(view).values():
         if isinstance(draw, Paired) and not draw.once:
             hidden = [place_of_link(view, target, i) for i in _neighbours(view, target, known=False)]
             both = np.repeat(np.broadcast_to(draw.scale, (period, draw.scale.shape[1]))[:, hidden], 2, axis=1)
             if draw.normal:
-                normal = np.sqrt((both**2).sum(axis=1))
+                normal = np.hypot(normal, np.sqrt((both**2).sum(axis=1)))
             else:
                 boxes.append(both)  # two directed draws on every link
+        elif draw.once:
+            continue
         elif isinstance(draw, Own):
             boxes.append(np.full((period, 1), float(draw.bound)))
         elif isinstance(draw, Gaussian):
-            normal, scale = (
-                np.full(period, draw.sigma),
-                np.ones_like(scale),
-            )  # in the gradient, not in the word
-    return Fresh(scale, moments.rounds % period, np.concatenate(boxes, axis=1), normal)
+            normal = np.hypot(normal, draw.sigma)
+    return Fresh(moments.ratio, moments.rounds % period, np.concatenate(boxes, axis=1), normal)
 
 
 def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
-    """φ'_m(x_c) for every basis function of a family of noise functions, at every point."""
+    """φ'_m(x_c) for every basis function of a family of noise functions, at every point; ∂φ_m/∂x_c of one whose
+    coordinates are not apart."""
+    if not basis.separable:
+        units = np.eye(basis.width(at.shape[1]))
+        rows = [[basis.gradient(x, unit) for unit in units] for x in at]
+        return np.array(rows).reshape(len(at), len(units), at.shape[1])
     terms = basis.width(1)
     # Coordinates are alike and apart: all points together serve as one long point.
     flat = at.reshape(-1)
@@ -130,9 +142,15 @@ def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
     return np.stack([row.reshape(at.shape) for row in rows], axis=1)
 
 
-def _load(view: View, draw: Paired, name: str, target: int, neighbour: int, moments: Moments) -> Any:
-    """What the net noise of a link is multiplied by in each residual: (rounds, terms of one coordinate, dim)."""
-    if name == "function":
+def _apart(view: View) -> bool:
+    """Whether every coordinate of the noise has numbers of its own."""
+    return view.algorithm.functions is None or view.algorithm.functions.family.separable
+
+
+def _load(view: View, draw: Paired, target: int, neighbour: int, moments: Moments) -> Any:
+    """What the net noise of a link is multiplied by in each residual: (rounds, terms of one coordinate, dim), or of all
+    coordinates together where they are not apart."""
+    if view.algorithm.functions is not None:
         return slopes(view.algorithm.functions.family, moments.at)
     factor = np.ones(len(moments.rounds)) if draw.once else moments.ratio
     if draw.active is not None:
@@ -193,9 +211,14 @@ def residuals(
     v, w = mixed(view, target), own_word(view, target)
     usable = np.flatnonzero(np.isfinite(v[:-1]).all(axis=1) & np.isfinite(w[1:]).all(axis=1))
     alpha = view.step.table(1, view.rounds)
-    moments = Moments(usable + 1, alpha[usable + 1] / alpha[usable], v[usable])
+    moments = Moments(usable + 1, noise_ratio(view, alpha, usable + 1), v[usable])
     moved = (v[usable] - w[usable + 1]) / alpha[usable, None]
     return cleaned(view, target, moments, moved)
+
+
+def noise_ratio(view: View, alpha: np.ndarray, rounds: np.ndarray) -> Float[np.ndarray, " rounds"]:
+    """α_{k+1} / α_k, or one where noise is scaled as the gradient is that it hides."""
+    return np.ones(len(rounds)) if view.algorithm.scaled_with_gradient else alpha[rounds] / alpha[rounds - 1]
 
 
 def cleaned(view: View, target: int, moments: Moments, moved: Points) -> Residuals:

@@ -67,7 +67,9 @@ def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: St
         raise NoTheorem(
             f"no leakage model covers {type(algorithm).__name__}: all data lie in one place, where nothing is hidden"
         )
-    algorithm.check(Setting(network, dim, step, rounds))
+    setting = Setting(network, dim, step, rounds)
+    algorithm.check(setting)
+    algorithm = algorithm.by_coordinate(setting)
     one, all_of_them = (algorithm.draws(Setting(network, width, step, rounds)) for width in (1, dim))
     # Coordinates are alike and apart: one of them, with the deviation that it has among all.
     draws = {name: replace(draw, width=one[name].width) for name, draw in all_of_them.items()}

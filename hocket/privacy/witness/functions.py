@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from hocket.algorithm import Algorithm
+from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_CLASS
 from hocket.errors import BadInput, NoTheorem, NotRecorded
 from hocket.networks.network import Network
@@ -19,6 +19,7 @@ from hocket.problems import Polynomial
 from hocket.problems.problem import Problem
 from hocket.rationals import as_fractions
 from hocket.runs.run import Run
+from hocket.steps import Constant
 
 Coefficients = Shaped[np.ndarray, "terms dim"]
 """Ascending, a column per coordinate; object arrays of fractions."""
@@ -67,6 +68,21 @@ def functions_of(run: Run) -> Functions:
     if algorithm.uncovered:
         raise NoTheorem(
             "this run's noise functions are waves, which hide no polynomial; use family='polynomial'"
+        )
+    if not algorithm.functions.family.separable:
+        raise NoTheorem(
+            "a witness and its widths are worked out for separable polynomials, and this run's noise functions have "
+            "cross terms; for polynomials without any use family='polynomial'"
+        )
+    if algorithm.stored is not None:
+        raise NoTheorem(
+            "a witness holds coefficients as they are against each other, and this run put them on a grid; run it "
+            "without grid=, or ask for a certificate, which is about the grid itself"
+        )
+    if "own" in algorithm.draws(Setting(run.network, run.problem.dim, Constant(1.0), 1)):
+        raise NoTheorem(
+            "this run's agents drew noise of their own, which no exchange of noise functions explains away; a "
+            "certificate says what that hides"
         )
     if "function" not in run.transcript.noise:
         raise NoTheorem(

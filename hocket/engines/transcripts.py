@@ -1,0 +1,78 @@
+"""Many transcripts of one job, one for each seed, in one compiled program."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithm import Algorithm
+from hocket.engines.prepare import prepare
+from hocket.engines.program import Moving, Program, Steps
+from hocket.engines.round_noise import noise_of_round, pairwise
+from hocket.engines.rounds import begin, one_round
+from hocket.networks.network import Network
+from hocket.noise import threefry
+from hocket.problems.problem import Problem
+from hocket.runs.job import Job, check_seed
+from hocket.steps import Step
+
+
+class Transcripts(NamedTuple):
+    """All words and all pairwise draws of many runs, the exchange after the last round included."""
+
+    words: Float[np.ndarray, "seeds words agents ..."]
+    """w_1 … w_{K+1}."""
+    noise: dict[str, np.ndarray]
+    """By kind: (seeds, words, links, 2, width), lower-numbered sender first; a single row for noise drawn once."""
+
+
+def transcripts(
+    problem: Problem,
+    network: Network,
+    algorithm: Algorithm,
+    *,
+    rounds: int,
+    seeds: Iterable[int],
+    step: Step | float | Callable[[int], float],
+    start: Any = None,
+) -> Transcripts:
+    """What is said in a run of every seed: as `solve` would have it, in float64, for algorithms that say one array."""
+    chosen = list(seeds)
+    for seed in chosen:
+        check_seed(seed)
+    job = Job.asked(problem, network, algorithm, step=step, rounds=rounds, start=start)
+    with jax.enable_x64(True):
+        program = prepare(job, algorithm.effective(), averaging=False)
+        steps = Steps(jnp.asarray(0), jnp.asarray([0.0, *job.step.table(1, rounds + 1)]))
+        keys = jnp.stack([jnp.asarray(threefry.seed_key(seed)) for seed in chosen])
+        words, noise = _played(program, keys, jnp.asarray(job.first_states, job.dtype), steps)
+        return Transcripts(np.asarray(words), {kind: np.stack(pair, axis=3) for kind, pair in noise.items()})
+
+
+@eqx.filter_jit
+def _played(program: Program, keys: Any, start: Any, steps: Steps) -> Any:
+    last = len(steps.table) - 1
+
+    def one(key: Any) -> Any:
+        this = dataclasses.replace(program, key=key)
+        carry = begin(this, start, steps)
+
+        def played(k: Any, moving: Moving, *, stay: bool = False) -> tuple[Moving, Any]:
+            fresh = noise_of_round(this, jnp.asarray(k))
+            after, (said,) = one_round(this, carry, k, moving, steps, fresh, stay=stay)
+            return after, said
+
+        moving, words = jax.lax.scan(
+            lambda moving, k: played(k, moving), Moving(carry.state, None), jnp.arange(1, last)
+        )
+        said = played(jnp.asarray(last), moving, stay=True)[1]
+        return jnp.concatenate([words, said[None]]), pairwise(this, jnp.arange(1, last + 1))
+
+    return jax.vmap(one)(keys)

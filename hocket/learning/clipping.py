@@ -1,0 +1,150 @@
+"""Gradients cut to a length, so that one record, or one member, moves a word by so much and no more.
+
+What hides it is the algorithm's noise, `RssNb.certified` say; how well, `hk.certify` says, given `sensitivity`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy
+from jaxtyping import Bool, Float, PyTree
+
+from hocket.errors import BadAlgorithm
+
+TINY = 1e-30
+"""Keeps the norm of a vanishing gradient from being divided by."""
+OVERFLOW = 1e-20
+"""How likely a Poisson batch may be to hold more records than there is room for, which leaves some out; a δ that nobody
+notices, even a billion times."""
+CELLS = 1 << 31
+"""Lots that a record may draw; those below its rate take part."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """How gradients are cut, and for whom that is done: a record, or a member with all its records.
+
+    Per `record`, a batch's gradients are cut one by one, summed up, and divided by the batch's size that was asked for,
+    which is public; never by how many there happened to be. Batches are drawn in secret: every record takes part by a
+    coin of its own (Poisson sampling), so that accounts by sampling apply to whoever does not know the seed. Between
+    two exchanges there is one step, without momentum, since nothing but the state may be carried from round to round.
+
+    Per `member`, the whole way that an exchange's local steps have led is cut to α_k times the norm, whatever made it:
+    any number of steps, momentum and batches of any kind.
+    """
+
+    norm: float
+    """C: the length to which gradients are cut."""
+    per: Literal["record", "member"] = "record"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.norm, int | float) and 0 < self.norm < math.inf):
+            raise BadAlgorithm(f"norm = {self.norm!r} of Clip; it is a length: choose it positive and finite")
+        if self.per not in ("record", "member"):
+            raise BadAlgorithm(f"per = {self.per!r} of Clip; choose 'record' or 'member'")
+
+    def sensitivity(self, batch: int = 1, *, replace: bool = False) -> float:
+        """S: how far a record added or removed, or `replace`d by another, moves what noise is added to.
+
+        In units of a gradient, for batches that are divided by `batch`; a member is always replaced as a whole.
+        """
+        if self.per == "member":
+            return 2 * self.norm
+        return (2 if replace else 1) * self.norm / batch
+
+    def check(self, local_steps: int, momentum: float) -> None:
+        """Refuse what would show one record's gradient in many words."""
+        if self.per == "member":
+            return
+        if local_steps != 1:
+            raise BadAlgorithm(
+                f"local_steps = {local_steps} with gradients clipped per record: later steps depend on a record "
+                "in ways that no clipping bounds; take local_steps=1, or Clip(norm, per='member') for the whole way"
+            )
+        if momentum:
+            raise BadAlgorithm(
+                f"momentum = {momentum:g} with gradients clipped per record: it shows one gradient in many words, and "
+                "0.9 costs eight times the noise; take momentum=0, or Clip(norm, per='member') for the whole way"
+            )
+
+    def in_numbers(self, batch: int, poisson: PoissonBatches | None) -> dict[str, Any]:
+        """What a certificate needs to know of a run, for its settings."""
+        numbers = {"norm": self.norm, "per": self.per, "sensitivity": self.sensitivity(batch)}
+        return numbers | ({} if poisson is None else {"rate": poisson.rate, "divisor": batch})
+
+    def in_words(self, batch: int, poisson: PoissonBatches | None) -> str:
+        """The same for people."""
+        last = "in a real-arithmetic model"
+        if poisson is None:
+            return (
+                f"every exchange's way is cut to α_k times {self.norm:g}: a member replaced moves what noise is added "
+                f"to by S = {self.sensitivity():g} at most; {last}"
+            )
+        return (
+            f"gradients are cut to {self.norm:g} per record and their sum is divided by {batch}: a record added or "
+            f"removed moves what noise is added to by S = {self.sensitivity(batch):.4g} at most, and takes part in a "
+            f"round with probability {poisson.rate:.4g}, secret for a secret seed; {last}"
+        )
+
+
+class PoissonBatches(eqx.Module):
+    """Batches for which every record tosses a coin of its own, in as many places as hardly any batch exceeds."""
+
+    rate: float = eqx.field(static=True)
+    """q: how likely a record is to take part in a step; public, and the same whoever takes part."""
+    room: int = eqx.field(static=True)
+    """Places; records beyond them are left out, once in 10^20 batches."""
+
+    @staticmethod
+    def of(batch: int, typical: float, longest: int) -> PoissonBatches:
+        """Batches of so many records on average from shards of this `typical` size, of which one is the `longest`."""
+        rate = min(1.0, batch / typical)
+        exceeds = scipy.stats.binom.sf(np.arange(longest + 1), longest, rate)  # the last is zero
+        return PoissonBatches(math.floor(rate * CELLS) / CELLS, max(1, int(np.argmax(exceeds <= OVERFLOW))))
+
+    def draw(self, words: Any, samples: Any, count: Any) -> tuple[Float[Any, " room"], Bool[Any, " room"]]:
+        """Which records take part, and which of the places are taken, from one random word for each record."""
+        lots = jnp.where(samples < count, (words >> jnp.uint32(1)).astype(jnp.int32), jnp.int32(CELLS - 1))
+        lowest, rows = jax.lax.top_k(-lots, self.room)
+        # Compared as whole numbers below 2^31; a rate of 1 takes all, and padding never.
+        taking_part = -lowest < jnp.int32(min(self.rate * CELLS, CELLS - 1))
+        return rows, taking_part & (rows < count)
+
+
+def clipped_sum(
+    losses: Callable[[PyTree, Any, Any], Any],
+    parameters: PyTree,
+    inputs: Any,
+    labels: Any,
+    norm: Any,
+    present: Any = None,
+) -> PyTree:
+    """Σ of a batch's gradients, each cut to length `norm`; of those `present`, or of all."""
+
+    def length(sample: tuple[Any, Any]) -> Any:
+        one, label = sample
+        slope = jax.grad(lambda p: losses(p, one[None], label[None])[0])(parameters)
+        return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(slope)))
+
+    # One sample after the other: its gradient stays in cache and is gone once measured. The sum of all clipped
+    # gradients is then one more gradient, of a weighted sum of losses. Holding them all takes 20 times as long.
+    lengths = jax.lax.map(length, (inputs, labels))
+    share = jnp.minimum(1, norm / jnp.maximum(lengths, TINY))
+    if present is not None:
+        share = jnp.where(present, share, 0)
+    return jax.grad(lambda p: jnp.sum(share * losses(p, inputs, labels)))(parameters)
+
+
+def shortened(v: Any, x: Any, most: Any) -> Any:
+    """The point towards x that is no farther from v than `most`."""
+    way = x - v
+    length = jnp.linalg.norm(way)
+    return v + way * jnp.minimum(1, most / jnp.maximum(length, TINY))

@@ -1,0 +1,113 @@
+"""Noise in whole numbers of a grid, for a run in one place: drawn on the host before the first round.
+
+No compiled code draws a discrete Gaussian. What is drawn becomes a table, for whoever looks at the run; agents do not
+use it, since all of it is in the sum that they descend (`StoredSum`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float, Int
+
+from hocket.networks.neighbour_tables import NeighbourTables
+from hocket.networks.network import Network
+from hocket.noise.discrete_gaussian import Bits
+from hocket.noise.draws import Draw, Gaussian, Paired, When
+from hocket.noise.stored_sum import StoredSum
+from hocket.noise.threefry import derive, words
+from hocket.problems.problem import Problem
+
+
+class WholePaired(Paired):
+    """Pairwise noise on a grid, drawn beforehand or `given`; from then on a table like any other."""
+
+    stored: StoredSum = eqx.field(static=True, kw_only=True)
+    dim: int = eqx.field(static=True, kw_only=True)
+
+    def settled(self, key: tuple[Any, Any], network: Network) -> Paired:
+        if self.given is not None:
+            table = np.asarray(self.given, dtype=np.float64)
+            for drawn in self.stored.units(table).reshape(-1, self.width):
+                self.stored.check_dealt(drawn, self.dim)
+        else:
+            stream, links = derive(key, self.label), range(len(network.links))
+            rows = [self.stored.of_link(bits_of(stream, link), self.dim) for link in links]
+            table = self.stored.values(np.array(rows, dtype=object))[None]
+        return Paired(self.scale, width=self.width, label=self.label, once=True, normal=True, given=table)
+
+
+class WholeOwn(Gaussian):
+    """What agents draw for themselves on a grid, beforehand."""
+
+    stored: StoredSum = eqx.field(static=True, kw_only=True)
+    dim: int = eqx.field(static=True, kw_only=True)
+
+    def settled(self, key: tuple[Any, Any], network: Network) -> DrawnOwn:
+        stream = derive(key, self.label)
+        rows = [self.stored.of_own(bits_of(stream, agent), self.dim) for agent in range(network.n)]
+        table = self.stored.values(np.array(rows, dtype=object))
+        return DrawnOwn(self.sigma, width=self.width, label=self.label, once=True, rows=table)
+
+
+class DrawnOwn(Gaussian):
+    """What agents have drawn for themselves, once."""
+
+    rows: Float[Any, "agents width"] = eqx.field(kw_only=True)
+
+    def raw(self, key: tuple[Any, Any], when: When, tables: NeighbourTables, dtype: Any) -> Any:
+        xp = self.rows.__array_namespace__()
+        return xp.broadcast_to(self.rows, (len(when.rounds), *self.rows.shape))
+
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> DrawnOwn:
+        rows = np.asarray(self.rows)[agents]
+        rows[agents < 0] = 0
+        return replace(self, rows=rows)
+
+
+def stored_problem(
+    stored: StoredSum, problem: Problem, network: Network, dealt: Draw, own: Draw | None
+) -> Problem:
+    """The problem whose objectives are f̂_j = f_j + p_j + own noise, each one sum of whole numbers."""
+    assert isinstance(dealt, Paired)
+    assert dealt.given is not None
+    drawn = stored.units(np.asarray(dealt.given, dtype=np.float64)[0])
+    gained = drawn[:, 0] - drawn[:, 1]  # by the higher-numbered end; the lower one loses as much
+    total = np.zeros((problem.n, dealt.width), dtype=object)
+    np.add.at(total, network.links[:, 1], gained)
+    np.subtract.at(total, network.links[:, 0], gained)
+    if isinstance(own, DrawnOwn):
+        total = total + stored.units(own.rows)
+    for j in range(problem.n):
+        group, place = problem.place(j)
+        records = stored.records_of(group.objective, group.data_of(place), problem.dim, problem.name(j))
+        total[j] = stored.checked(total[j] + stored.objective(records))
+    objective, data = stored.family.function(stored.values(total), problem.dim)
+    names = None if problem.names is None else list(problem.names)
+    return Problem(objective, data, feasible=problem.feasible, dim=problem.dim, names=names)
+
+
+def bits_of(key: tuple[Any, Any], item: int) -> Bits:
+    """The bits of one link or agent under a key: from counters, so that they are the same in any order."""
+    pieces = _pieces(key, item)
+    return Bits(lambda size: b"".join(next(pieces) for _ in range(size // PIECE)))
+
+
+PIECE = 512
+"""Bytes made at a time: two words of four bytes for each of 64 counters."""
+
+
+def _pieces(key: tuple[Any, Any], item: int) -> Iterator[bytes]:
+    places = np.arange(PIECE // 8, dtype=np.uint32)
+    for block in count():
+        first, second = words(
+            (np.asarray([key[0]]), np.asarray([key[1]])),
+            np.full(len(places), item, dtype=np.uint32),
+            places + np.uint32(block * len(places)),
+        )
+        yield np.stack([first, second], axis=1).astype("<u4").tobytes()

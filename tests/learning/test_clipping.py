@@ -1,0 +1,175 @@
+"""Clipped learning: how far one record, or one member, can move what noise is added to; and who takes part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax.flatten_util import ravel_pytree
+
+import hocket as hk
+from hocket import learning
+from hocket.errors import BadAlgorithm, BadInput
+from hocket.learning.batches import Shard, coins
+from hocket.learning.clipping import Clip, PoissonBatches, clipped_sum
+from hocket.learning.minibatches import Minibatches
+from hocket.problems.sets import Everywhere
+
+MODEL = learning.logistic_regression(4, 3)
+KEY = (np.uint32(7), np.uint32(9))
+
+
+def clouds(count: int, seed: int = 0) -> learning.Dataset:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=count).astype(np.int32)
+    inputs = (3 * rng.normal(size=(3, 4))[labels] + rng.normal(size=(count, 4))).astype(np.float32)
+    return learning.Dataset("clouds", inputs, labels, classes=3)
+
+
+def losses(parameters: Any, inputs: Any, labels: Any) -> Any:
+    return MODEL.loss(MODEL.apply(parameters, inputs), labels)
+
+
+@jax.jit
+def cut_sum(parameters: Any, inputs: Any, labels: Any, norm: Any, present: Any) -> Any:
+    return ravel_pytree(clipped_sum(losses, MODEL.unravel(parameters), inputs, labels, norm, present))[0]
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 2**31),
+    norm=st.sampled_from([0.01, 0.3, 2.0, 50.0]),
+    scale=st.sampled_from([0.0, 1.0, 30.0]),
+)
+def test_a_record_moves_the_sum_by_the_norm_and_another_in_its_place_by_twice_that(seed, norm, scale):
+    rng = np.random.default_rng(seed)
+    inputs = jnp.asarray(scale * rng.normal(size=(6, 4)), np.float32)
+    labels = jnp.asarray(rng.integers(3, size=6))
+    at = jnp.asarray(rng.normal(size=MODEL.dim), np.float32)
+    everybody = np.ones(6, dtype=bool)
+    without = everybody.copy()
+    without[2] = False
+    whole, less = (cut_sum(at, inputs, labels, norm, jnp.asarray(who)) for who in (everybody, without))
+    other = cut_sum(at, inputs.at[2].set(-7 * inputs[1]), labels.at[2].set(0), norm, jnp.asarray(everybody))
+    slack = 1 + 1e-4  # float32, sums of six gradients
+    assert np.linalg.norm(whole - less) <= norm * slack
+    assert np.linalg.norm(whole - other) <= 2 * norm * slack
+
+
+def test_sums_are_divided_by_what_was_asked_for_and_not_by_who_took_part():
+    """The same coins at twice the batch's size: half the gradient, exactly, though as many took part."""
+    data = clouds(40)
+    shard = Shard(jnp.asarray(data.inputs), jnp.asarray(data.labels), jnp.asarray(40), jnp.asarray(0))
+    poisson = PoissonBatches.of(10, 40, 40)
+    whole, half = (
+        Minibatches(MODEL, KEY, 1, batch, clip=Clip(0.5), poisson=poisson).gradients(
+            jnp.asarray(MODEL.start), shard, 3
+        )
+        for batch in (10, 20)
+    )
+    assert np.abs(whole).max() > 0.01
+    np.testing.assert_array_equal(whole, 2 * half)
+
+
+def test_every_record_tosses_its_own_coin_and_padding_none():
+    count, steps, poisson = 30, 400, PoissonBatches.of(6, 30, 50)
+    shard = Shard(jnp.zeros((50, 4)), jnp.zeros(50, np.int32), jnp.asarray(count), jnp.asarray(1))
+    rows, present = (np.asarray(part) for part in coins(KEY, shard, 0, steps, poisson))
+    took_part = np.zeros((steps, 50))
+    for step in range(steps):
+        took_part[step, rows[step][present[step]]] = 1
+    assert not took_part[:, count:].any()
+    # A share of 0.2 in 400 tosses deviates by 0.02, the farthest of 30 by three times that; sizes vary as coins do.
+    np.testing.assert_allclose(took_part[:, :count].mean(axis=0), 0.2, atol=0.08)
+    assert took_part.sum(axis=1).var() == pytest.approx(30 * 0.2 * 0.8, rel=0.25)
+    other = Shard(*shard[:3], agent=jnp.asarray(2))
+    assert not np.array_equal(rows, np.asarray(coins(KEY, other, 0, steps, poisson)[0]))
+
+
+def test_there_is_room_for_all_but_batches_that_never_happen():
+    few = PoissonBatches.of(32, 1000, 1000)
+    assert 32 < few.room < 110
+    assert few.rate == pytest.approx(0.032)
+    assert few.rate <= 0.032
+    assert PoissonBatches.of(64, 40, 50).room == 50  # everybody, always
+
+
+def test_a_whole_exchange_is_cut_whatever_led_there():
+    data = clouds(40)
+    shard = Shard(jnp.asarray(data.inputs), jnp.asarray(data.labels), jnp.asarray(40), jnp.asarray(0))
+    v = jnp.asarray(np.random.default_rng(1).normal(size=MODEL.dim), np.float32)
+    step = jnp.asarray(2.0, np.float32)
+    how: dict[str, Any] = {"step": step, "feasible": Everywhere(), "plus": None}
+    free = Minibatches(MODEL, KEY, 5, 8, 0.9).local(shard)(v, 1, **how)
+    cut = Minibatches(MODEL, KEY, 5, 8, 0.9, clip=Clip(0.1, per="member")).local(shard)(v, 1, **how)
+    assert np.linalg.norm(free - v) > 1
+    assert np.linalg.norm(cut - v) == pytest.approx(2.0 * 0.1, rel=1e-5)
+    aim = (free - v) / np.linalg.norm(free - v)
+    np.testing.assert_allclose(cut - v, 0.2 * aim, atol=1e-6)
+
+
+def test_a_run_says_what_a_certificate_needs():
+    shards = learning.equal_shards(clouds(100), 4)
+    run = hk.train(
+        MODEL,
+        shards,
+        hk.Network.cycle(4),
+        hk.RssNb.certified(0.5, 0.05),
+        test=clouds(60, 1),
+        epochs=1,
+        local_steps=1,
+        batch=5,
+        clip=Clip(1.0),
+    )
+    noted = run.settings["learning"]["clip"]
+    assert noted | {"rate": 0.2} == {
+        "norm": 1.0,
+        "per": "record",
+        "sensitivity": 0.2,
+        "rate": 0.2,
+        "divisor": 5,
+    }
+    assert noted["rate"] == pytest.approx(0.2)
+    assert any("S = 0.2 at most" in remark for remark in run.remarks)
+    assert run.published.shape == run.x.shape
+    assert Clip(1.0).sensitivity(5, replace=True) == 0.4
+    assert Clip(1.0, per="member").sensitivity(5) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"local_steps": 4}, "take local_steps=1, or Clip\\(norm, per='member'\\)"),
+        ({"momentum": 0.9}, "take momentum=0, or Clip\\(norm, per='member'\\)"),
+        ({"private": learning.DpSgd(1.0)}, "give either that or clip="),
+    ],
+)
+def test_what_would_show_a_record_twice_is_refused(asked, said):
+    shards = learning.equal_shards(clouds(100), 4)
+    how = {"local_steps": 1, "test": clouds(60, 1), "batch": 5, "epochs": 1, "clip": Clip(1.0)} | asked
+    with pytest.raises(BadAlgorithm, match=said):
+        hk.train(MODEL, shards, hk.Network.cycle(4), hk.RssNb.certified(0.5, 0.05), **how)
+
+
+@pytest.mark.parametrize("wrong", [{"norm": 0.0}, {"norm": float("inf")}, {"norm": 1.0, "per": "batch"}])
+def test_a_clip_that_is_none_is_refused(wrong):
+    with pytest.raises(BadAlgorithm, match="of Clip"):
+        Clip(**wrong)
+
+
+def test_secret_batches_are_counted_by_a_standard_account():
+    """At rate 1 it is the Gaussian mechanism exactly (ε = 4.37718 for μ = 1); rarer records cost less."""
+    assert learning.sampled_epsilon(1.0, 1e-5, rate=1.0) == pytest.approx(4.37718, abs=1e-4)
+    assert learning.sampled_epsilon([0.6, 0.8], 1e-5, rate=1.0) == pytest.approx(4.37718, abs=1e-4)
+    rare, often = (learning.sampled_epsilon(0.5, 1e-5, rate=rate, rounds=20) for rate in (0.05, 0.2))
+    assert 0 < rare < often < learning.sampled_epsilon(0.5, 1e-5, rate=1.0, rounds=20)
+    for wrong in ({"rate": 0.0}, {"rate": 1.5}):
+        with pytest.raises(BadInput, match="rate"):
+            learning.sampled_epsilon(0.5, 1e-5, **wrong)
+    with pytest.raises(BadInput, match="mu"):
+        learning.sampled_epsilon(float("inf"), 1e-5, rate=0.5)

@@ -1,0 +1,153 @@
+"""Two worlds told apart by the likelihood ratio of real words: what certificates say, and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.algorithm import Setting
+from hocket.engines.transcripts import transcripts
+from hocket.errors import BadInput
+from hocket.privacy.attacks import likelihood_ratios
+from hocket.privacy.certificates.empirical import Told
+
+RING = hk.Network.cycle(5)
+STEP = hk.Power(1.0, 20, 0.75)
+ROWS = [[0, slope, 0.5 + 0.1 * j] for j, slope in enumerate([0.0, 1.0, -1.0, 0.5, 0.2])]
+KAPPA = 0.294898
+"""Of an end of the path that is left of the ring without agent 0, for σ = 3 and τ = 1."""
+FEW, MANY = 250, 1500
+
+
+def world(changes: dict[tuple[int, int], float] | None = None) -> hk.Problem:
+    """Quadratics, some of whose coefficients, (agent, power), are changed."""
+    rows = [list(row) for row in ROWS]
+    for (agent, power), change in (changes or {}).items():
+        rows[agent][power] += change
+    return hk.polynomials(rows, box=(-1e6, 1e6))
+
+
+def case_b0() -> tuple[float, dict[str, Any]]:
+    """A slope of 0.1 moved from 1 to 3, over 50 gradients; μ by its closed form."""
+    other = world({(1, 1): -0.1, (3, 1): 0.1})
+    how = {"coalition": {0}, "step": STEP, "rounds": 50, "start": 0.0}
+    return 0.720177, {"worlds": (world(), other), "algorithm": hk.RssNb(0.0, sd=1.0, project="mixed")} | how
+
+
+def case_b1() -> tuple[float, dict[str, Any]]:
+    """A record of agent 1 that moves every gradient by S; μ² = K S² κ."""
+    other = world({(1, 1): 0.4})
+    how = {"coalition": {0}, "step": STEP, "rounds": 20, "start": 0.0}
+    return 0.4 * np.sqrt(20 * KAPPA), {
+        "worlds": (world(), other),
+        "algorithm": hk.RssNb.certified(3.0, 1.0),
+    } | how
+
+
+def case_a1() -> tuple[float, dict[str, Any]]:
+    """A quadratic moved from 1 to 4, ends of the path that is left: μ = ‖c‖ √(3/2) / σ."""
+    sharing = hk.FunctionSharing(2, 1.0, distribution="gaussian")
+    sigma = float(sharing.draws(Setting(RING, 1, STEP, 6))["function"].sd[0, 0])
+    c = 0.8 * sigma * np.array([0.6, -0.8])
+    other = world({(1, 1): -c[0], (1, 2): -c[1], (4, 1): c[0], (4, 2): c[1]})
+    how = {"coalition": {0}, "step": 0.1, "rounds": 6, "start": 1.0}
+    return 0.8 * np.sqrt(1.5), {"worlds": (world(), other), "algorithm": sharing} | how
+
+
+CASES = {"A1": case_a1, "B0": case_b0, "B1": case_b1}
+
+
+def told(case: Any, runs: int) -> tuple[float, Told]:
+    theory, asked = case()
+    return theory, Told(*likelihood_ratios(network=RING, runs=runs, **asked))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_likelihood_ratios_are_distributed_as_theory_says(name):
+    """N(∓μ²/2, μ²): the fit's interval, at a confidence of 0.999, holds μ, and no lower bound is above it."""
+    theory, found = told(CASES[name], FEW)
+    careful = Told(found.first, found.second, confidence=0.999)
+    low, high = careful.interval
+    assert low < theory < high
+    assert careful.mu_bound() <= theory
+    assert careful.epsilon_bound(1e-5) <= epsilon_of(theory, 1e-5)
+    spread = 4 * theory / np.sqrt(FEW)
+    assert found.first.mean() == pytest.approx(-(theory**2) / 2, abs=spread)
+    assert found.second.mean() == pytest.approx(theory**2 / 2, abs=spread)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_lower_bounds_reach_seven_tenths_of_the_certificate(name):
+    theory, found = told(CASES[name], MANY)
+    low, high = found.interval
+    assert low < theory < high
+    assert 0.7 * theory < found.mu_bound() <= theory
+
+
+def epsilon_of(mu: float, delta: float) -> float:
+    """ε of a Gaussian mechanism, from likelihood ratios by bisection."""
+    from scipy import optimize, stats
+
+    def excess(epsilon: float) -> float:
+        first = stats.norm.cdf(-epsilon / mu + mu / 2)
+        return first - np.exp(epsilon) * stats.norm.cdf(-epsilon / mu - mu / 2) - delta
+
+    return float(optimize.brentq(excess, 0.0, 50.0))
+
+
+def test_a_mechanism_without_enough_noise_is_caught():
+    """The same runs, held against a claim of half the μ: the lower bound refutes it."""
+    rng = np.random.default_rng(0)
+    mu = 1.5
+    found = Told(rng.normal(0, 1, 2000), rng.normal(mu, 1, 2000))
+    assert mu / 2 < found.mu_bound(mu / 2) <= mu
+    assert epsilon_of(mu / 2, 1e-2) < found.epsilon_bound(1e-2) <= epsilon_of(mu, 1e-2)
+
+
+def test_confidence_intervals_hold_what_they_promise():
+    rng = np.random.default_rng(1)
+    inside = above = 0
+    for _ in range(300):
+        found = Told(rng.normal(0, 2, 60), rng.normal(1.6, 2, 60), confidence=0.9)
+        low, high = found.interval
+        inside += low < 0.8 < high
+        above += found.mu_bound(0.8) > 0.8
+    assert 0.84 < inside / 300 < 0.96  # 0.9 deviates by 0.017
+    assert above / 300 < 0.1
+
+
+def test_a_sum_that_no_noise_covers_is_refused():
+    _, asked = case_b0()
+    asked["worlds"] = (world(), world({(1, 1): 0.1}))
+    with pytest.raises(BadInput, match="a sum over honest agents"):
+        likelihood_ratios(network=RING, runs=4, **asked | {"rounds": 3})
+    with pytest.raises(BadInput, match="distribution='gaussian'"):
+        likelihood_ratios(network=RING, runs=4, **asked | {"algorithm": hk.RssNb(1.0), "rounds": 3})
+
+
+def test_transcripts_are_those_of_single_runs():
+    algorithm = hk.RssNb.certified(1.0, 0.1, anchor=0.5)
+    found = transcripts(world(), RING, algorithm, rounds=4, seeds=[3, 8], step=STEP, start=1.0)
+    single = hk.solve(world(), RING, algorithm, rounds=4, seed=8, step=STEP, start=1.0, keep="transcript")
+    assert single.transcript is not None
+    np.testing.assert_allclose(found.words[1, :4], single.transcript.words[0], atol=1e-13)
+    np.testing.assert_allclose(found.words[1, 4], single.released.words[0], atol=1e-13)
+    np.testing.assert_allclose(found.noise["paired"][1, :4], single.transcript.noise["paired"], atol=1e-15)
+    np.testing.assert_allclose(found.noise["anchor"][1], single.transcript.noise["anchor"], atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"first": np.zeros(3)}, "first world"),
+        ({"second": np.array([1.0, np.inf, 0, 0])}, "second world"),
+        ({"confidence": 1.0}, "confidence"),
+    ],
+)
+def test_scores_that_are_none_are_refused(wrong, said):
+    with pytest.raises(BadInput, match=said):
+        Told(**{"first": np.zeros(9), "second": np.ones(9)} | wrong)

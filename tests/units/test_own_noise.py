@@ -1,0 +1,208 @@
+"""RSS-NB with noise of each agent's own: what it mixes, how noise is scaled, and what may be published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hocket as hk
+from hocket.agent import Agent
+from hocket.algorithm import Say, Setting
+from hocket.algorithms.masked_start import MaskedStart
+from hocket.errors import BadAlgorithm, NotRecorded
+from hocket.problems.sets import Everywhere
+from hocket.runs.job import Job
+from hocket.runs.theorems import claim
+
+RING = hk.Network.cycle(5)
+STEP = hk.Power(1.0, 20, 0.75)
+QUADRATICS = hk.polynomials([[0, -j * c, c] for j, c in enumerate((1.0, 0.5, 2.0, 1.5, 0.8))], box=(-50, 50))
+NOISY = hk.RssNb.certified(sd=3.0, own=0.5)
+SHORT = 6
+
+
+def play(algorithm: hk.Algorithm = NOISY, *, rounds: int = SHORT, **how: Any) -> hk.Run:
+    how = {"step": STEP, "start": 1.0, "seed": 3, "keep": "transcript"} | how
+    return hk.solve(QUADRATICS, RING, algorithm, rounds=rounds, **how)
+
+
+class Overheard:
+    """Mixes what an agent says to itself with silence, and keeps it."""
+
+    own: Any = None
+
+    def mixed_with(self, own: Any) -> Any:
+        self.own = own
+        return own
+
+
+@pytest.mark.parametrize("scaled_by", ["this step", "last step", "auto"])
+def test_an_agent_mixes_its_own_noisy_word(scaled_by):
+    """Never its clean state, of which what it says next would tell a second time."""
+    shares = {"paired": np.array([0.3]), "own": np.array([0.7]), "anchor": np.array([0.2])}
+    agent = Agent(0, lambda k: 0.1 * k, lambda v: 0 * v, Everywhere(), shares)
+    talk = hk.RssNb(1.0, anchor=0.5, own=0.5, scaled_by=scaled_by).round(agent, np.array([2.0]), 4)
+    said, heard = next(talk), Overheard()
+    assert isinstance(said, Say)
+    with pytest.raises(StopIteration):
+        talk.send(heard)
+    np.testing.assert_array_equal(heard.own, said.word)
+    fresh = (0.4 if scaled_by == "this step" else 0.3) * (0.3 + 0.7)
+    np.testing.assert_allclose(said.word, 2.0 + fresh + 0.3 * 0.2, rtol=1e-15)
+
+
+def test_words_hold_noise_of_the_planned_covariance():
+    """2σ²L + τ²I, scaled by the step of the gradient that it hides, in every round but the first."""
+    run = play(rounds=900)
+    noise = (run.transcript.words[0] - run.path[:-1])[..., 0]
+    assert not noise[0].any()
+    scaled = noise[1:] / STEP.table(1, 899)[:, None]
+    laplacian = np.diag(RING.degrees[0]) - (RING.B > 0) + np.eye(5)
+    expected = 2 * 3.0**2 * laplacian + 0.5**2 * np.eye(5)
+    found = scaled.T @ scaled / len(scaled)
+    np.testing.assert_allclose(found, expected, atol=4 * expected.max() * np.sqrt(2 / len(scaled)))
+
+
+def test_the_sum_of_all_noise_is_own_noise_alone():
+    run = play(rounds=200)
+    before = STEP.table(1, 199)
+    total = (run.transcript.words[0] - run.path[:-1])[1:, :, 0].sum(axis=1) / before
+    assert total.std() == pytest.approx(0.5 * np.sqrt(5), rel=0.2)  # 199 numbers: known to 5 %
+
+
+def test_what_is_published_is_the_mix_of_one_more_word_and_no_gradient():
+    run, longer = play(), play(rounds=SHORT + 1)
+    word = longer.transcript.words[0][SHORT]
+    np.testing.assert_array_equal(run.released.words[0], word)
+    np.testing.assert_allclose(run.published, RING.B @ word, atol=1e-14)
+    assert abs(run.published - run.x).max() > 0.01
+
+
+def test_a_view_of_what_was_released_has_one_more_word():
+    run, longer = play(), play(rounds=SHORT + 1)
+    seen, later = run.view({0}, released=True), longer.view({0})
+    assert seen.rounds == later.rounds == SHORT + 1
+    for pair, words in later.words[0].items():
+        np.testing.assert_array_equal(seen.words[0][pair], words)
+    for pair, drawn in later.noise["paired"].items():
+        np.testing.assert_array_equal(seen.noise["paired"][pair], drawn)
+
+
+def test_noise_that_was_handed_in_masks_no_word_after_the_last_round():
+    run = play(hk.RssNb(0.0, noise=lambda sender, receiver, k: 0.1 * sender))
+    with pytest.raises(NotRecorded, match="the exchange after its last round"):
+        _ = run.published
+
+
+def test_no_theorem_is_claimed_for_noise_that_does_not_cancel():
+    def claimed(algorithm: hk.Algorithm) -> Any:
+        return claim(Job.asked(QUADRATICS, RING, algorithm, step=STEP, rounds=9))
+
+    assert claimed(NOISY).theorem is None
+    assert "which does not cancel" in claimed(NOISY).statement
+    mixed = claimed(hk.RssNb(1.0, project="mixed"))
+    assert mixed.theorem is None
+    assert "a projection before the step" in mixed.statement
+    assert claimed(hk.RssNb(1.0)).theorem == "Theorem 1"
+
+
+def test_a_start_that_is_not_public_is_masked_whatever_scales_the_noise():
+    shares = {"paired": np.array([0.3]), "own": np.array([0.7])}
+    agent = Agent(0, lambda k: 0.1 * k, lambda v: 0 * v, Everywhere(), shares)
+    for algorithm in (hk.RssNb(1.0), hk.RssNb(1.0, scaled_by="last step"), NOISY):
+        masked = algorithm.masked()
+        assert isinstance(masked, MaskedStart)
+        dealt = (
+            agent
+            if algorithm is NOISY
+            else Agent(0, agent.alpha, agent.objective, agent.feasible, {"paired": shares["paired"]})
+        )
+        word = next(masked.round(dealt, np.array([2.0]), 1)).word
+        np.testing.assert_allclose(word, 2.0 + 0.1 * 0.3)
+        assert masked.draws(Setting(RING, 1, STEP, 9))["paired"].first == 1
+
+
+def test_the_mechanism_says_what_certificates_rest_on():
+    setting = Setting(RING, 3, STEP, 50)
+    found = NOISY.mechanism(setting)
+    np.testing.assert_array_equal(found.link_sd, np.full((1, 5), 3.0))
+    assert (found.on, found.own_sd, found.scaled_by, found.projects) == (
+        "gradients",
+        0.5,
+        "last step",
+        "before the step",
+    )
+    assert not found.exact
+    assert found.anchor_sd is None
+    printed = hk.RssNb(1.0, distribution="gaussian", anchor=0.6).mechanism(setting)
+    draws = hk.RssNb(1.0, distribution="gaussian", anchor=0.6).draws(setting)
+    np.testing.assert_array_equal(printed.link_sd, draws["paired"].sd)
+    np.testing.assert_array_equal(printed.anchor_sd, draws["anchor"].sd[0])
+    assert (printed.scaled_by, printed.projects) == ("this step", "after the step")
+    assert "uniform" in hk.RssNb(1.0).mechanism(setting)
+    assert "brought along" in hk.RssNb(0.0, noise=lambda *_: 0.0, distribution="gaussian").mechanism(setting)
+    bounded = hk.RssNb(1.0, own=0.5).mechanism(setting)  # uniform between neighbours: taken for known
+    assert not bounded.link_sd.any()
+    assert bounded.own_sd == 0.5
+
+
+def test_with_an_active_set_what_was_mixed_is_projected_and_the_answer_is_no_worse():
+    """Agents pull far beyond X. Published states are feasible either way, and as near to the optimum."""
+    problem = hk.polynomials([[0, 3.4 - 2 * j, 1] for j in range(5)], box=(-0.2, 0.2))
+    found = {}
+    for project in ("stepped", "mixed"):
+        run = hk.solve(problem, RING, hk.RssNb(1.0, project=project), step=STEP, rounds=2000, seed=1)
+        assert run.published.shape == (5, 1)
+        inside = np.clip(run.published, -0.2, 0.2)
+        found[project] = max(float(problem.total(x)) for x in inside) - problem.best.value
+        if project == "mixed":
+            np.testing.assert_array_equal(run.published, inside)
+    assert 0 <= found["mixed"] < 1.2 * found["stepped"] < 0.1
+
+
+def test_a_slope_that_moves_leaves_no_trace_in_words_under_a_set_if_what_was_mixed_is_projected():
+    """B0 with X: other slopes, other noise by as much, and every word is the same; not if projected after the step."""
+    agents, shift = 5, 0.3
+    for project, same in (("mixed", True), ("stepped", False)):
+        words = []
+        for moved in (0.0, shift):
+            rows = [[0, 3.4 - 2 * j + moved * ((j == 1) - (j == 2)), 1] for j in range(agents)]
+            noise = _given(moved)
+            run = hk.solve(
+                hk.polynomials(rows, box=(-0.2, 0.2)),
+                RING,
+                hk.RssNb(0.0, noise=noise, project=project, scaled_by="last step"),
+                step=STEP,
+                rounds=6,
+                start=0.1,
+                keep="transcript",
+            )
+            words.append(run.transcript.words[0])
+        assert bool(abs(words[0] - words[1]).max() < 1e-13) is same  # float64, six rounds
+
+
+def _given(moved: float) -> Any:
+    """Noise from which the link of agents 1 and 2 gives so much more from 1 to 2, from round 2 on."""
+
+    def draw(sender: int, receiver: int, k: int) -> float:
+        plain = np.sin(7.0 * sender + 3.0 * receiver + k)
+        return plain + (moved if (sender, receiver) == (2, 1) else 0.0)
+
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"own": -1.0}, "own = -1.0"),
+        ({"sd": 1.0, "delta": 1.0}, "both say how large"),
+        ({"sd": 1.0, "delta": 0.0, "split": "paper"}, "both say how large"),
+        ({"project": "after"}, "choose 'stepped', states after the step, or 'mixed'"),
+        ({"scaled_by": "none"}, "choose 'this step', or 'last step'"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(wrong, said):
+    with pytest.raises(BadAlgorithm, match=said):
+        hk.RssNb(**{"delta": 1.0} | wrong)

@@ -69,7 +69,7 @@ class Transfer(Protected):
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         between = np.sum([look.honest(coalition).transfers() for look in looks], axis=0)
-        worst = np.unravel_index(between.argmax(), between.shape)
+        worst = np.unravel_index((between >= between.max() * (1 - 1e-9)).argmax(), between.shape)
         squared, pair = self.size**2 * float(between[worst]), tuple(sorted(int(one) for one in worst))
         if squared < np.inf:
             return Cost(squared, pair)
@@ -101,7 +101,9 @@ class Record(Protected):
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         kappa = np.sum([look.honest(coalition).records() for look in looks], axis=0)
-        who = (int(kappa.argmax()),) if isinstance(self.held, int) else self.agents
+        # Of agents that are alike the first, and not the one with the luckiest rounding.
+        alike = kappa >= kappa.max() * (1 - 1e-9)
+        who = (int(alike.argmax()),) if isinstance(self.held, int) else self.agents
         squared = float(self.squared(kappa))
         if squared == np.inf:
             return Cost(

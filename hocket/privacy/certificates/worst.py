@@ -106,7 +106,7 @@ def _by_inverse(
     every = itertools.combinations(candidates, size)
     while some := [tuple(sorted({*one, *gone})) for one in itertools.islice(every, TOGETHER)]:
         squared = protected.squared(inverses.costs(some))
-        row = int(np.argmax(squared))
+        row = int(np.argmax(squared >= squared.max() * (1 - 1e-9)))  # of coalitions that are alike the first
         if squared[row] > largest * (1 + 1e-9):
             largest, worst_one = float(squared[row]), some[row]
     found = protected.cost(looks, worst_one)

@@ -98,6 +98,15 @@ def test_means_over_records_change_when_one_moves():
     assert "means over records" in held["mean"].reason
 
 
+@pytest.mark.parametrize(("family", "holds"), [("quadratic", True), ("polynomial", False)])
+def test_cross_terms_must_be_in_the_span_of_the_noise(family, holds):
+    data = [[[1.0, 0.0], [0.0, 2.0]]] * 5, [[1.0, 0.5]] * 5
+    shared = hk.FunctionSharing(2, sd=1.0, own=0.5, family=family)
+    ask = {"colluders": 1, "problem": hk.least_squares(*data, feasible=hk.Everywhere())}
+    assert hk.certify(RING, shared, sensitivity=1.0, **ask).holds == holds
+    assert hk.certify(RING, shared, move=(1, 2, 1.0), **ask).holds  # of what is in the span
+
+
 @pytest.mark.parametrize(
     ("ask", "culprit"),
     [

@@ -64,6 +64,7 @@ def certify(
     dim: int | None = None,
     by: By = "theorem",
     every: int = 1,
+    search: bool | None = None,
 ) -> Certificate:
     """Differential privacy with a number: how well insiders can tell two worlds apart, whatever they compute.
     Ask it before a run, to sign it; infinity is an answer too, and comes with its reason.
@@ -80,7 +81,8 @@ def certify(
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
     `batches` that a step looks at some records only. `by="linearisation"` asks the general accountant, for any
-    algorithm whose words are affine, where a record takes part in one round of `every` so many.
+    algorithm whose words are affine, where a record takes part in one round of `every` so many. `search` says whether
+    all coalitions of a size are computed or none is, and a bound taken; by default whichever takes seconds.
 
     >>> from hocket import Network
     >>> found = certify(Network.cycle(5), "function-sharing", coalition={0}, sigma=2.0, move=(1, 4, [.6, -.8]))
@@ -118,7 +120,7 @@ that hang together'
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
         if one_of("by", by, By) == "linearisation":
             return by_linearisation(network, found, protected, members, f, gone, about, every=every)
-        return _by_theorem(network, found, protected, members, f, gone, about)
+        return _by_theorem(network, found, protected, members, f, gone, about, search)
 
 
 def _by_theorem(
@@ -129,6 +131,7 @@ def _by_theorem(
     f: int,
     gone: frozenset[int],
     about: Circumstances,
+    search: bool | None,
 ) -> Certificate:
     mechanism, lasting = source.mechanism, source.rounds
     if isinstance(mechanism, str):
@@ -143,8 +146,8 @@ def _by_theorem(
     elif members is not None:
         result = named(protected, looks, members)
     else:
-        result = worst(protected, looks, f, gone=gone)
-    cost = result.cost
+        result = worst(protected, looks, f, gone=gone, search=search)
+    cost, kappa = result.cost, _kappa(protected, looks, result)
     return Certificate(
         mu=math.sqrt(cost.squared),
         algorithm=source.title,
@@ -154,7 +157,8 @@ def _by_theorem(
         against=against_words(members, f, gone),
         coalition=result.coalition,
         agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
-        kappa=_kappa(protected, looks, result),
+        kappa=kappa,
+        per_round=_per_round(protected, looks, kappa, lasting),
         rounds=lasting,
         runs=about.runs,
         searched=result.searched,
@@ -201,6 +205,16 @@ def _kappa(protected: Protected, looks: tuple[Look, ...], found: Worst) -> float
         else math.inf
     )
     return unit * look.share
+
+
+def _per_round(
+    protected: Protected, looks: tuple[Look, ...], kappa: float | None, rounds: int | None
+) -> float | None:
+    """μ of the round that tells most, where noise is drawn in every round."""
+    if kappa is None or rounds is None or not isinstance(protected, Record):
+        return None
+    assert isinstance(protected.held, int)
+    return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
 
 
 def _protected(

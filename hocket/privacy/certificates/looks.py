@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
 from hocket.steps import Step
@@ -38,6 +39,8 @@ class Look:
     """How often it is seen, each time under fresh noise."""
     share: float = 1.0
     """The part of it that one round is: many rounds under independent noise are put together to one look."""
+    peak: float = 1.0
+    """1/ρ² of the round that tells most, beside one with ρ = 1."""
 
     def honest(self, coalition: Collection[int]) -> Honest:
         """What is left of it against a coalition that knows all noise on its own links."""
@@ -141,7 +144,12 @@ class Honest:
 
 def looks_at_objectives(network: Network, mechanism: Mechanism, *, runs: int, kept: bool) -> tuple[Look, ...]:
     """Function sharing and its kind: all that is ever said follows from one look at the noisy objectives."""
-    (sd,) = mechanism.link_sd
+    sd = mechanism.link_sd[0]
+    if (mechanism.link_sd != sd).any():
+        raise BadInput(
+            f"noise on objectives differs between the {len(mechanism.link_sd)} phases of {network.name}, and is dealt "
+            "once; give every link one deviation"
+        )
     return (Look(network.links, network.n, 2 * sd**2, mechanism.own_sd**2, times=1 if kept else runs),)
 
 
@@ -185,6 +193,7 @@ def looks_at_gradients(
                 mechanism.own_sd**2 / weight,
                 times=1 if again > 1 else runs,
                 share=1 / weight,
+                peak=float(np.max(ratio**-2.0)),
             )
         )
     return tuple(looks)

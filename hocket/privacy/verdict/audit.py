@@ -11,11 +11,13 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.networks.network import Network
+from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Link, Repair, TopologyPlan, check_forbidden, plan_topology, repair
 from hocket.privacy.verdict import sentences
 from hocket.privacy.verdict.adversary import adversary
+from hocket.privacy.verdict.certified import certificate_of
 from hocket.privacy.verdict.findings import (
     Finding,
     Option,
@@ -64,6 +66,8 @@ class Audit:
     gradient_size: GradientSize
     """What uncertainties are held against."""
     statement: tuple[str, ...]
+    certificate: Certificate | None = None
+    """Differential privacy with a number, where the algorithm's noise has it."""
 
     @property
     def covered(self) -> bool:
@@ -135,8 +139,13 @@ class Audit:
         """What would help."""
         return tuple(sentences.mending(self))
 
+    @property
+    def certified(self) -> tuple[str, ...]:
+        """The certificate as a line, if there is one: what a verdict begins with."""
+        return () if self.certificate is None else (self.certificate.statement,)
+
     def __str__(self) -> str:
-        return "\n".join([*self.verdict, "", *self.statement])
+        return "\n".join([*self.certified, *self.verdict, "", *self.statement])
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
@@ -156,6 +165,7 @@ class Audit:
             if self.exposure is None
             else [list(part) for part in self.exposure.components],
             "answer": self.answer,
+            "certificate": None if self.certificate is None else self.certificate.to_json(),
             "verdict": list(self.verdict),
             "gradient_size": self.gradient_size.size,
             "findings": [one.to_json() for one in self.findings],
@@ -276,6 +286,17 @@ def audit(
             runs=runs,
             measured=run is not None,
             sized=size.words,
+        ),
+        certificate=certificate_of(
+            network,
+            algorithm,
+            colluders=f,
+            coalition=members,
+            step=plan["step"],
+            rounds=rounds,
+            runs=runs,
+            dim=dim,
+            problem=None if run is None else run.problem,
         ),
     )
 

@@ -36,7 +36,9 @@ def least_squares_sensitivity(
     columns = [rows] if isinstance(rows, int | float) else list(rows)
     for name, value in [*(("rows", one) for one in columns), ("target", target)]:
         if not (math.isfinite(value) and value >= 0):
-            raise BadInput(f"{name} = {value}; it bounds what a record may hold: give a finite number, zero or more")
+            raise BadInput(
+                f"{name} = {value}; it bounds what a record may hold: give a finite number, zero or more"
+            )
     if reduction != "sum":
         raise NoTheorem(
             "under reduction='mean' a record that comes or goes changes the weight of all others, and no number bounds "
@@ -52,7 +54,9 @@ def _least_squares(a: float, b: float, change: Change) -> float:
     if change == "replace":
         # Two records of full length whose angle has the cosine (b/a)², or the same a with targets ±b.
         return a**2 + b**2 if b <= a else 2 * a * b
-    raise BadInput(f"change = {change!r}; a record is moved to another member, 'move', or replaced by one, 'replace'")
+    raise BadInput(
+        f"change = {change!r}; a record is moved to another member, 'move', or replaced by one, 'replace'"
+    )
 
 
 def _rounding(change: Change, grid: float | None, dim: int | None) -> float:
@@ -60,5 +64,7 @@ def _rounding(change: Change, grid: float | None, dim: int | None) -> float:
     if grid is None:
         return 0.0
     if dim is None:
-        raise BadInput("what rounding adds depends on how many coefficients there are; give dim= beside grid=")
+        raise BadInput(
+            "what rounding adds depends on how many coefficients there are; give dim= beside grid="
+        )
     return (1 if change == "move" else 2) * grid / 2 * math.sqrt(dim * (dim + 5) / 2)

@@ -29,6 +29,7 @@ from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 
 
@@ -112,6 +113,12 @@ class RssNb(Algorithm):
         """
         known = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
         return cls(0.0, sd=sd, own=own, **known | options)
+
+    @classmethod
+    def with_certificate(
+        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+    ) -> RssNb:
+        return cls.certified(sd, own, clip=clip, grid=None if clip is None else unit)
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> RssNb:

@@ -16,6 +16,7 @@ WHEEL = hk.Network.from_edges([(0, j) for j in range(1, 8)] + [(j, j % 7 + 1) fo
 KITE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)])
 """A ring with one chord."""
 NETWORKS = {"cycle": hk.Network.cycle(5), "complete": hk.Network.complete(5), "wheel": WHEEL, "kite": KITE}
+SHARING = "function-sharing"
 ASKED = {"epsilon": 1.0, "delta": 1e-6, "colluders": 1}
 
 
@@ -32,20 +33,20 @@ def certified(plan, **less):
 @pytest.mark.parametrize("protect", ["transfer", "record"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_the_noise_suffices_and_less_does_not(name, protect, per_link):
-    plan = plan_certificate(NETWORKS[name], **ASKED, protect=protect, sensitivity=2.0, per_link=per_link)
+    plan = plan_certificate(NETWORKS[name], SHARING, **ASKED, protect=protect, sensitivity=2.0, per_link=per_link)
     assert 1 - 2e-6 < certified(plan) <= 1.0
     assert certified(plan, sigma=0.99 * np.asarray(plan.by_link), own=0.99 * plan.own) > 1.0
 
 
 @pytest.mark.parametrize("slack", [0.01, 0.2])
 def test_own_noise_comes_as_near_to_a_server_s_as_was_asked(slack):
-    plan = plan_certificate(hk.Network.cycle(6), **ASKED, sensitivity=1.0, slack=slack)
+    plan = plan_certificate(hk.Network.cycle(6), SHARING, **ASKED, sensitivity=1.0, slack=slack)
     assert plan.price.over_central == pytest.approx((1 + slack) * np.sqrt(6 / 5), rel=1e-5)
     assert plan.price.local / plan.price.central == pytest.approx(np.sqrt(6))
 
 
 def test_transfers_cost_the_sum_nothing():
-    plan = plan_certificate(hk.Network.cycle(5), **ASKED, protect="transfer", sensitivity=1.0)
+    plan = plan_certificate(hk.Network.cycle(5), SHARING, **ASKED, protect="transfer", sensitivity=1.0)
     assert plan.price.on_sum == plan.own == 0.0
     # μ = ‖c‖ √(R/2)/σ, and the two ends of what is left of a ring of five are three links apart.
     assert plan.sigma == pytest.approx(np.sqrt(3 / 2) / hk.privacy.gdp.mu(1.0, 1e-6), rel=1e-6)
@@ -62,7 +63,7 @@ def test_members_are_protected_in_all_rounds_together():
 
 
 def test_of_several_networks_the_one_that_costs_fewest_rounds_is_taken():
-    plan = plan_certificate([NETWORKS["cycle"], NETWORKS["complete"]], **ASKED, sensitivity=1.0)
+    plan = plan_certificate([NETWORKS["cycle"], NETWORKS["complete"]], SHARING, **ASKED, sensitivity=1.0)
     assert plan.network.name == "complete:5"
     assert [one.network.name for one in plan.considered] == ["cycle:5"]
     assert "cycle:5 would take" in str(plan)
@@ -110,12 +111,12 @@ def test_energies_are_convex_and_have_the_slopes_they_say(numbers, record):
 def test_what_cannot_be_meant_is_refused(change, said):
     asked = {"networks": hk.Network.cycle(5), "sensitivity": 1.0} | ASKED | change
     with pytest.raises(BadInput, match=said):
-        plan_certificate(asked.pop("networks"), **asked)
+        plan_certificate(asked.pop("networks"), SHARING, **asked)
 
 
 def test_a_network_that_colluders_cut_is_refused_for_transfers():
     with pytest.raises(BadInput, match="learns that sum exactly"):
-        plan_certificate(hk.Network.path(4), **ASKED, protect="transfer", sensitivity=1.0)
+        plan_certificate(hk.Network.path(4), SHARING, **ASKED, protect="transfer", sensitivity=1.0)
     with pytest.raises(BadInput, match="too many to look at"):
         optimise_links(hk.Network.cycle(60), 4, limit=1.0)
     with pytest.raises(BadInput, match="give own="):

@@ -10,19 +10,26 @@ from cyclopts import Parameter
 from hocket.cli.answer import Answer
 from hocket.cli.audit import step_in
 from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
+from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
+
+NOTHING = EpsilonOptions()
+"""No ε is asked for."""
 
 
 def plan(
     *cards: Annotated[Path, Parameter(help="The members' cards.")],
-    topology: Annotated[
-        str, Parameter(help="cycle, complete, harary:k=3, …, for as many as there are cards.")
-    ],
     algorithm: Annotated[str, Parameter(help="rss-nb, function-sharing, rss-lb or dgd.")],
     colluders: Annotated[int, Parameter(help="How many members may collude.")],
     task: Annotated[
         str, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
     ],
+    topology: Annotated[
+        str | None,
+        Parameter(
+            help="cycle, complete, harary:k=3, …, for as many as there are cards; with --epsilon also auto."
+        ),
+    ] = None,
     rounds: Annotated[int, Parameter(help="How many rounds.")] = 1000,
     dataset: Annotated[
         str | None,
@@ -38,7 +45,11 @@ def plan(
         ),
     ] = None,
     dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
-    delta: Annotated[float | None, Parameter(help="Noise bound of rss-nb and rss-lb.")] = None,
+    delta: Annotated[
+        float | None,
+        Parameter(help="Noise bound of rss-nb and rss-lb; with --epsilon, how often its promise may fail."),
+    ] = None,
+    promised: EpsilonOptions = NOTHING,
     anchor: Annotated[
         float | None, Parameter(help="Share of rss-nb's noise that is drawn once and kept.")
     ] = None,
@@ -92,10 +103,26 @@ def plan(
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     name, size, said = _task(task, dimension)
     noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
-    drawn = draw_up(
-        [read_card(path) for path in cards],
+    read = [read_card(path) for path in cards]
+    certified = draft(
+        promised,
+        read,
         topology,
-        algorithm={"name": algorithm} | {key: value for key, value in noise.items() if value is not None},
+        algorithm,
+        delta,
+        colluders=colluders,
+        noise=noise,
+        dimension=size,
+        objectives=objectives or said,
+        rounds=rounds,
+        weights=weights,
+    )
+    plain = {"name": algorithm} | {key: value for key, value in noise.items() if value is not None}
+    drawn = draw_up(
+        read,
+        str(topology) if certified is None else certified.topology,
+        algorithm=plain if certified is None else certified.algorithm,
+        certificate=None if certified is None else certified.certificate,
         step=step_in(step),
         task={
             "name": name,
@@ -126,6 +153,7 @@ def plan(
         objectives_in_words(drawn),
         "",
         *found.words,
+        *([] if certified is None else price_in_words(certified)),
         *accepted,
         "",
         f"Plan: {out}",

@@ -133,7 +133,7 @@ class CertificatePlan:
 
 def plan_certificate(
     networks: Network | Iterable[Network],
-    algorithm: str = "function-sharing",
+    algorithm: str,
     *,
     epsilon: float,
     delta: float = 1e-6,
@@ -159,7 +159,8 @@ def plan_certificate(
     Of several `networks` the one is chosen that costs fewest rounds, by the noise at an agent over how fast words mix.
     `per_link` chooses σ for each link apart. Noise in every round needs `rounds`, and a `step` if it is scaled by α_k.
 
-    >>> found = plan_certificate(Network.cycle(5), epsilon=1.0, delta=1e-5, colluders=1, sensitivity=1.0)
+    >>> ring = Network.cycle(5)
+    >>> found = plan_certificate(ring, "function-sharing", epsilon=1.0, delta=1e-5, colluders=1, sensitivity=1.0)
     >>> round(found.certificate.epsilon(1e-5), 6), round(found.price.over_central, 3)
     (1.0, 1.174)
     """
@@ -251,7 +252,7 @@ class _Asked:
         unit = self.certificate(network, ratio, own)
         if not unit.holds:
             raise BadInput(unit.reason)
-        scale = _upwards(unit.mu / self.goal)
+        scale = rounded_up(unit.mu / self.goal)
         sigma, own = ratio * scale, own * scale
         edges = self.by_link(network, unit, ratio, scale) if per_link else None
         if edges is not None:
@@ -311,7 +312,7 @@ def _scaled(edges: EdgeNoise, factor: float) -> EdgeNoise:
     return EdgeNoise(edges.conductance * factor, edges.equal * factor, edges.least * factor)
 
 
-def _upwards(value: float) -> float:
+def rounded_up(value: float) -> float:
     """A deviation to seven digits, never less than it must be."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 6)
     return float(f"{math.ceil(value / unit * (1 + 1e-9)) * unit:.7g}")

@@ -72,7 +72,7 @@ def worst(
     total = math.comb(len(candidates), size)
     if search is False and size:
         return _by_bound(protected, looks, size + len(gone))
-    if isinstance(protected, Record) and size and all(look.own > 0 for look in looks):
+    if isinstance(protected, Record) and size and RecordSearch.fits(looks):
         inverses = RecordSearch(looks)
         if search or inverses.work(total, size) <= WORK_AT_ONCE:
             return _by_inverse(protected, looks, inverses, candidates, size, gone)

@@ -70,6 +70,10 @@ def worst(
     candidates = [j for j in range(n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     total = math.comb(len(candidates), size)
+    alone = tuple(sorted(gone))
+    exposed = protected.cost(looks, alone)
+    if exposed.squared == math.inf:  # to whoever hears all words, and so to every coalition
+        return Worst(exposed, alone, "no search was needed: it shows to whoever hears all words")
     if search is False and size:
         return _by_bound(protected, looks, size + len(gone))
     if isinstance(protected, Record) and size and RecordSearch.fits(looks):

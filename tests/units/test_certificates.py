@@ -313,3 +313,13 @@ def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
     first = hk.certify(RING, "rss-nb", rounds=1, step=STEP, **ask)
     assert falling.per_round == pytest.approx(first.mu)
     assert falling.kappa == pytest.approx(alike.kappa)
+
+
+@pytest.mark.parametrize(("sigma", "own"), [(1e3, 1e-3), (1.0, 1e-6), (1e6, 1.0), (1e-3, 1e3), (40.0, 0.5)])
+def test_little_own_noise_is_not_lost_in_rounding(sigma, own):
+    # Against {1, 4} a ring of seven is a pair and three in a row; {0, 2} leave 1 by itself.
+    net, ask = hk.Network.cycle(7), {"sigma": sigma, "own": own, "sensitivity": 1.0}
+    pair = hk.certify(net, "function-sharing", coalition={1, 4}, records={2: 1}, **ask)
+    of_two = 1 / (2 * own**2) + 1 / (2 * (4 * sigma**2 + own**2))
+    assert pair.mu == pytest.approx(math.sqrt(of_two), rel=1e-9)
+    assert hk.certify(net, "function-sharing", colluders=2, **ask).mu == pytest.approx(1 / own, rel=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +48,7 @@ class Shift(Protected):
 
     rows: Float[np.ndarray, "agents width"]
     agents: tuple[int, ...] = ()
-    words: str = field(default="")
+    said: str = ""
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         total = 0.0
@@ -59,6 +59,10 @@ class Shift(Protected):
                 return Cost(np.inf, self.agents, changed_sum(exposed, coalition))
             total += honest.energy(self.rows)
         return Cost(total, self.agents)
+
+    @property
+    def words(self) -> str:
+        return self.said
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,8 @@ class Record(Protected):
         if isinstance(self.held, int):
             return (self.size * self.held) ** 2 * kappa.max(axis=-1)
         roots = np.sqrt(np.maximum(kappa, 0.0))
-        return (self.size * sum(count * roots[..., agent] for agent, count in self.held.items())) ** 2
+        each = [count * roots[..., agent] for agent, count in self.held.items()]
+        return (self.size * np.sum(each, axis=0)) ** 2
 
     @property
     def words(self) -> str:

@@ -111,7 +111,7 @@ class RssNb(Algorithm):
 
         What was mixed is projected, before the step, and noise is scaled as the gradient is that it hides.
         """
-        known = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
+        known: dict[str, Any] = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
         return cls(0.0, sd=sd, own=own, **known | options)
 
     @classmethod

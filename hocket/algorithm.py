@@ -17,11 +17,13 @@ import equinox as eqx
 import jax
 
 from hocket.agent import Agent
+from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.steps import Step
 
@@ -213,6 +215,16 @@ class Algorithm(eqx.Module):
     def typical(cls, *, anchored: bool = False) -> Algorithm | None:
         """An instance that stands for the algorithm where it is asked about by its key; None if it cannot be."""
         return None
+
+    @classmethod
+    def with_certificate(
+        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+    ) -> Algorithm:
+        """With normal noise on which a certificate stands: σ between neighbours and τ of one's own, on a grid of this
+        unit as far as it can be. `clip` is what a step's displacement is cut to, where members are protected."""
+        raise BadAlgorithm(
+            f"{cls.key} has no normal noise that a certificate stands on; choose an algorithm that has"
+        )
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that this algorithm cannot carry out or protect, naming the culprit."""

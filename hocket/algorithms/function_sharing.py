@@ -28,6 +28,7 @@ from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum, check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
+from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.problem import Problem
 
 MOST_NUMBERS = 1 << 32
@@ -142,6 +143,25 @@ class FunctionSharing(Algorithm):
         if self.grid is None or self.sd is None:
             return None
         return StoredSum(self.basis, float(self.grid), float(self.sd), float(self.own))
+
+    @classmethod
+    def with_certificate(
+        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+    ) -> FunctionSharing:
+        """Its family is the smallest that hides objectives of this class."""
+        if clip is not None:
+            raise BadAlgorithm(
+                "FS hides objectives, and nothing bounds how much a whole member's weighs: it protects records and "
+                "transfers; to protect members choose an algorithm that clips its steps"
+            )
+        if objectives.degree is not None:
+            return cls(max(objectives.degree, 1), sd=sd, own=own, grid=unit)
+        if objectives == QUADRATIC:
+            return cls(2, sd=sd, own=own, family="quadratic", grid=unit)
+        raise BadAlgorithm(
+            f"objectives are {objectives.words}, and FS hides quadratics and separable polynomials; declare objectives "
+            "of that kind if they are, or choose another algorithm"
+        )
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:

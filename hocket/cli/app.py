@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from hocket import __version__
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.audit import audit
+from hocket.cli.certify import certify
 from hocket.cli.cluster import cluster
 from hocket.cli.demo import demo
 from hocket.cli.explore import explore
@@ -36,6 +37,10 @@ app = App(
     version_flags=(),
 )
 app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
+app.command(
+    certify,
+    help_epilogue="Example: hocket certify --topology cycle:5 --colluders 1 --sigma 2 --move '1,4,.6;-.8'",
+)
 app.command(cluster)
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")

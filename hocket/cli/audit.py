@@ -147,6 +147,7 @@ def audit(
         data |= {"page": str(_write(found, html, asked, forbid))}
         written = [f"Page: {html}"]
     words = [
+        *found.certified,
         found.answer,
         "",
         readable_rows(found),
@@ -168,20 +169,29 @@ def _network(
         raise BadConfig(
             f"an audit needs one of --topology, --edges, --run and --plan, and has {' and '.join(given) or 'none'}"
         )
+    if run is None:
+        return named_network(topology, edges, "audit", weights), None
+    recorded = recorded_in(run)
+    return recorded.network, recorded
+
+
+def named_network(topology: str | None, edges: Path | None, what: str, weights: Any = "paper") -> Network:
+    """A network by its name, or from a file of links."""
+    if (topology is None) == (edges is None):
+        both = "both" if topology else "none"
+        article = "an" if what[0] in "aeiou" else "a"
+        raise BadConfig(f"{article} {what} needs one of --topology and --edges, and has {both}")
     if topology is not None:
         from hocket.networks.topologies import parse
 
-        return parse(topology, weights=weights), None
-    if edges is not None:
-        from hocket.config.sections import read_links
-        from hocket.networks.network import Network
+        return parse(topology, weights=weights)
+    assert edges is not None
+    from hocket.config.sections import read_links
+    from hocket.networks.network import Network
 
-        if not edges.is_file():
-            raise BadConfig(f"{edges} does not exist; name a file with two agent numbers a line")
-        return Network.from_edges(read_links(edges), weights=weights, name=edges.stem), None
-    assert run is not None
-    recorded = recorded_in(run)
-    return recorded.network, recorded
+    if not edges.is_file():
+        raise BadConfig(f"{edges} does not exist; name a file with two agent numbers a line")
+    return Network.from_edges(read_links(edges), weights=weights, name=edges.stem)
 
 
 def _refuse_beside_plan(source: dict[str, Any], own: bool) -> None:

@@ -105,6 +105,11 @@ class Floor(Section):
         gt=0,
         description="a positive number: the size of your own typical gradient, where it is not the plan's",
     )
+    epsilon: float | None = Field(
+        None,
+        gt=0,
+        description="a positive number: the largest ε of all runs on the same data together, at the plan's δ",
+    )
     algorithms: list[str] | None = Field(
         None, min_length=1, description='a list of algorithms that you allow, such as ["rss-nb"]'
     )
@@ -130,6 +135,7 @@ class Floor(Section):
             None
             if self.min_sd is None
             else f"no gradient known better than to {share(self.min_sd, 1.0)}{of}",
+            None if self.epsilon is None else f"ε = {self.epsilon:g} at most, over all runs",
             None if self.algorithms is None else f"one of {', '.join(self.algorithms)}",
             None if self.allow_unsafe else "no unsafe plan",
         ]
@@ -195,9 +201,22 @@ def _below(floor: Floor, plan: FederationPlan, found: PlanVerdict) -> Iterator[s
         yield f"the plan runs {name} where you allow algorithms = {', '.join(floor.algorithms)}; have one of them run"
     if plan.audit.unsafe and not floor.allow_unsafe:
         yield "the plan says unsafe = true where you have allow_unsafe = false; have it drawn up without --unsafe"
+    if floor.epsilon is not None:
+        yield from _promises_less(floor.epsilon, found)
     too_little = floor.refuses(found.least, plan.audit.gradient_size)
     if too_little is not None:
         yield f"{_known(found)}{too_little}; {MORE_NOISE}"
+
+
+def _promises_less(most: float, found: PlanAudit) -> Iterator[str]:
+    if found.certificate is None:
+        yield f"the plan promises no ε where you ask for epsilon = {most:g}; have it drawn up with --epsilon"
+    elif not found.certificate.composed_epsilon <= most * (1 + SAME):
+        promised = found.certificate.composed_epsilon
+        yield (
+            f"over all runs on these data the plan gives ε = {promised:.4g} where you ask for epsilon = {most:g}; have "
+            "a smaller --epsilon planned"
+        )
 
 
 MORE_NOISE = "have more noise, an anchor, fewer rounds or more links planned"

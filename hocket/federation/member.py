@@ -17,8 +17,10 @@ from hocket.federation.engine.peer import Finished
 from hocket.federation.engine.role import Role
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_certificate import check_certificate
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
+from hocket.federation.record_bounds import check_records
 from hocket.federation.roles import role_of
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
@@ -105,6 +107,8 @@ class Member:
                 "that the plan was made for"
             )
         check_objectives(self.task, self.plan)
+        check_certificate(self.plan)
+        check_records(self.task, self.plan)
 
     def check_signed(self, *, without: Collection[str]) -> None:
         """Refuse a plan that not all have signed with a certificate that is valid; `without` are who was dropped."""

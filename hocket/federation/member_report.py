@@ -21,6 +21,7 @@ from hocket.federation.joint_audit import Sequel
 from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import PlanAudit, audit_of_plan
+from hocket.federation.plan_certificate import certificate_of_plan, in_words
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder, read_json
 from hocket.privacy.wording import counted, judged, listed
@@ -63,7 +64,7 @@ def write_member_report(
             counted(plan.run.rounds, "round"),
             spoken(type(plan.algorithm).__name__),
         ],
-        summary=[_in_words(status, measured), *_losses(status)],
+        summary=[*_promised(plan, folder, status["dropped"]), _in_words(status, measured), *_losses(status)],
         cards=[_progress(status, measured), theorem_card(claim), card],
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
@@ -76,6 +77,20 @@ def write_member_report(
         commands=["hocket peer run plan.toml --task FILE.py:NAME", "hocket peer status plan.toml"],
     )
     return page.save(folder.path / PAGE)
+
+
+def _promised(plan: FederationPlan, folder: RunFolder, dropped: Sequence[str]) -> list[str]:
+    """The plan's certificate, worked out again with whoever was dropped, and what this member was told of earlier runs
+    when it signed."""
+    found = certificate_of_plan(plan, leavers=[plan.agent(name) for name in dropped])
+    if plan.certificate is None or found is None:
+        return []
+    signed = folder.signed_certificate
+    epsilon = None if signed is None else signed.get("composed", {}).get("epsilon")
+    own = found.epsilon(plan.certificate.delta)
+    more = epsilon is not None and epsilon > own * (1 + 1e-6)
+    together = f" With all earlier runs on these data, ε = {epsilon:.4g}." if more else ""
+    return [in_words(plan.certificate, found) + together]
 
 
 def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:

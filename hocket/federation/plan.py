@@ -24,7 +24,13 @@ from hocket.config.sections import AlgorithmSection, StepSection
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.masked_start import masked_start
-from hocket.federation.plan_sections import PUBLIC, AuditSection, RunSection, TaskSection
+from hocket.federation.plan_sections import (
+    PUBLIC,
+    AuditSection,
+    CertificateSection,
+    RunSection,
+    TaskSection,
+)
 from hocket.links.identity import Identity, check_certificate, verify
 from hocket.links.noise_keys import NOISE
 from hocket.links.text import is_table, spoken
@@ -65,6 +71,8 @@ class FederationPlan:
     task: TaskSection
     run: RunSection
     audit: AuditSection
+    certificate: CertificateSection | None = None
+    """What is promised as differential privacy; None where nothing is."""
     protocol: int = PROTOCOL
     noise: int = NOISE
     signatures: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
@@ -163,7 +171,13 @@ class FederationPlan:
     def tables(self) -> dict[str, Any]:
         """All that is agreed, as plain values: what is hashed."""
         links = [[self.names[link.dialer], self.names[link.listener]] for link in self.links]
-        return {
+        # A plan that promises nothing has no section, and the hash that it always had.
+        promised = (
+            {}
+            if self.certificate is None
+            else {"certificate": self.certificate.model_dump(exclude_none=True)}
+        )
+        return promised | {
             "federation": {"members": list(self.names), "protocol": self.protocol, "noise": self.noise},
             "task": self.task.model_dump(),
             "run": self.run.model_dump(),

@@ -11,6 +11,7 @@ from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_certificate import PlanCertificate, check_certificate
 from hocket.federation.served_plan import RELEASE
 from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage, leakage
@@ -43,6 +44,8 @@ class PlanAudit:
     """The plan, after what its data have told already."""
     history: tuple[str, ...] = ()
     """What that was, in words."""
+    certificate: PlanCertificate | None = None
+    """What the plan promises as differential privacy, worked out again; None if it promises nothing."""
 
     @property
     def runs(self) -> int:
@@ -57,7 +60,8 @@ class PlanAudit:
     @property
     def words(self) -> tuple[str, ...]:
         """The verdict in plain words, agents by the numbers that members have in the plan."""
-        return (*self.verdict.verdict, self._with_what_is_published, *self.history, self._sized)
+        promised = () if self.certificate is None else self.certificate.words
+        return (*promised, *self.verdict.verdict, self._with_what_is_published, *self.history, self._sized)
 
     @property
     def answer(self) -> str:
@@ -116,7 +120,7 @@ class PlanAudit:
             "least": self.least,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
-        }
+        } | ({} if self.certificate is None else {"certificate": self.certificate.to_json()})
 
 
 def plan_claim(plan: FederationPlan) -> PrivacyClaim:
@@ -187,6 +191,7 @@ def audit_plan(
     `earlier` are the runs that the same data have served, each with its own plan; `runs` asks what so many runs of
     this very plan would tell. Anchors and noise functions are the same wherever they were kept, fresh noise is not.
     """
+    certificate = check_certificate(plan, earlier=earlier)
     sequel = Sequel(plan, tuple(earlier))
     _check_affordable(plan, runs, earlier)
     f = plan.audit.colluders if colluders is None else colluders
@@ -203,7 +208,7 @@ def audit_plan(
     else:
         worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, **course).leakage
     problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
-    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)))
+    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)), certificate)
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:
         raise UnsafePlan(

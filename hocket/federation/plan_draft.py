@@ -10,7 +10,13 @@ from hocket.config.sections import check, read_algorithm, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.plan import Dial, FederationPlan
-from hocket.federation.plan_sections import AuditSection, RunSection, TaskSection, read_feasible
+from hocket.federation.plan_sections import (
+    AuditSection,
+    CertificateSection,
+    RunSection,
+    TaskSection,
+    read_feasible,
+)
 from hocket.networks.topologies import FORMS, parse
 
 
@@ -24,6 +30,7 @@ def draw_up(
     run: Mapping[str, Any],
     feasible: Mapping[str, Any] | None = None,
     audit: Mapping[str, Any] | None = None,
+    certificate: Mapping[str, Any] | None = None,
     weights: str = "paper",
     after: FederationPlan | None = None,
 ) -> FederationPlan:
@@ -55,6 +62,7 @@ def draw_up(
         task=check(TaskSection, "task", task),
         run=check(RunSection, "run", {"id": secrets.token_hex(8), **run, **beginning}),
         audit=check(AuditSection, "audit", audit or {"colluders": 1}),
+        certificate=None if certificate is None else check(CertificateSection, "certificate", certificate),
     )
     if after is not None:
         _check_follows(drawn, after)

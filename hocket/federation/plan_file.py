@@ -13,6 +13,7 @@ from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan
 from hocket.federation.plan_sections import (
     AuditSection,
+    CertificateSection,
     FederationSection,
     NetworkSection,
     RunSection,
@@ -23,6 +24,8 @@ from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
 
 SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
+CERTIFICATE = "certificate"
+"""The one section that a plan may lack."""
 SIGNATURES = "signatures"
 LONGEST = 10_000_000
 """Bytes of a plan: far beyond any, and little enough to read from a stranger."""
@@ -80,6 +83,9 @@ def parse_plan(text: str) -> FederationPlan:
         task=check(TaskSection, "task", tables["task"]),
         run=check(RunSection, "run", tables["run"]),
         audit=check(AuditSection, "audit", tables["audit"]),
+        certificate=check(CertificateSection, CERTIFICATE, tables[CERTIFICATE])
+        if CERTIFICATE in tables
+        else None,
         protocol=federation.protocol,
         noise=federation.noise,
         signatures=_signatures(tables.get(SIGNATURES, {}), federation.members),
@@ -91,7 +97,7 @@ def _check_sections(tables: Mapping[str, Any]) -> None:
         if not isinstance(tables.get(name), dict):
             raise BadConfig(f"the section [{name}] is missing; a plan has {', '.join(SECTIONS)}")
     for name in tables:
-        if name not in (*SECTIONS, SIGNATURES):
+        if name not in (*SECTIONS, CERTIFICATE, SIGNATURES):
             raise BadConfig(
                 f"there is no section [{shown(name)}]{nearest(name, SECTIONS)}; a plan has {', '.join(SECTIONS)}"
             )

@@ -164,6 +164,43 @@ class AuditSection(Section):
         return self.min_sd * self.gradient_size
 
 
+class CertificateSection(Section):
+    """The ε that the plan promises, and what for; whoever signs works it out again."""
+
+    protect: Literal["transfer", "record", "member"] = Field(
+        description="'transfer', 'record' or 'member': what nobody may tell"
+    )
+    epsilon: float = Field(gt=0, description="a positive number: the ε that is promised")
+    delta: float = Field(gt=0, lt=1, description="a number between 0 and 1: how often the promise may fail")
+    sensitivity: float = Field(
+        gt=0, description="a positive number: how far what is protected can move what noise is added to"
+    )
+    columns: list[Annotated[float, Field(ge=0)]] | None = Field(
+        None,
+        max_length=MOST_NUMBERS,
+        description="how far from zero each column of a record may be, zero or more",
+    )
+    target: float | None = Field(None, ge=0, description="how far from zero a record's target may be")
+    sigma: float = Field(
+        ge=0, description="a number: the deviation of noise between two neighbours, as planned"
+    )
+    own: float = Field(ge=0, description="a number: that of noise of a member's own, as planned")
+    mu: float = Field(gt=0, description="a positive number: the μ that this noise gives")
+    kappa: float | None = Field(
+        None, gt=0, description="a positive number: the squared μ of one look at a record of unit weight"
+    )
+
+    @property
+    def hidden(self) -> str:
+        """What is hidden, as the subject of a sentence."""
+        size = f"{self.sensitivity:.6g}"
+        return {
+            "transfer": f"what moves from one member to another, of norm {size} at most,",
+            "record": f"one record replaced by another, which moves its member's part by {size} at most,",
+            "member": f"all that one member does, which moves each round's sum by {size} at most,",
+        }[self.protect]
+
+
 def read_feasible(table: Mapping[str, Any]) -> FeasibleSection:
     """The section [feasible]."""
     return check(choose(SETS, "kind", "feasible", table), "feasible", table)

@@ -17,6 +17,7 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim, rounds_and_runs
+from hocket.federation.plan_certificate import certificate_without
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
@@ -88,6 +89,10 @@ def judge_survivors(
         safe = min(sd.values()) > least and below is None and not sequel.unknown
         words += [_estimated(plan, worst, least, searched_share(searched, total), len(earlier))]
         words += [] if below is None else [f"That is below your floor{below}."]
+    promised = certificate_without(plan, left)
+    if promised is not None:
+        words += [promised.words]
+        safe = safe and promised.kept
     if plan.algorithm.keeps_noise:
         words.append(
             f"Noise was kept on the links of {plan.listed(left)}: going on without them shows it by the difference "

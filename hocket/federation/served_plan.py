@@ -12,7 +12,12 @@ import numpy as np
 from hocket.config.sections import check, read_algorithm, read_step
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_sections import AuditSection, NetworkSection, read_feasible
+from hocket.federation.plan_sections import (
+    AuditSection,
+    CertificateSection,
+    NetworkSection,
+    read_feasible,
+)
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint import PlannedRun
 from hocket.privacy.estimate.rehearsal import may_reach
@@ -38,6 +43,8 @@ class ServedPlan:
     algorithm: str
     objectives: ObjectiveClass = ANY
     gradient_size: float = SUPPOSED
+    certificate: CertificateSection | None = None
+    local_steps: int = 1
 
     @classmethod
     def of(cls, plan: FederationPlan) -> ServedPlan:
@@ -64,7 +71,13 @@ class ServedPlan:
                 active=may_reach(feasible, dimension, algorithm, step=step, rounds=run, gradient_size=size),
             )
             kind = ObjectiveClass.parse(tables["task"].get("objectives", str(ANY)))
-            return cls(names, planned, tables["algorithm"]["name"], kind, size)
+            promised = (
+                check(CertificateSection, "certificate", tables["certificate"])
+                if "certificate" in tables
+                else None
+            )
+            steps = int(tables["run"].get("local_steps", 1))
+            return cls(names, planned, tables["algorithm"]["name"], kind, size, promised, steps)
         except (BadInput, KeyError, IndexError, TypeError, ValueError) as error:
             raise BadConfig(f"the plan that was kept of a run cannot be read: {error}") from None
 

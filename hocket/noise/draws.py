@@ -276,10 +276,10 @@ class Gaussian(Lonely):
     """Normal lonely noise: what differential privacy calls for."""
 
     sigma: Float[Any, ""]
-    relative: Float[Any, " width"] | None = eqx.field(kw_only=True, default=None)
-    """What each number is multiplied by, beside σ; None for nothing."""
     given: Float[Any, "rounds agents width"] | None = eqx.field(kw_only=True, default=None)
     """What agents drew elsewhere, in place of random draws."""
+    relative: Float[Any, " width"] | None = eqx.field(kw_only=True, default=None)
+    """What each number is multiplied by, beside σ; None for nothing."""
 
     @property
     def sd(self) -> Any:

@@ -3,6 +3,8 @@
 from hocket.privacy.certificates import gdp
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
+from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
+from hocket.privacy.certificates.planner import CertificatePlan, plan_certificate
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import KnownModel, Model
@@ -10,6 +12,7 @@ from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
 from hocket.privacy.estimate.rehearsal import models_of_run, rehearsed
 from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
+from hocket.privacy.sensitivity import least_squares_sensitivity
 from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Repair, TopologyPlan, plan_topology, repair
@@ -22,7 +25,9 @@ __all__ = [
     "Ambiguity",
     "Audit",
     "Certificate",
+    "CertificatePlan",
     "CoalitionSearch",
+    "EdgeNoise",
     "Exposure",
     "Guarantees",
     "Interval",
@@ -44,7 +49,10 @@ __all__ = [
     "guarantees",
     "joint_leakage",
     "leakage",
+    "least_squares_sensitivity",
     "models_of_run",
+    "optimise_links",
+    "plan_certificate",
     "plan_noise",
     "plan_topology",
     "rehearsed",

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.privacy.certificates.bounds import bounded
 from hocket.privacy.certificates.looks import Look
 from hocket.privacy.certificates.protected import Record, Transfer, as_shift
+from hocket.privacy.certificates.record_search import RecordSearch
 from hocket.privacy.certificates.worst import worst
 from tests.units.certificate_cases import Clipped, dense, graphs, torus
 
@@ -146,10 +148,9 @@ def test_no_coalition_beats_the_bounds(net, data):
 
 @pytest.mark.parametrize(("net", "f"), [(hk.Network.cycle(9), 1), (hk.Network.complete(9), 3)])
 def test_bounds_are_tight_where_they_should_be(net, f):
-    looks = (Look(net.links, net.n, np.full(len(net.links), 2.0), 0.0),)
-    assert bounded(Transfer(1.0), looks, f).squared == pytest.approx(
-        worst(Transfer(1.0), looks, f).cost.squared
-    )
+    ask = {"colluders": f, "sigma": 1.0, "transfer": 1.0}
+    bound, found = (hk.certify(net, "function-sharing", search=one, **ask).mu for one in (False, True))
+    assert bound == pytest.approx(found)
 
 
 @given(net=graphs(), data=st.data())
@@ -260,9 +261,65 @@ def test_an_algorithm_brings_its_own_noise_and_sensitivity():
 
 
 def test_a_large_network_is_bounded_without_a_search():
-    net = hk.Network.random_regular(6, 100, seed=1)
-    found = hk.certify(net, "rss-nb", colluders=3, sigma=4.0, own=1.0, sensitivity=1.0, rounds=10)
+    net = hk.Network.random_regular(6, 120, seed=1)
+    ask = {"sigma": 4.0, "own": 1.0, "sensitivity": 1.0, "rounds": 10}
+    found = hk.certify(net, "rss-nb", colluders=3, **ask)
     assert found.coalition is None
     assert "no coalition searched" in found.searched
-    some = hk.certify(net, "rss-nb", coalition={0, 1, 2}, sigma=4.0, own=1.0, sensitivity=1.0, rounds=10)
+    some = hk.certify(net, "rss-nb", coalition={0, 1, 2}, **ask)
     assert some.mu < found.mu < math.sqrt(10)  # what own noise alone would give
+
+
+@given(net=graphs(5, 8), data=st.data())
+@settings(deadline=None, max_examples=15)
+def test_coalitions_worked_with_at_once_are_each_as_by_itself(net, data):
+    f = data.draw(st.integers(1, 3))
+    sigma = data.draw(st.lists(st.floats(0.0, 30.0), min_size=len(net.links), max_size=len(net.links)))
+    looks = (
+        Look(net.links, net.n, 2 * np.array(sigma) ** 2, 0.3),
+        Look(net.links, net.n, np.ones(len(sigma)), 2.0),
+    )
+    every = [*itertools.combinations(range(net.n), f)][:20]
+    with threadpool_limits(1, user_api="blas"):
+        found = RecordSearch(looks).costs(every)
+        alone = [np.sum([look.honest(one).records() for look in looks], axis=0) for one in every]
+    np.testing.assert_allclose(found, alone, rtol=1e-7, atol=1e-12)
+
+
+def test_a_search_can_be_asked_for_or_left_out():
+    net = hk.Network.harary(4, 10)
+    ask = {"colluders": 2, "sigma": 1.0, "own": 0.5, "sensitivity": 1.0}
+    found, bound = (hk.certify(net, "function-sharing", search=one, **ask) for one in (True, False))
+    assert found.mu < bound.mu
+    assert "all 45 coalitions" in found.searched
+    assert "no coalition searched" in bound.searched
+
+
+def test_two_agents_with_many_paths_between_them_are_bounded_where_others_are_cut_off():
+    # Agent 8 hangs on by one link: one colluder cuts it off, and 0 and 4 do not care.
+    net = hk.Network.from_edges([*hk.Network.harary(4, 8).links.tolist(), (0, 8)])
+    ask = {"colluders": 1, "sigma": 1.0, "search": False}
+    assert hk.certify(net, "function-sharing", transfer=1.0, **ask).mu == math.inf
+    bound = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **ask)
+    found = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **(ask | {"search": True}))
+    assert found.mu < bound.mu < math.inf
+
+
+def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
+    ask = {"colluders": 1, "sigma": 2.0, "own": 1.0, "sensitivity": 0.1}
+    alike = hk.certify(RING, "rss-nb", rounds=16, **ask)
+    assert alike.per_round == pytest.approx(alike.mu / 4)
+    falling = hk.certify(RING, "rss-nb", rounds=16, step=STEP, **ask)
+    first = hk.certify(RING, "rss-nb", rounds=1, step=STEP, **ask)
+    assert falling.per_round == pytest.approx(first.mu)
+    assert falling.kappa == pytest.approx(alike.kappa)
+
+
+@pytest.mark.parametrize(("sigma", "own"), [(1e3, 1e-3), (1.0, 1e-6), (1e6, 1.0), (1e-3, 1e3), (40.0, 0.5)])
+def test_little_own_noise_is_not_lost_in_rounding(sigma, own):
+    # Against {1, 4} a ring of seven is a pair and three in a row; {0, 2} leave 1 by itself.
+    net, ask = hk.Network.cycle(7), {"sigma": sigma, "own": own, "sensitivity": 1.0}
+    pair = hk.certify(net, "function-sharing", coalition={1, 4}, records={2: 1}, **ask)
+    of_two = 1 / (2 * own**2) + 1 / (2 * (4 * sigma**2 + own**2))
+    assert pair.mu == pytest.approx(math.sqrt(of_two), rel=1e-9)
+    assert hk.certify(net, "function-sharing", colluders=2, **ask).mu == pytest.approx(1 / own, rel=1e-6)

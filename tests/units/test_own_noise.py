@@ -148,6 +148,51 @@ def test_the_mechanism_says_what_certificates_rest_on():
     assert bounded.own_sd == 0.5
 
 
+def test_with_an_active_set_what_was_mixed_is_projected_and_the_answer_is_no_worse():
+    """Agents pull far beyond X. Published states are feasible either way, and as near to the optimum."""
+    problem = hk.polynomials([[0, 3.4 - 2 * j, 1] for j in range(5)], box=(-0.2, 0.2))
+    found = {}
+    for project in ("stepped", "mixed"):
+        run = hk.solve(problem, RING, hk.RssNb(1.0, project=project), step=STEP, rounds=2000, seed=1)
+        assert run.published.shape == (5, 1)
+        inside = np.clip(run.published, -0.2, 0.2)
+        found[project] = max(float(problem.total(x)) for x in inside) - problem.best.value
+        if project == "mixed":
+            np.testing.assert_array_equal(run.published, inside)
+    assert 0 <= found["mixed"] < 1.2 * found["stepped"] < 0.1
+
+
+def test_a_slope_that_moves_leaves_no_trace_in_words_under_a_set_if_what_was_mixed_is_projected():
+    """B0 with X: other slopes, other noise by as much, and every word is the same; not if projected after the step."""
+    agents, shift = 5, 0.3
+    for project, same in (("mixed", True), ("stepped", False)):
+        words = []
+        for moved in (0.0, shift):
+            rows = [[0, 3.4 - 2 * j + moved * ((j == 1) - (j == 2)), 1] for j in range(agents)]
+            noise = _given(moved)
+            run = hk.solve(
+                hk.polynomials(rows, box=(-0.2, 0.2)),
+                RING,
+                hk.RssNb(0.0, noise=noise, project=project, scaled_by="last step"),
+                step=STEP,
+                rounds=6,
+                start=0.1,
+                keep="transcript",
+            )
+            words.append(run.transcript.words[0])
+        assert bool(abs(words[0] - words[1]).max() < 1e-13) is same  # float64, six rounds
+
+
+def _given(moved: float) -> Any:
+    """Noise from which the link of agents 1 and 2 gives so much more from 1 to 2, from round 2 on."""
+
+    def draw(sender: int, receiver: int, k: int) -> float:
+        plain = np.sin(7.0 * sender + 3.0 * receiver + k)
+        return plain + (moved if (sender, receiver) == (2, 1) else 0.0)
+
+    return draw
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -84,6 +84,50 @@ def test_noise_of_ones_own_makes_it_an_average():
     assert 0.2 < np.sqrt(np.mean(np.square(errors))) < 2.0  # eight numbers, correlated
 
 
+WATCHERS = {
+    "one of a complete five": (COMPLETE, {"coalition": {0}}),
+    "a tap on a ring": (hk.Network.cycle(5), {"threat": "states"}),
+}
+
+
+@pytest.mark.parametrize("who", WATCHERS)
+def test_noise_of_each_agents_own_leaves_averaging_and_no_more_than_its_certificate(who):
+    """Without it every curvature is read to ten digits; with it no estimate beats what the noise allows [B1]."""
+    network, how = WATCHERS[who]
+    bare = sum_attack(play(QUADRATICS, hk.RssNb(50.0), network=network).view(**how))
+    assert off(bare) < 1e-10
+    spread = []
+    for rounds in (9, 101):
+        run = play(QUADRATICS, hk.RssNb(50.0, own=0.5), network=network, rounds=rounds)
+        view = run.view(**how)
+        found = sum_attack(view)
+        assert found.fits
+        for j in found.agents:
+            sd = float(found.predicted_sd(j, "curvatures")[0])
+            assert abs(found.parameters(j, "curvatures")[0] - CURVATURES[j]) < 4 * sd
+            # Whoever knows all but one curvature has the least to find; δ of it moves gradients by 2vδ, under noise
+            # that is τ²I and more: μ²/δ² = κ Σ_k (2v_k)² bounds every estimate, by Cramér and Rao.
+            v = (network.B @ run.transcript.words[0][:-1, :, 0].T)[j]
+            assert sd**2 >= 1 / (kappa(network, view.coalition, j) * (2 * v) @ (2 * v))
+            spread.append(sd)
+    few, many = spread[: len(found.agents)], spread[len(found.agents) :]
+    assert min(few) > 1.5
+    assert 0.3 < min(many) <= max(many) < 0.6
+
+
+def kappa(network: hk.Network, coalition: frozenset[int], agent: int) -> float:
+    """κ_j of noise of deviation τ = 0.5, if all pairwise noise is dealt as RssNb(50) deals it."""
+    honest = [j for j in range(network.n) if j not in coalition]
+    sigma = 50 / (2 * network.degrees[0, 0]) / np.sqrt(3)
+    laplacian = np.diag(np.zeros(network.n))
+    for low, high in network.links.tolist():
+        if not {low, high} & coalition:
+            laplacian[[low, high], [low, high]] += 1
+            laplacian[[low, high], [high, low]] -= 1
+    covariance = 2 * sigma**2 * laplacian[np.ix_(honest, honest)] + 0.5**2 * np.eye(len(honest))
+    return float(np.linalg.inv(covariance)[honest.index(agent), honest.index(agent)])
+
+
 @pytest.mark.parametrize(("edge", "known"), [(1.2, False), (1.16, True)])
 def test_rounds_that_were_cut_short_are_told_by_the_set_or_by_disagreement(edge, known):
     problem = hk.polynomials([[0, -j * c, c] for j, c in enumerate(CURVATURES)], box=(-6, edge))

@@ -11,7 +11,11 @@ from cyclopts import Parameter
 from hocket.cli.answer import Answer
 from hocket.cli.audit import step_in
 from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
+from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
+
+NOTHING = EpsilonOptions()
+"""No ε is asked for."""
 
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
@@ -31,7 +35,7 @@ def plan(
         str | None,
         Parameter(
             help="cycle, complete, harary:k=3, …, for as many as there are cards; of a study by default complete, or "
-            "beyond twelve members the fewest links that withstand one colluder more."
+            "beyond twelve members the fewest links that withstand one colluder more; with --epsilon also auto."
         ),
     ] = None,
     algorithm: Annotated[
@@ -55,7 +59,11 @@ def plan(
         ),
     ] = None,
     dimension: Annotated[int | None, Parameter(help="How many numbers a state has.")] = None,
-    delta: Annotated[float | None, Parameter(help="Noise bound of rss-nb and rss-lb.")] = None,
+    delta: Annotated[
+        float | None,
+        Parameter(help="Noise bound of rss-nb and rss-lb; with --epsilon, how often its promise may fail."),
+    ] = None,
+    promised: EpsilonOptions = NOTHING,
     anchor: Annotated[
         float | None, Parameter(help="Share of rss-nb's noise that is drawn once and kept.")
     ] = None,
@@ -109,16 +117,32 @@ def plan(
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     if study is not None:
         return _study(cards, study, colluders, topology, dataset, unsafe, out)
-    if topology is None or algorithm is None or task is None:
+    if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
         )
     name, size, said = _task(task, dimension)
     noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
-    drawn = draw_up(
-        [read_card(path) for path in cards],
+    read = [read_card(path) for path in cards]
+    certified = draft(
+        promised,
+        read,
         topology,
-        algorithm={"name": algorithm} | {key: value for key, value in noise.items() if value is not None},
+        algorithm,
+        delta,
+        colluders=colluders,
+        noise=noise,
+        dimension=size,
+        objectives=objectives or said,
+        rounds=rounds,
+        weights=weights,
+    )
+    plain = {"name": algorithm} | {key: value for key, value in noise.items() if value is not None}
+    drawn = draw_up(
+        read,
+        str(topology) if certified is None else certified.topology,
+        algorithm=plain if certified is None else certified.algorithm,
+        certificate=None if certified is None else certified.certificate,
         step=step_in(step),
         task={
             "name": name,
@@ -139,7 +163,7 @@ def plan(
         weights=weights,
         after=None if after is None else read_plan(after),
     )
-    return _drawn(drawn, out)
+    return _drawn(drawn, out, price=[] if certified is None else price_in_words(certified))
 
 
 def _study(
@@ -172,7 +196,7 @@ def _study(
     return _drawn(drawn, out)
 
 
-def _drawn(drawn: FederationPlan, out: Path) -> Answer:
+def _drawn(drawn: FederationPlan, out: Path, *, price: Sequence[str] = ()) -> Answer:
     """Audit a plan and write it down."""
     from hocket.federation.plan_file import write_plan
 
@@ -186,6 +210,7 @@ def _drawn(drawn: FederationPlan, out: Path) -> Answer:
         objectives_in_words(drawn),
         "",
         *found.words,
+        *price,
         *accepted,
         "",
         f"Plan: {out}",

@@ -97,18 +97,22 @@ def innovations(course: Course) -> Iterator[tuple[int, Innovation, np.ndarray]]:
         turn, noise = course.turn(factor, k), course.noise(k)
         lasting = np.hstack([factor[states:], np.zeros((len(factor) - states, noise.after.shape[1]))])
         news = np.vstack([np.hstack([turn.after, noise.after]), lasting])
-        heard = compressed(np.vstack([news, np.hstack([turn.heard, noise.heard])]))
+        heard = np.hstack([turn.heard, noise.heard])
         # The largest so far: what was heard once leaves rounding behind, which is not noise.
         largest = max(
             largest,
             np.linalg.norm(factor[:states], axis=1).max(initial=0.0),
             np.abs(noise.heard).max(initial=0.0),
         )
-        innovation = Innovation.of(heard[len(news) :], largest or 1.0)
-        kept = heard[: len(news)]
-        gain = kept @ innovation.q
+        innovation = Innovation.of(heard, largest or 1.0)
+        gain = news @ innovation.q
         yield k, innovation, gain
-        factor = compressed(kept - gain @ innovation.q.T)
+        factor = compressed(_without_rounding(news - gain @ innovation.q.T, largest))
+
+
+def _without_rounding(factor: np.ndarray, largest: float) -> np.ndarray:
+    """A factor without columns that are nothing but rounding: of words that tell all, most."""
+    return factor[:, np.abs(factor).max(axis=0, initial=0.0) > FORGOTTEN * largest]
 
 
 class Memory:

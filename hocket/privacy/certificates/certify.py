@@ -26,7 +26,7 @@ from hocket.privacy.certificates.protected import (
     as_move,
     as_shift,
 )
-from hocket.privacy.certificates.source import Source, source_of
+from hocket.privacy.certificates.source import Source, source_of, whole
 from hocket.privacy.certificates.worst import Worst, named, worst
 from hocket.privacy.estimate.leakage import one_of
 from hocket.privacy.estimate.recursion import Release
@@ -64,6 +64,7 @@ def certify(
     dim: int | None = None,
     by: By = "theorem",
     every: int = 1,
+    search: bool | None = None,
 ) -> Certificate:
     """Differential privacy with a number: how well insiders can tell two worlds apart, whatever they compute.
     Ask it before a run, to sign it; infinity is an answer too, and comes with its reason.
@@ -80,7 +81,8 @@ def certify(
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
     `batches` that a step looks at some records only. `by="linearisation"` asks the general accountant, for any
-    algorithm whose words are affine, where a record takes part in one round of `every` so many.
+    algorithm whose words are affine, where a record takes part in one round of `every` so many. `search` says whether
+    all coalitions of a size are computed or none is, and a bound taken; by default whichever takes seconds.
 
     >>> from hocket import Network
     >>> found = certify(Network.cycle(5), "function-sharing", coalition={0}, sigma=2.0, move=(1, 4, [.6, -.8]))
@@ -90,7 +92,7 @@ def certify(
     'the sum over {1} changes, and coalition {0, 2} learns that sum exactly: pairwise noise cancels over honest agents \
 that hang together'
     """
-    runs = _whole("runs", runs)
+    runs = whole("runs", runs)
     gone = _known(leavers, network.n)
     members, f = _adversary(network, coalition, colluders, gone)
     found = source_of(
@@ -104,6 +106,9 @@ that hang together'
         dim=problem.dim if problem is not None else dim,
     )
     protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    honest = network.n - (f + len(gone) if members is None else len(members))
+    if isinstance(protected, Transfer) and honest < 2:
+        raise BadInput("what moves needs two honest agents, and fewer are left; plan for fewer colluders")
     about = Circumstances(
         release=one_of("release", release, Release),
         linear=linear,
@@ -118,7 +123,7 @@ that hang together'
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
         if one_of("by", by, By) == "linearisation":
             return by_linearisation(network, found, protected, members, f, gone, about, every=every)
-        return _by_theorem(network, found, protected, members, f, gone, about)
+        return _by_theorem(network, found, protected, members, f, gone, about, search)
 
 
 def _by_theorem(
@@ -129,6 +134,7 @@ def _by_theorem(
     f: int,
     gone: frozenset[int],
     about: Circumstances,
+    search: bool | None,
 ) -> Certificate:
     mechanism, lasting = source.mechanism, source.rounds
     if isinstance(mechanism, str):
@@ -143,8 +149,8 @@ def _by_theorem(
     elif members is not None:
         result = named(protected, looks, members)
     else:
-        result = worst(protected, looks, f, gone=gone)
-    cost = result.cost
+        result = worst(protected, looks, f, gone=gone, search=search)
+    cost, kappa = result.cost, _kappa(protected, looks, result)
     return Certificate(
         mu=math.sqrt(cost.squared),
         algorithm=source.title,
@@ -154,7 +160,8 @@ def _by_theorem(
         against=against_words(members, f, gone),
         coalition=result.coalition,
         agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
-        kappa=_kappa(protected, looks, result),
+        kappa=kappa,
+        per_round=_per_round(protected, looks, kappa, lasting),
         rounds=lasting,
         runs=about.runs,
         searched=result.searched,
@@ -203,6 +210,16 @@ def _kappa(protected: Protected, looks: tuple[Look, ...], found: Worst) -> float
     return unit * look.share
 
 
+def _per_round(
+    protected: Protected, looks: tuple[Look, ...], kappa: float | None, rounds: int | None
+) -> float | None:
+    """μ of the round that tells most, where noise is drawn in every round."""
+    if kappa is None or rounds is None or not isinstance(protected, Record):
+        return None
+    assert isinstance(protected.held, int)
+    return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
+
+
 def _protected(
     network: Network,
     source: Source,
@@ -237,8 +254,8 @@ def _protected(
 
 def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
     if not isinstance(records, Mapping):
-        return _whole("records", records)
-    held = {agent: _whole(f"records of agent {agent}", count) for agent, count in records.items()}
+        return whole("records", records)
+    held = {agent: whole(f"records of agent {agent}", count) for agent, count in records.items()}
     _known(held, n)
     return held
 
@@ -261,21 +278,13 @@ def _adversary(
         if len(members) == network.n:
             raise BadInput(f"the coalition is all {network.n} agents; leave out whoever is to be protected")
         return members, len(members)
-    assert colluders is not None
-    if isinstance(colluders, bool) or not isinstance(colluders, int | np.integer) or colluders < 0:
-        raise BadInput(f"colluders = {colluders!r}; give a whole number, 0 for whoever hears all words")
-    if colluders + len(gone) >= network.n:
+    f = whole("colluders", colluders, least=0)
+    if f + len(gone) >= network.n:
         raise BadInput(
-            f"{colluders} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
+            f"{f} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
             f"at most {network.n - len(gone) - 1}"
         )
-    return None, int(colluders)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
-    return int(value)
+    return None, f
 
 
 def _size(name: str, value: Any) -> float:

@@ -10,15 +10,22 @@ import itertools
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from hocket.errors import BadInput
 from hocket.privacy.certificates.bounds import bounded
 from hocket.privacy.certificates.looks import Look
-from hocket.privacy.certificates.protected import Cost, Protected, Transfer, changed_sum
+from hocket.privacy.certificates.protected import Cost, Protected, Record, Transfer, changed_sum
+from hocket.privacy.certificates.record_search import RecordSearch
 from hocket.privacy.topology.connectivity import vertex_connectivity
 from hocket.privacy.wording import counted
 
 WORK = 4_000_000_000
 """Multiplications, about, before a bound takes the place of a search: some seconds."""
+WORK_AT_ONCE = 3_000_000_000
+"""The same where coalitions are worked with at once."""
+TOGETHER = 4096
+"""Coalitions that are."""
 EACH = 200_000
 """What one coalition costs however small the network is, in multiplications."""
 
@@ -48,14 +55,32 @@ def named(protected: Protected, looks: tuple[Look, ...], coalition: frozenset[in
 
 
 def worst(
-    protected: Protected, looks: tuple[Look, ...], colluders: int, *, gone: frozenset[int] = frozenset()
+    protected: Protected,
+    looks: tuple[Look, ...],
+    colluders: int,
+    *,
+    gone: frozenset[int] = frozenset(),
+    search: bool | None = None,
 ) -> Worst:
-    """The worst of all coalitions of f agents beside those who are `gone` and whose knowledge counts as theirs."""
+    """The worst of all coalitions of f agents beside those who are `gone` and whose knowledge counts as theirs.
+
+    `search` says whether all are computed, however long it takes, or none; by default some seconds are spent on it.
+    """
     n = looks[0].n
     candidates = [j for j in range(n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     total = math.comb(len(candidates), size)
-    if total * (n**3 + EACH) * len(looks) > WORK:
+    alone = tuple(sorted(gone))
+    exposed = protected.cost(looks, alone)
+    if exposed.squared == math.inf:  # to whoever hears all words, and so to every coalition
+        return Worst(exposed, alone, "no search was needed: it shows to whoever hears all words")
+    if search is False and size:
+        return _by_bound(protected, looks, size + len(gone))
+    if isinstance(protected, Record) and size and RecordSearch.fits(looks):
+        inverses = RecordSearch(looks)
+        if search or inverses.work(total, size) <= WORK_AT_ONCE:
+            return _by_inverse(protected, looks, inverses, candidates, size, gone)
+    if not search and total * (n**3 + EACH) * len(looks) > WORK:
         return _by_bound(protected, looks, size + len(gone))
     found, coalition = Cost(-1.0), ()
     for members in itertools.combinations(candidates, size):
@@ -70,6 +95,30 @@ def worst(
         f"the worst of all {counted(total, 'coalition')} of {counted(size, 'agent')}, each computed exactly"
     )
     return Worst(found, coalition, every if size else "nobody inside, exactly")
+
+
+def _by_inverse(
+    protected: Record,
+    looks: tuple[Look, ...],
+    inverses: RecordSearch,
+    candidates: list[int],
+    size: int,
+    gone: frozenset[int],
+) -> Worst:
+    """All coalitions, some thousands at once; the worst of them is computed by itself too."""
+    largest, worst_one = -1.0, ()
+    every = itertools.combinations(candidates, size)
+    while some := [tuple(sorted({*one, *gone})) for one in itertools.islice(every, TOGETHER)]:
+        squared = protected.squared(inverses.costs(some))
+        row = int(np.argmax(squared >= squared.max() * (1 - 1e-9)))  # of coalitions that are alike the first
+        if squared[row] > largest * (1 + 1e-9):
+            largest, worst_one = float(squared[row]), some[row]
+    found = protected.cost(looks, worst_one)
+    total = math.comb(len(candidates), size)
+    said = (
+        f"the worst of all {counted(total, 'coalition')} of {counted(size, 'agent')}, each computed exactly"
+    )
+    return Worst(Cost(max(found.squared, largest), found.agents), worst_one, said)
 
 
 def _by_bound(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Worst:

@@ -9,6 +9,7 @@ from typing import Any
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
+from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import (
@@ -21,6 +22,7 @@ from hocket.privacy.topology.planner import (
 )
 from hocket.privacy.verdict import sentences
 from hocket.privacy.verdict.adversary import adversary, worst_of
+from hocket.privacy.verdict.certified import certificate_of
 from hocket.privacy.verdict.findings import (
     Finding,
     Option,
@@ -75,6 +77,8 @@ class Audit:
     local_steps: int
     """Steps along gradients between two exchanges."""
     statement: tuple[str, ...]
+    certificate: Certificate | None = None
+    """Differential privacy with a number, where the algorithm's noise has it."""
 
     @property
     def covered(self) -> bool:
@@ -151,8 +155,13 @@ class Audit:
         """What would help."""
         return tuple(sentences.mending(self))
 
+    @property
+    def certified(self) -> tuple[str, ...]:
+        """The certificate as a line, if there is one: what a verdict begins with."""
+        return () if self.certificate is None else (self.certificate.statement,)
+
     def __str__(self) -> str:
-        return "\n".join([*self.verdict, *self.attempts, "", *self.statement])
+        return "\n".join([*self.certified, *self.verdict, *self.attempts, "", *self.statement])
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
@@ -172,6 +181,7 @@ class Audit:
             if self.exposure is None
             else [list(part) for part in self.exposure.components],
             "answer": self.answer,
+            "certificate": None if self.certificate is None else self.certificate.to_json(),
             "verdict": list(self.verdict),
             "gradient_size": self.gradient_size.size,
             "local_steps": self.local_steps,
@@ -305,5 +315,16 @@ def audit(
             sized=size.words,
             labels=network.labels,
             local_steps=local_steps,
+        ),
+        certificate=certificate_of(
+            network,
+            algorithm,
+            colluders=f,
+            coalition=members,
+            step=plan["step"],
+            rounds=rounds,
+            runs=runs,
+            dim=dim,
+            problem=None if run is None else run.problem,
         ),
     )

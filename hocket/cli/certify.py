@@ -1,0 +1,125 @@
+"""`hocket certify`: differential privacy with a number, against a coalition or any of a size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer
+from hocket.cli.audit import agents_in, named_network, step_in
+from hocket.errors import BadConfig
+
+
+def certify(
+    *,
+    topology: Annotated[
+        str | None, Parameter(help="A named topology: cycle:7, grid:3x4, harary:k=3,n=7.")
+    ] = None,
+    edges: Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")] = None,
+    algorithm: Annotated[str, Parameter(help="function-sharing, rss-nb, …")] = "function-sharing",
+    colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
+    coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
+    sigma: Annotated[
+        str, Parameter(help="Standard deviation of one draw, or one for each link in order: 1,2,1.5.")
+    ] = "1",
+    own: Annotated[float, Parameter(help="That of noise of each agent's own.")] = 0.0,
+    anchor_sigma: Annotated[float, Parameter(help="That of pairwise noise kept over rounds.")] = 0.0,
+    move: Annotated[
+        str | None,
+        Parameter(help="Hide this: from, to, coefficients, as 1,4,.6;-.8.", allow_leading_hyphen=True),
+    ] = None,
+    shift: Annotated[
+        str | None, Parameter(help="Hide this: coefficients by agent, as 1:1,2:-2,4:.5,6:.5.")
+    ] = None,
+    transfer: Annotated[
+        float | None, Parameter(help="Hide coefficients of this norm moved between any two.")
+    ] = None,
+    sensitivity: Annotated[
+        float | None, Parameter(help="Hide one record replaced that changes a contribution by at most this.")
+    ] = None,
+    records: Annotated[int, Parameter(help="So many records of one agent.")] = 1,
+    rounds: Annotated[
+        int | None, Parameter(help="Rounds planned; needed for noise that is drawn in every round.")
+    ] = None,
+    step: Annotated[
+        str | None, Parameter(help="a,b,p for a/(k+b)^p, or a constant; without it noise is scaled alike.")
+    ] = None,
+    runs: Annotated[int, Parameter(help="Runs on the same data.")] = 1,
+    kept: Annotated[bool, Parameter(negative=(), help="Noise is the same in all runs.")] = False,
+    leavers: Annotated[str | None, Parameter(help="Members who left: 2,3.")] = None,
+    delta: Annotated[float, Parameter(help="The δ at which ε is said.")] = 1e-5,
+) -> Answer:
+    """Certify what insiders can tell at most, as Gaussian differential privacy, by theorem and with its conditions.
+
+    Name the network by --topology or --edges, the adversary by --colluders or --coalition, and what is to be hidden by
+    --move, --shift, --transfer or --sensitivity.
+    """
+    from hocket.privacy import certify as judge
+
+    numbers = None if step is None else [*step_in(step).values()]
+    found = judge(
+        named_network(topology, edges, "certificate"),
+        algorithm,
+        colluders=colluders,
+        coalition=None if coalition is None else agents_in(coalition),
+        sigma=_numbers("--sigma", sigma, ","),
+        own=own,
+        anchor_sigma=anchor_sigma,
+        move=None if move is None else _move(move),
+        shift=None if shift is None else _shift(shift),
+        transfer=transfer,
+        sensitivity=sensitivity,
+        records=records,
+        rounds=rounds,
+        step=None if numbers is None else _step(numbers),
+        runs=runs,
+        kept=kept,
+        leavers=() if leavers is None else agents_in(leavers),
+    )
+    data = found.to_json()
+    lines = [found.statement]
+    if found.holds:
+        data["epsilon"] = {f"{delta:g}": found.epsilon(delta)}
+        lines += [
+            "",
+            f"μ = {found.mu:.6g}, ε = {found.epsilon(delta):.6g} at δ = {delta:g}, δ = {found.delta(1.0):.6g} at ε = 1",
+            f"Worst case: {found.searched}{_who(found.coalition)}.",
+            "",
+            *(f"- {one}" for one in found.assumptions),
+        ]
+    return Answer(data, lines)
+
+
+def _who(coalition: tuple[int, ...] | None) -> str:
+    return f": {', '.join(map(str, coalition))}" if coalition else ""
+
+
+def _step(numbers: list[float]) -> Any:
+    from hocket.steps import Constant, Power
+
+    return Power(*numbers) if len(numbers) == 3 else Constant(*numbers)
+
+
+def _numbers(option: str, text: str, separator: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(separator)]
+    except ValueError:
+        raise BadConfig(f"{option} {text!r} has something that is no number; write 1{separator}2.5") from None
+
+
+def _move(text: str) -> tuple[int, int, list[float]]:
+    words = text.split(",")
+    if len(words) != 3 or not all(word.strip().isdecimal() for word in words[:2]):
+        raise BadConfig(f"--move {text!r} is no move; write from, to and coefficients, 1,4,.6;-.8")
+    return int(words[0]), int(words[1]), _numbers("--move", words[2], ";")
+
+
+def _shift(text: str) -> dict[int, list[float]]:
+    pairs = [word.split(":") for word in text.split(",")]
+    if not all(len(pair) == 2 and pair[0].strip().isdecimal() for pair in pairs):
+        raise BadConfig(
+            f"--shift {text!r} is no shift; write agents with their coefficients, 1:.5;1,2:-.5;-1"
+        )
+    return {int(agent): _numbers("--shift", row, ";") for agent, row in pairs}

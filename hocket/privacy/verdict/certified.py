@@ -1,0 +1,43 @@
+"""The certificate that a verdict begins with, where an algorithm's noise has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hocket.algorithm import Algorithm
+from hocket.networks.network import Network
+from hocket.noise.mechanism import Mechanism
+from hocket.privacy.certificates.certificate import Certificate
+from hocket.privacy.certificates.certify import certify
+from hocket.privacy.certificates.source import source_of
+from hocket.problems.problem import Problem
+from hocket.steps import Step
+
+UNIT = 1.0
+"""The norm of what is moved where no record's sensitivity is known: all μ are per unit then."""
+
+
+def certificate_of(
+    network: Network,
+    algorithm: str | Algorithm | None,
+    *,
+    colluders: int,
+    coalition: tuple[int, ...] | None,
+    step: Step,
+    rounds: int,
+    runs: int,
+    dim: int,
+    problem: Problem | None,
+) -> Certificate | None:
+    """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two."""
+    if not isinstance(algorithm, Algorithm):
+        return None
+    dim = dim if problem is None else problem.dim
+    plan: dict[str, Any] = {"step": step, "rounds": rounds, "dim": dim}
+    mechanism = source_of(network, algorithm, sigma=None, own=0.0, anchor_sigma=0.0, **plan).mechanism
+    if not isinstance(mechanism, Mechanism):
+        return None
+    protect = {} if mechanism.sensitivity is not None else {"transfer": UNIT}
+    against: dict[str, Any] = {"colluders": colluders} if coalition is None else {"coalition": coalition}
+    found = certify(network, algorithm, runs=runs, kept=True, problem=problem, **plan, **protect, **against)
+    return found if found.holds else None

@@ -1,0 +1,290 @@
+"""Plans that promise an ε: what `hocket peer plan --epsilon` writes, and what becomes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hocket.cli.peer import peer
+from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
+from hocket.federation import LeastSquaresTask
+from hocket.federation.cards import Card
+from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
+from hocket.federation.consent import Floor, check_floor
+from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.ledger import Served
+from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import audit_plan
+from hocket.federation.plan_certificate import certificate_of_plan, check_certificate
+from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.record_bounds import check_records
+from hocket.federation.remainder import judge_survivors
+from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.privacy import gdp
+
+from .plans import CARDS, IDENTITIES
+
+DIM = 3
+FOUR = tuple(CARDS[:4])
+RECORD = Wanted(1.0, 1e-6, 1, columns=(1.0,), target=1.0)
+TRANSFER = dataclasses.replace(RECORD, protect="transfer")
+MEMBER = Wanted(1.0, 1e-6, 1, protect="member", clip=0.5)
+
+
+@lru_cache
+def drafted(
+    wanted: Wanted, *, key="function-sharing", topology="complete", cards=FOUR, objectives="quadratic"
+):
+    return certified_draft(cards, topology, key, wanted, dimension=DIM, objectives=objectives, rounds=40)
+
+
+def drawn(wanted: Wanted = RECORD, *, run=None, **how) -> FederationPlan:
+    found, cards = drafted(wanted, **how), how.get("cards", FOUR)
+    return draw_up(
+        cards,
+        found.topology,
+        algorithm=found.algorithm,
+        step={"constant": 0.002},
+        task={
+            "name": "regression",
+            "dataset": "trial-7",
+            "dimension": DIM,
+            "objectives": how.get("objectives", "quadratic"),
+        },
+        run={"rounds": 40, "id": 16 * "0"} | (run or {}),
+        audit={"colluders": wanted.colluders, "min_sd": 0.0},
+        certificate=found.certificate,
+    )
+
+
+def changed(plan: FederationPlan, **changes) -> FederationPlan:
+    """The plan, as somebody would have it who writes other numbers into its certificate."""
+    assert plan.certificate is not None
+    return dataclasses.replace(plan, certificate=plan.certificate.model_copy(update=changes))
+
+
+def before(plan: FederationPlan, **changes) -> EarlierRun:
+    served = Served("1" * 32, plan.run_hash.hex(), plan.algorithm_section.name, record=record_of(plan))
+    return EarlierRun(served, ServedPlan.of(plan), **changes)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "key", "theorem", "arithmetic"),
+    [
+        (RECORD, "function-sharing", "A2", "exact"),
+        (TRANSFER, "function-sharing", "A1", "exact"),
+        (MEMBER, "rss-nb", "B1", "exact"),
+        (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "rss-nb", "B1", "real-arithmetic model"),
+    ],
+    ids=["record", "transfer", "member", "record-nb"],
+)
+def test_what_is_drawn_up_promises_what_was_wanted_and_no_more_noise_than_that(
+    wanted, key, theorem, arithmetic
+):
+    plan = drawn(wanted, key=key)
+    found = check_certificate(plan)
+    assert found is not None
+    assert 1 - 2e-6 < found.epsilon <= 1.0
+    assert (found.certificate.theorem, found.certificate.arithmetic) == (theorem, arithmetic)
+    again = parse_plan(plan_text(plan))
+    assert again.hash == plan.hash
+    assert again.certificate == plan.certificate
+
+
+def test_a_plan_without_a_promise_has_the_hash_it_always_had():
+    plain = dataclasses.replace(drawn(), certificate=None)
+    assert "certificate" not in plain.tables()
+    assert plain.hash != drawn().hash
+    assert check_certificate(plain) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilon": 0.5}, "it promises ε = 0.5 at δ = 1e-06, and its noise gives 0.99999"),
+        ({"delta": 1e-9}, "it promises ε = 1 at δ = 1e-09"),
+        ({"mu": 0.1}, "it says μ = 0.1"),
+        ({"sensitivity": 1.0}, "it counts a record as 1, and within the declared columns one may weigh 4"),
+        ({"columns": [2.0, 1.0, 1.0]}, "one may weigh 7"),
+        ({"protect": "member"}, "nothing clips what a member does"),
+    ],
+    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
+)
+def test_a_number_that_is_not_so_is_refused_and_cannot_be_accepted(changes, said):
+    forged = changed(drawn(), **changes)
+    with pytest.raises(UnsafePlan, match=said):
+        check_certificate(forged)
+    with pytest.raises(UnsafePlan, match="does not hold"):
+        audit_plan(forged, unsafe=True)
+
+
+def test_less_noise_than_promised_is_refused():
+    plan = drawn()
+    less = plan.algorithm_section.model_copy(update={"own": 0.9 * plan.algorithm.own})
+    with pytest.raises(UnsafePlan, match="its noise gives"):
+        check_certificate(dataclasses.replace(plan, algorithm_section=less))
+    open_form = plan.task.model_copy(update={"objectives": "any"})
+    with pytest.raises(UnsafePlan, match="what noise functions do not span stays exposed"):
+        check_certificate(dataclasses.replace(plan, task=open_form))
+
+
+def test_the_audit_begins_with_the_certificate():
+    found = audit_plan(drawn())
+    assert found.words[0].startswith("Certificate (Theorem A2, exact arithmetic): against any 1 colluder")
+    json.dumps(found.to_json(), allow_nan=False)
+    assert found.to_json()["certificate"]["wanted"]["epsilon"] == 1.0
+
+
+def test_fresh_noise_composes_over_runs_and_kept_noise_does_not():
+    fresh = drawn(MEMBER, key="rss-nb")
+    once = certificate_of_plan(fresh).mu
+    again = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
+    found = check_certificate(again, earlier=[before(fresh)])
+    assert found.composed == pytest.approx(np.sqrt(2) * once)
+    assert found.composed_epsilon == pytest.approx(gdp.epsilon(np.sqrt(2) * once, 1e-6))
+    assert "squares add up" in found.words[1]
+    sharing = drawn()
+    kept = check_certificate(drawn(run={"id": 16 * "1"}), earlier=[before(sharing)])
+    assert kept.composed == kept.certificate.mu
+    assert "kept the same noise" in kept.words[1]
+
+
+def test_whoever_left_since_counts_as_a_colluder_in_earlier_runs():
+    five = drawn(MEMBER, key="rss-nb", cards=tuple(CARDS))
+    four = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
+    found = check_certificate(four, earlier=[before(five)])
+    both = certificate_of_plan(five, leavers=[4]).mu
+    assert both > certificate_of_plan(five).mu
+    assert found.composed == pytest.approx(np.hypot(both, found.certificate.mu))
+
+
+def test_nothing_is_promised_of_runs_without_a_certificate():
+    plain = dataclasses.replace(drawn(MEMBER, key="rss-nb"), certificate=None)
+    found = check_certificate(drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"}), earlier=[before(plain)])
+    assert found.composed == np.inf
+    assert "has no certificate" in found.words[1]
+    json.dumps(found.to_json(), allow_nan=False)
+    other = drawn()  # for records, and with noise that is kept
+    found = check_certificate(drawn(MEMBER, key="rss-nb"), earlier=[before(other)])
+    assert "was certified for one record" in found.words[1]
+
+
+def test_a_floor_may_ask_for_an_epsilon():
+    ask = Floor(epsilon=0.5)
+    with pytest.raises(UnsafePlan, match="gives ε = 1 where you ask for epsilon"):
+        check_floor(ask, plan := drawn(), audit_plan(plan))
+    plain = dataclasses.replace(plan, certificate=None)
+    with pytest.raises(UnsafePlan, match="promises no ε"):
+        check_floor(ask, plain, audit_plan(plain))
+    check_floor(Floor(epsilon=1.0), plan, audit_plan(plan))
+
+
+def test_when_a_member_leaves_the_certificate_is_worked_out_anew():
+    plan = drawn(cards=tuple(CARDS))
+    verdict = judge_survivors(plan, {plan.names[4]: 3})
+    (said,) = [one for one in verdict.words if one.startswith("Certificate")]
+    assert "with what {4} knew who left" in said
+    assert "That is more than ε = 1, which all have signed." in said
+    assert not verdict.safe
+
+
+TASK = LeastSquaresTask(np.array([[1.0, 0.5, -1.0]]), np.array([0.3]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "target", "said"),
+    [
+        ([[1.0, 1.5, 0.0]], 0.3, r"record 1 of this task is 1\.5 from zero in column 2"),
+        ([[1.0, 0.5, 0.0]], -3.0, "is 3 from zero in its target"),
+    ],
+)
+def test_records_outside_the_declared_columns_are_refused(rows, target, said):
+    check_records(TASK, drawn())
+    with pytest.raises(BadInput, match=said):
+        check_records(LeastSquaresTask(np.array(rows), np.array([target])), drawn())
+
+
+class Bundled(LeastSquaresTask):
+    """All records in one row of coefficients: nobody could tell how large one is."""
+
+    def coefficients(self) -> np.ndarray:
+        return super().coefficients().sum(axis=0, keepdims=True)
+
+
+def test_records_that_are_none_are_refused():
+    rows = np.array([[1.0, 0.5, -1.0], [0.2, 0.1, 0.9]])
+    with pytest.raises(BadInput, match="one row of coefficients per record"):
+        check_records(Bundled(rows, np.array([0.3, 0.1])), drawn())
+
+
+def test_links_are_chosen_among_those_that_can_be_had():
+    assert drawn(topology=AUTO).topology == "complete:4"
+    assert len(drawn(topology=AUTO).certificate.columns) == DIM
+    hidden = [Card.of(IDENTITIES[0], None), Card.of(IDENTITIES[2], None), CARDS[1], CARDS[3]]
+    assert drawn(topology=AUTO, cards=tuple(hidden)).topology == "harary:k=2,n=4"  # a and c are not linked
+    with pytest.raises(BadPlan, match="no topology that was looked at"):
+        drawn(topology=AUTO, cards=(*hidden[:2], Card.of(IDENTITIES[1], None), CARDS[3]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Wanted(1.0, 1e-6, 1), "--columns and --target"),
+        (lambda: Wanted(1.0, 1e-6, 1, clip=1.0), "--protect member"),
+        (lambda: drawn(dataclasses.replace(RECORD, columns=(1.0, 1.0))), "--columns has 2 numbers"),
+        (lambda: drawn(key="dgd"), "no noise that an ε could rest on; plan one of rss-nb, function-sharing"),
+        (lambda: drawn(objectives="any"), "objectives are any, and FS hides quadratics"),
+        (lambda: drawn(MEMBER), "nothing bounds how much a whole member's weighs"),
+        (lambda: drawn(dataclasses.replace(RECORD, colluders=3), topology=AUTO), "nobody to hide behind"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(wrong, said):
+    with pytest.raises((BadConfig, BadPlan, BadInput), match=said):
+        wrong()
+
+
+def hocket_peer(*words):
+    return peer([str(word) for word in words], exit_on_error=False, result_action="return_value")
+
+
+def test_four_clinics_plan_and_sign_an_epsilon(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"clinic-{letter}" for letter in "abcd"]
+    for name in names:
+        hocket_peer("init", "--name", name, "--address", f"{name}.example:7000", "--home", name)
+    asked = ["--algorithm", "function-sharing", "--colluders", 1, "--task", "regression", "--dimension", DIM]
+    asked += [
+        "--objectives",
+        "quadratic",
+        "--rounds",
+        20,
+        "--step",
+        0.01,
+        "--epsilon",
+        1,
+        "--columns",
+        "1,1,1",
+    ]
+    planned = hocket_peer(
+        "plan", *(f"{name}.toml" for name in names), *asked, "--target", 1, "--out", "plan.toml"
+    )
+    assert planned.words[6].startswith("Certificate (Theorem A2")
+    assert any("times what a trusted server would add" in line for line in planned.words)
+    assert "[certificate]" in Path("plan.toml").read_text()
+    signed = hocket_peer("sign", "plan.toml", "--yes", "--home", names[0])
+    assert signed.data["certificate"]["composed"]["epsilon"] == pytest.approx(1.0, abs=1e-5)
+    forged = Path("plan.toml").read_text().replace("epsilon = 1.0", "epsilon = 0.1")
+    Path("forged.toml").write_text(forged.partition("[signatures]")[0])
+    with pytest.raises(UnsafePlan, match="does not hold"):
+        hocket_peer("sign", "forged.toml", "--yes", "--accept-unsafe", "--home", names[1])
+    for wrong in (["--bound", 1], ["--sensitivity", 1]):
+        with pytest.raises(BadConfig):
+            hocket_peer(
+                "plan", *(f"{name}.toml" for name in names), *asked, "--target", 1, *wrong, "--out", "other"
+            )

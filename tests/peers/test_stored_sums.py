@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -16,8 +17,10 @@ from hocket.federation import GradientTask, LeastSquaresTask
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 from hocket.federation.engine.stored import StoredTask, dealt, formed
+from hocket.federation.participation import take_part
 from hocket.federation.task import LocalSteps, known_seeds
 from hocket.federation.task_class import check_objectives
+from hocket.problems.quadratic import hessians
 
 from .federation_case import Federation, play
 
@@ -194,3 +197,44 @@ def test_a_member_that_lost_its_sum_in_the_middle_of_a_run_stops(tmp_path):
     asked(group, name, "DELETE FROM sums")
     with pytest.raises(JournalError, match="the sum that ash followed is gone"):
         play([group.member(name, task=task_of(0), linger=0.1)])
+
+
+@pytest.mark.slow
+def test_those_who_stay_come_to_their_own_optimum(tmp_path):
+    """elm stops in round 5 and is dropped: what it dealt is taken off the sums, and the rest cancels."""
+    group = Federation(
+        tmp_path,
+        members=4,
+        rounds=150,
+        topology="complete",
+        algorithm=ALGORITHM | {"sd": 0.3},
+        options={"objectives": "quadratic", "dimension": DIM},
+    )
+    *stay, leaver = everybody(group)
+
+    def stop(played, presence) -> None:
+        if played.k == 5:
+            raise KeyError("enough")
+
+    async def scene():
+        async with asyncio.timeout(60):
+            going_on = [asyncio.create_task(take_part(member)) for member in stay]
+            with pytest.raises(KeyError):
+                await take_part(leaver, watch=stop)
+            for member in stay:
+                group.vote(member.name, leaver.name)
+            return await asyncio.gather(*going_on)
+
+    finished = asyncio.run(scene())
+    assert stay[0].folder.status()["dropped"] == [leaver.name]
+    rows, targets = (np.concatenate(part) for part in zip(*map(records, range(3)), strict=True))
+    best = np.linalg.lstsq(rows, targets, rcond=None)[0]
+    mean = np.mean([one.x for one in finished], axis=0)
+    kept, stored = sums(group)[:3], group.plan.algorithm.stored
+    off = quadratic_optimum(stored.values(kept.sum(axis=0)))
+    assert np.linalg.norm(mean - best) < 0.05 < 0.3 * np.linalg.norm(off - best)
+
+
+def quadratic_optimum(coefficients: np.ndarray) -> np.ndarray:
+    """Where a quadratic is least: where the members would go with the leaver's noise still in their sums."""
+    return -np.linalg.solve(hessians(coefficients[None], DIM)[0], coefficients[:DIM])

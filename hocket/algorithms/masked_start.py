@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting
+from hocket.algorithms.clipped_words import Kept
 from hocket.noise.draws import Draw, Paired
 from hocket.noise.mechanism import Mechanism
 
@@ -32,8 +33,8 @@ class MaskedStart(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         if self.algorithm.late(agent, k):
             # Noise that is scaled by α_{k−1} has no scale in round 1; there it takes the first step's.
-            missing = (k == 1) * agent.step(1)
-            state = state + missing * agent.paired_noise(k)
+            masked = (k == 1) * agent.step(1) * agent.paired_noise(k)
+            state = state._replace(v=state.v + masked) if isinstance(state, Kept) else state + masked
         return self.algorithm.round(agent, state, k)
 
     def setup(self, agent: Agent, x: Any) -> Any:

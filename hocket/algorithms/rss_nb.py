@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
-import numpy as np
 
 from hocket.agent import Agent, Projection
 from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithms.clipped_words import clipped_round, first
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.link_levels import link_sd, link_share
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.parameters import (
     Distribution,
@@ -23,11 +23,11 @@ from hocket.algorithms.parameters import (
     check_share,
     check_size,
     is_positive,
-    tabulated,
 )
+from hocket.algorithms.rss_nb_noise import check_clip, draws_of, grid_of, mechanism_of
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.draws import Draw, Gaussian, Paired
+from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
 from hocket.problems.problem import Problem
 
@@ -74,6 +74,11 @@ class RssNb(Algorithm):
     scaled_by: Literal["auto", "this step", "last step"] = eqx.field(static=True, default="auto")
     """Whether fresh noise is scaled by α_k, as in the paper, or by α_{k−1} as the gradient in the word is. `auto`: the
     latter where there is `own` noise, so that every round costs the same."""
+    clip: float | None = eqx.field(static=True, default=None)
+    """C: the way of every step, or of all local steps of an exchange, is cut to α_k C; None for as it comes."""
+    grid: float | None = eqx.field(static=True, default=None)
+    """The unit of a public grid, a power of two such as 2**-20: clipped gradients and noise are whole numbers of it and
+    their sum is exact, so that a certificate is a theorem about the machine's own numbers."""
 
     def __check_init__(self) -> None:
         check_size("delta", self.delta)
@@ -93,6 +98,7 @@ class RssNb(Algorithm):
                 f"sd = {self.sd:g} beside delta = {self.delta:g} and split = {self.split!r}: both say how large noise "
                 "between neighbours is; leave sd out, or take delta = 0 and split='link'"
             )
+        check_clip(self)
         if self.split == "paper" and self.distribution == "gaussian":
             raise BadAlgorithm(
                 "split='paper' bounds every single draw, and normal draws are bounded in their sum; use split='link'"
@@ -104,14 +110,19 @@ class RssNb(Algorithm):
 
         What was mixed is projected, before the step, and noise is scaled as the gradient is that it hides.
         """
-        known = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
+        known: dict[str, Any] = {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
         return cls(0.0, sd=sd, own=own, **known | options)
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> RssNb:
         return cls(1.0, anchor=0.5 if anchored else 0.0)
 
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return x if self.clip is None else first(x)
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        if self.clip is not None:
+            return (yield from clipped_round(self, agent, state, k))
         w = state + self.noise_in_word(agent, k)
         heard = yield Say(w)
         # Its own noisy word, as everybody else: with its clean state in the mix, what it says next would tell twice.
@@ -161,6 +172,8 @@ class RssNb(Algorithm):
     def altered(self) -> str:
         if self.own > 0:
             return "noise of each agent's own, which does not cancel"
+        if self.clip is not None:
+            return "gradients that are cut to a length"
         return "a projection before the step" if self.project == "mixed" else ""
 
     @property
@@ -187,6 +200,14 @@ class RssNb(Algorithm):
     @property
     def keeps_noise(self) -> bool:
         return self.anchor > 0
+
+    @property
+    def taken_for_granted(self) -> tuple[str, ...]:
+        return (
+            ()
+            if self.clip is None
+            else (f"gradients were no longer than {self.clip:g}, to which they are cut",)
+        )
 
     def cure(self, *, exact: bool) -> str:
         if exact or self.keeps_noise or self.own > 0:
@@ -217,69 +238,25 @@ class RssNb(Algorithm):
 
     def check(self, setting: Setting) -> None:
         check_company(setting)
+        if (grid := grid_of(self)) is not None:
+            grid.check(setting.network, self.clip or 0.0)
 
     def silent(self) -> Algorithm:
         return Dgd()
 
     def effective(self) -> Algorithm:
         silent = self.delta == 0 and self.noise is None and self.sd == 0 and self.own == 0
-        return Dgd() if silent and self.project == "stepped" else self
+        return Dgd() if silent and self.project == "stepped" and self.clip is None else self
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        """Where no gradient is longer than the clip, all it does is to round."""
+        return replace(self, clip=None, grid=None)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        normal, scale = self.normal, self.link_scale(setting)
-        # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
-        fresh = np.sqrt(1 - self.anchor**2) if normal else 1 - self.anchor
-        # α_{k−1} exceeds α_k by at most this ratio; whatever it scales pays for it, so that ‖d‖ ≤ Δ still holds.
-        ratio = 1.0 if self.sd > 0 else setting.step.max_ratio(setting.rounds)
-        late = ratio if self.scaled_with_gradient else 1.0
-        given = tabulated(self.noise, setting, first=2)
-        draws: dict[str, Draw] = {
-            "paired": Paired(
-                fresh / late * scale, width=setting.dim, label=1, first=2, given=given, normal=normal
-            )
-        }
-        if self.anchor > 0:
-            # The same in all phases, within the tightest one's bound: a known ratio would tell anchor from gradient.
-            steady = np.where(setting.network.active, scale, np.inf).min(axis=0, keepdims=True)
-            draws["anchor"] = Paired(
-                self.anchor / ratio * steady,
-                width=setting.dim,
-                label=2,
-                once=True,
-                active=None if setting.network.constant_support else setting.network.active,
-                normal=normal,
-            )
-        if self.own > 0:
-            draws["own"] = Gaussian(np.asarray(self.own), width=setting.dim, label=7)
-        return draws
+        return draws_of(self, setting)
 
     def mechanism(self, setting: Setting) -> Mechanism | str:
-        counted = self.normal and self.noise is None
-        if not counted and not self.own > 0:
-            whose = "uniform noise" if self.noise is None else "noise that a user brought along"
-            return (
-                f"{self.title} deals {whose}, of which no certificate is made: take normal noise, sd= of it"
-            )
-        # Where own noise is normal and the rest is not, the rest is taken for known, which is safe.
-        draws = self.draws(setting)
-        link_sd = np.asarray(draws["paired"].sd) * counted
-        anchor = np.asarray(draws["anchor"].sd)[0] * counted if "anchor" in draws else None
-        return Mechanism(
-            on="gradients",
-            link_sd=link_sd,
-            own_sd=self.own,
-            anchor_sd=anchor,
-            scaled_by="last step" if self.scaled_with_gradient else "this step",
-            projects="before the step" if self.project == "mixed" else "after the step",
-        )
-
-    def link_scale(self, setting: Setting) -> np.ndarray:
-        """Largest magnitude of one coordinate of a directed draw, or its deviation if normal, by phase and link."""
-        if self.sd > 0:
-            return np.where(setting.network.active, self.sd, 0.0)
-        if self.normal:
-            return self.delta * link_sd(setting, self.failure)
-        return self.delta * link_share(setting, self.split) / np.sqrt(setting.dim)
+        return mechanism_of(self, setting)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         if self.own > 0:

@@ -24,7 +24,8 @@ from hocket.runs.run import LastExchange
 
 def last_exchange(program: Program, job: Job, carry: Carry) -> Callable[[], LastExchange] | None:
     """What plays it, whenever somebody asks; None where noise was handed in for the rounds alone."""
-    if any(getattr(draw, "given", None) is not None and not draw.once for draw in program.draws.values()):
+    tables = [getattr(draw, "given", None) for draw in program.draws.values() if not draw.once]
+    if any(table is not None and len(table) <= job.rounds for table in tables):
         return None
 
     def play() -> LastExchange:

@@ -136,7 +136,7 @@ def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
         )
     if getattr(algorithm, "noise", None) is not None:
         raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
-    if algorithm.stored is not None:
+    if algorithm.stored is not None or getattr(algorithm, "grid", None) is not None:
         raise BadAlgorithm(
             "a sweep draws its noise in compiled code, and noise on a grid is drawn before; leave grid= out, or use "
             "solve for each seed"

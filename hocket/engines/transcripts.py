@@ -17,6 +17,7 @@ from hocket.engines.prepare import prepare
 from hocket.engines.program import Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round, pairwise
 from hocket.engines.rounds import begin, one_round
+from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.problems.problem import Problem
@@ -47,6 +48,10 @@ def transcripts(
     chosen = list(seeds)
     for seed in chosen:
         check_seed(seed)
+    if getattr(algorithm, "grid", None) is not None:
+        raise BadAlgorithm(
+            "noise on a grid is drawn before a run, by seed; leave grid= out, or solve for each seed"
+        )
     job = Job.asked(problem, network, algorithm, step=step, rounds=rounds, start=start)
     with jax.enable_x64(True):
         program = prepare(job, algorithm.effective(), averaging=False)

@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hocket.federation.adapters.clipped_loss import ClippedTask
     from hocket.federation.adapters.jax_loss import JaxTask
     from hocket.federation.adapters.least_squares import LeastSquaresTask
     from hocket.federation.adapters.partial_fit import PartialFitTask
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from hocket.federation.task import GradientTask, LocalSteps, Task
 
 __all__ = [
-    "FederationPlan", "GradientTask", "Home", "JaxTask", "LeastSquaresTask", "LocalSteps", "Member", "PartialFitTask",
-    "Task", "TorchTask", "digest_of", "read_plan", "take_part",
+    "ClippedTask", "FederationPlan", "GradientTask", "Home", "JaxTask", "LeastSquaresTask", "LocalSteps", "Member",
+    "PartialFitTask", "Task", "TorchTask", "digest_of", "read_plan", "take_part",
 ]  # fmt: skip
 _HOME = {
+    "ClippedTask": "adapters.clipped_loss",
     "JaxTask": "adapters.jax_loss",
     "LeastSquaresTask": "adapters.least_squares",
     "PartialFitTask": "adapters.partial_fit",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +38,8 @@ def dp_accounting() -> Any:
     """Google's dp-accounting, which comes with an extra."""
     try:
         import dp_accounting as accounting
-        import dp_accounting.pld  # a part that it does not load by itself
+
+        importlib.import_module("dp_accounting.pld")  # a part that it does not load by itself
     except ImportError as error:
         raise BadInput(
             "accounts of sampling are kept with dp-accounting; install hocket[learning]"

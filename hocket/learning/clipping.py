@@ -46,7 +46,7 @@ class Clip:
     per: Literal["record", "member"] = "record"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.norm, int | float) and 0 < self.norm < math.inf):
+        if not 0 < self.norm < math.inf:
             raise BadAlgorithm(f"norm = {self.norm!r} of Clip; it is a length: choose it positive and finite")
         if self.per not in ("record", "member"):
             raise BadAlgorithm(f"per = {self.per!r} of Clip; choose 'record' or 'member'")
@@ -141,6 +141,20 @@ def clipped_sum(
     if present is not None:
         share = jnp.where(present, share, 0)
     return jax.grad(lambda p: jnp.sum(share * losses(p, inputs, labels)))(parameters)
+
+
+def clipped_total(
+    loss: Callable[[Any, Any], Any], x: Any, records: PyTree, norm: Any, present: Any
+) -> Float[Any, " dim"]:
+    """Σ of the gradients at x of the losses of single records, each cut to length `norm`; of those `present`."""
+
+    def one(record: tuple[Any, Any]) -> Any:
+        values, here = record
+        slope = jax.grad(loss)(x, values)
+        share = jnp.minimum(1, norm / jnp.maximum(jnp.linalg.norm(slope), TINY))
+        return jnp.where(here, share, 0) * slope
+
+    return jnp.sum(jax.lax.map(one, (records, present)), axis=0)
 
 
 def shortened(v: Any, x: Any, most: Any) -> Any:

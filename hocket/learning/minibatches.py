@@ -127,10 +127,8 @@ class Minibatches(Objective):
 
     def _rows(self, data: Shard, first: Any) -> Any:
         """The samples of an exchange's batches; with Poisson batches, also which places are taken."""
-        if self.poisson is not None:
-            return self._each(lambda shard: coins(self._key, shard, first, self.local_steps, self.poisson))(
-                data
-            )
+        if (poisson := self.poisson) is not None:
+            return self._each(lambda shard: coins(self._key, shard, first, self.local_steps, poisson))(data)
         draw = epochs if self.clipping is None else subsets
         return self._each(lambda shard: draw(self._key, shard, first, self.local_steps, self.batch))(data)
 

@@ -7,7 +7,7 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.algorithms.link_levels import link_sd
+from hocket.algorithms.rss_nb_noise import link_sd
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, shares
 
@@ -21,6 +21,7 @@ ALGORITHMS = {
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
     "own": hk.RssNb.certified(sd=0.3, own=0.1),
+    "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
     "normal fs": hk.FunctionSharing(degree=4, bound=0.1, distribution="gaussian"),
 }
 

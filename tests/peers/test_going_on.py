@@ -26,6 +26,8 @@ ALGORITHMS = {
     "anchored": {"name": "rss-nb", "delta": 1.0, "anchor": 0.5},
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
 }
+WHOLE = {"name": "rss-nb", "delta": 0.0, "sd": 0.1, "own": 0.01, "clip": 5.0, "grid": 2.0**-20}
+WHOLE |= {"distribution": "gaussian", "project": "mixed", "scaled_by": "last step"}
 
 
 def go_on(federation: Federation, **changes: Any) -> None:
@@ -39,7 +41,7 @@ def finished(federation: Federation) -> np.ndarray:
     return np.stack([end.published for end in play(federation.member(name) for name in federation.names)])
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS.keys())
+@pytest.mark.parametrize("algorithm", [*ALGORITHMS.values(), WHOLE], ids=[*ALGORITHMS, "whole numbers"])
 def test_a_run_goes_on_from_what_was_published(tmp_path, algorithm):
     """Both runs together are worth more than the first alone, and the second equals its replay."""
     federation = Federation(tmp_path, rounds=3, algorithm=algorithm)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.algorithm import Setting
 from hocket.engines.transcripts import transcripts
 from hocket.errors import BadInput
+from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
 from hocket.privacy.certificates.empirical import Told
 
@@ -30,50 +30,60 @@ def world(changes: dict[tuple[int, int], float] | None = None) -> hk.Problem:
     return hk.polynomials(rows, box=(-1e6, 1e6))
 
 
-def case_b0() -> tuple[float, dict[str, Any]]:
-    """A slope of 0.1 moved from 1 to 3, over 50 gradients; μ by its closed form."""
+def case_a1() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A quadratic moved from 1 to 4, ends of the path that is left; μ = .612372 by its closed form."""
+    other = world({(1, 1): -0.6, (1, 2): 0.8, (4, 1): 0.6, (4, 2): -0.8})
+    asked = {"algorithm": hk.FunctionSharing(2, sd=2.0), "step": 0.05, "rounds": 6, "start": 1.0}
+    return {"move": (1, 4, [0.6, -0.8])}, {"worlds": (world(), other)} | asked
+
+
+def case_a2() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Records of agent 1 that change its coefficients by a norm of 2; μ = 2√κ."""
+    asked = {"algorithm": hk.FunctionSharing(2, sd=3.0, own=1.0), "step": 0.05, "rounds": 6, "start": 1.0}
+    return {"sensitivity": 2.0}, {"worlds": (world(), world({(1, 1): 1.2, (1, 2): -1.6}))} | asked
+
+
+def case_b0() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A slope of 0.1 moved from 1 to 3, over 50 gradients; μ = .720177 by its closed form."""
     other = world({(1, 1): -0.1, (3, 1): 0.1})
-    how = {"coalition": {0}, "step": STEP, "rounds": 50, "start": 0.0}
-    return 0.720177, {"worlds": (world(), other), "algorithm": hk.RssNb(0.0, sd=1.0, project="mixed")} | how
+    asked = {"algorithm": hk.RssNb(0.0, sd=1.0, project="mixed"), "step": STEP, "rounds": 50, "start": 0.0}
+    return {"move": (1, 3, 0.1)}, {"worlds": (world(), other)} | asked
 
 
-def case_b1() -> tuple[float, dict[str, Any]]:
-    """A record of agent 1 that moves every gradient by S; μ² = K S² κ."""
-    other = world({(1, 1): 0.4})
-    how = {"coalition": {0}, "step": STEP, "rounds": 20, "start": 0.0}
-    return 0.4 * np.sqrt(20 * KAPPA), {
-        "worlds": (world(), other),
-        "algorithm": hk.RssNb.certified(3.0, 1.0),
-    } | how
+def case_b1() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A record of agent 1 that moves every gradient by S = 0.4; μ² = 20 S² κ."""
+    asked = {"algorithm": hk.RssNb.certified(3.0, 1.0), "step": STEP, "rounds": 20, "start": 0.0}
+    return {"sensitivity": 0.4}, {"worlds": (world(), world({(1, 1): 0.4}))} | asked
 
 
-def case_a1() -> tuple[float, dict[str, Any]]:
-    """A quadratic moved from 1 to 4, ends of the path that is left: μ = ‖c‖ √(3/2) / σ."""
-    sharing = hk.FunctionSharing(2, 1.0, distribution="gaussian")
-    sigma = float(sharing.draws(Setting(RING, 1, STEP, 6))["function"].sd[0, 0])
-    c = 0.8 * sigma * np.array([0.6, -0.8])
-    other = world({(1, 1): -c[0], (1, 2): -c[1], (4, 1): c[0], (4, 2): c[1]})
-    how = {"coalition": {0}, "step": 0.1, "rounds": 6, "start": 1.0}
-    return 0.8 * np.sqrt(1.5), {"worlds": (world(), other), "algorithm": sharing} | how
+CASES = {
+    "A1": (case_a1, 0.612372),
+    "A2": (case_a2, 2 * np.sqrt(KAPPA)),
+    "B0": (case_b0, 0.720177),
+    "B1": (case_b1, 0.4 * np.sqrt(20 * KAPPA)),
+}
+"""What is asked of a certificate and of runs, and μ by hand."""
 
 
-CASES = {"A1": case_a1, "B0": case_b0, "B1": case_b1}
-
-
-def told(case: Any, runs: int) -> tuple[float, Told]:
-    theory, asked = case()
-    return theory, Told(*likelihood_ratios(network=RING, runs=runs, **asked))
+def told(name: str, runs: int) -> tuple[float, Told]:
+    """The certificate for one named member, and how well real runs are told apart."""
+    case, by_hand = CASES[name]
+    hidden, asked = case()
+    plan = {"step": asked["step"], "rounds": asked["rounds"], "problem": asked["worlds"][0]}
+    certificate = hk.certify(RING, asked["algorithm"], coalition={0}, **plan | hidden)
+    assert certificate.mu == pytest.approx(by_hand, rel=1e-5)
+    return certificate.mu, Told(*likelihood_ratios(network=RING, runs=runs, coalition={0}, **asked))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_likelihood_ratios_are_distributed_as_theory_says(name):
     """N(∓μ²/2, μ²): the fit's interval, at a confidence of 0.999, holds μ, and no lower bound is above it."""
-    theory, found = told(CASES[name], FEW)
+    theory, found = told(name, FEW)
     careful = Told(found.first, found.second, confidence=0.999)
     low, high = careful.interval
     assert low < theory < high
     assert careful.mu_bound() <= theory
-    assert careful.epsilon_bound(1e-5) <= epsilon_of(theory, 1e-5)
+    assert careful.epsilon_bound(1e-5) <= gdp.epsilon(theory, 1e-5)
     spread = 4 * theory / np.sqrt(FEW)
     assert found.first.mean() == pytest.approx(-(theory**2) / 2, abs=spread)
     assert found.second.mean() == pytest.approx(theory**2 / 2, abs=spread)
@@ -82,21 +92,10 @@ def test_likelihood_ratios_are_distributed_as_theory_says(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_reach_seven_tenths_of_the_certificate(name):
-    theory, found = told(CASES[name], MANY)
+    theory, found = told(name, MANY)
     low, high = found.interval
     assert low < theory < high
     assert 0.7 * theory < found.mu_bound() <= theory
-
-
-def epsilon_of(mu: float, delta: float) -> float:
-    """ε of a Gaussian mechanism, from likelihood ratios by bisection."""
-    from scipy import optimize, stats
-
-    def excess(epsilon: float) -> float:
-        first = stats.norm.cdf(-epsilon / mu + mu / 2)
-        return first - np.exp(epsilon) * stats.norm.cdf(-epsilon / mu - mu / 2) - delta
-
-    return float(optimize.brentq(excess, 0.0, 50.0))
 
 
 def test_a_mechanism_without_enough_noise_is_caught():
@@ -105,7 +104,7 @@ def test_a_mechanism_without_enough_noise_is_caught():
     mu = 1.5
     found = Told(rng.normal(0, 1, 2000), rng.normal(mu, 1, 2000))
     assert mu / 2 < found.mu_bound(mu / 2) <= mu
-    assert epsilon_of(mu / 2, 1e-2) < found.epsilon_bound(1e-2) <= epsilon_of(mu, 1e-2)
+    assert gdp.epsilon(mu / 2, 1e-2) < found.epsilon_bound(1e-2) <= gdp.epsilon(mu, 1e-2)
 
 
 def test_confidence_intervals_hold_what_they_promise():
@@ -122,7 +121,7 @@ def test_confidence_intervals_hold_what_they_promise():
 
 def test_a_sum_that_no_noise_covers_is_refused():
     _, asked = case_b0()
-    asked["worlds"] = (world(), world({(1, 1): 0.1}))
+    asked |= {"worlds": (world(), world({(1, 1): 0.1})), "coalition": {0}}
     with pytest.raises(BadInput, match="a sum over honest agents"):
         likelihood_ratios(network=RING, runs=4, **asked | {"rounds": 3})
     with pytest.raises(BadInput, match="distribution='gaussian'"):

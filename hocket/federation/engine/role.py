@@ -19,6 +19,7 @@ from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise.draws import Balanced, Draw, Gaussian, Paired, When
+from hocket.noise.round_grid import RoundGrid
 from hocket.problems.sets import FeasibleSet
 
 
@@ -58,6 +59,8 @@ class Kind(NamedTuple):
     """Whether the agent draws for itself, and nothing cancels it."""
     relative: np.ndarray | None = None
     """What each number is multiplied by, beside the scale; None for nothing."""
+    grid: RoundGrid | None = None
+    """The grid on which numbers are drawn without rounding; None in floats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +175,7 @@ class Role:
                 getattr(draw, "normal", False),
                 isinstance(draw, Gaussian),
                 getattr(draw, "relative", None),
+                getattr(draw, "grid", None),
             )
             for name, draw in self.draws.items()
         }

@@ -15,7 +15,8 @@ import numpy as np
 
 from hocket.federation.engine.role import Kind, Role
 from hocket.federation.engine.stored import link_draws, lost
-from hocket.links.noise_keys import Source, batch_seed, key_of, next_chain
+from hocket.links.noise_keys import Source, batch_seed, key_of, next_chain, secret_bytes
+from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.draws import Pair, When
 from hocket.noise.threefry import normal_pairs
 
@@ -48,6 +49,16 @@ class ChainStreams:
         """What this agent alone draws for round k, slot by slot."""
         self._check(k)
         return Source(key_of(self.own_chain), label, self.dtype)
+
+    def fresh_bits(self, neighbour: int, label: int, k: int) -> Bits:
+        """Bits of this link's two ends for round k."""
+        self._check(k)
+        return Bits(secret_bytes(key_of(self.chains[neighbour]), label))
+
+    def own_bits(self, label: int, k: int) -> Bits:
+        """Bits of this agent alone for round k."""
+        self._check(k)
+        return Bits(secret_bytes(key_of(self.own_chain), label))
 
     def batch(self, k: int, step: int) -> int:
         """The seed by which this agent alone draws its samples in a local step of round k."""
@@ -151,6 +162,10 @@ def directed(role: Role, streams: ChainStreams, name: str, k: int) -> Pair:
         return Pair(*stored.values(both).swapaxes(0, 1)[:, None])
     kind = role.kinds[name]
     drawn = np.zeros((2, 1, role.tables.slots, kind.width), dtype=role.dtype)
+    if kind.grid is not None:
+        for slot, pair in _on_grid(role, streams, kind, k):
+            drawn[:, 0, slot] = pair
+        return Pair(drawn[0], drawn[1])
     for link in _links(role, streams, kind, k):
         if kind.normal:
             drawn[:, 0, link.slot] = link.normal_draws(kind.width)
@@ -185,6 +200,8 @@ def _share(role: Role, streams: ChainStreams, name: str, k: int) -> Any:
 
 def _own(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
     """Normal noise by this agent's own chain, which nobody else knows and which moves on with every round."""
+    if kind.grid is not None:
+        return kind.grid.of_own(streams.own_bits(kind.label, k), kind.width)
     source = streams.own(kind.label, k)
     first, second = source.take(kind.width), source.take(kind.width)
     return normal_pairs(kind.scale, first, second, role.dtype)[0]
@@ -193,6 +210,10 @@ def _own(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
 def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray:
     """d_j = Σ_i (s^{i,j} − s^{j,i}): the higher-numbered end gains what the lower one says, and the other way."""
     total = np.zeros(kind.width, dtype=role.dtype)
+    if kind.grid is not None:
+        for slot, pair in _on_grid(role, streams, kind, k):
+            total += (pair[0] - pair[1]) * (1.0 if role.index > role.neighbours[slot] else -1.0)
+        return total
     for link in _links(role, streams, kind, k):
         if kind.active is not None and not kind.active[(k - 1) % len(kind.active), link.slot]:
             continue
@@ -206,6 +227,19 @@ def _paired(role: Role, streams: ChainStreams, kind: Kind, k: int) -> np.ndarray
             for place, numbers in link.source.pieces(kind.width, scale):
                 total[place] += numbers
     return total if kind.relative is None else total * kind.relative.astype(role.dtype)
+
+
+def _on_grid(
+    role: Role, streams: ChainStreams, kind: Kind, k: int
+) -> Iterator[tuple[int, tuple[np.ndarray, np.ndarray]]]:
+    """What both ends of each link draw as whole numbers, by slot."""
+    assert kind.grid is not None
+    assert kind.scale is not None
+    if k < kind.first:
+        return
+    for slot, neighbour in enumerate(role.neighbours):
+        if neighbour not in role.dropped and kind.scale[(k - 1) % len(kind.scale), slot] > 0:
+            yield slot, kind.grid.of_link(streams.fresh_bits(neighbour, kind.label, k), kind.width)
 
 
 def _links(role: Role, streams: ChainStreams, kind: Kind, k: int) -> Iterator[_Link]:

@@ -187,7 +187,7 @@ def _of_objectives(test: Comparison, said: Transcripts) -> Scores:
     first, second = (_gradients(test, world, v) for world in test.worlds)
     found = _coefficients(functions.family, v, _moved(test, said, v) - first)
     change = _coefficients(functions.family, v[:1], (second - first)[:1])[0]
-    kept = ~np.isnan(found).any(axis=(0, 1))
+    kept = np.isfinite(found).all(axis=(0, 1)).reshape(-1)
     found, change = found[..., kept], change[..., kept]
     found = found - test.known(said, "function")[:, 0][..., kept]
     draw: Any = test.draws["function"]

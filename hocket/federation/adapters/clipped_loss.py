@@ -1,0 +1,98 @@
+"""A task whose gradients are cut record by record, over batches that nobody else knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hocket.errors import BadInput
+from hocket.federation.digest import digest_of
+from hocket.federation.task import Vector
+from hocket.learning.clipping import Clip, PoissonBatches, clipped_total
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedTask:
+    """Gradients of `loss(x, record)` by JAX, each cut to length `clip`, summed up, divided by `batch`, which is public.
+    The choice where a plan's noise is to hide single records: hk.certify takes `sensitivity`.
+
+    In every round each record takes part by a coin of its own, with probability batch/size. Coins come from a secret of
+    this member's own, so that accounts by sampling apply (`hocket.learning.sampled_epsilon`). A plan for it takes one
+    local step, since a second one would depend on a record in ways that no clipping bounds.
+    """
+
+    loss: Callable[[Any, Any], Any]
+    """Of one record."""
+    data: Any
+    """Arrays whose leading axis counts records, in any nesting."""
+    dimension: int
+    clip: float
+    batch: int
+    size: int
+    """How many records a member is said to have, in public; not how many it has."""
+    first: Callable[[int], Vector] | None = None
+    objectives: str = "any"
+
+    def __post_init__(self) -> None:
+        Clip(self.clip)  # refuses what is no length
+        if not 0 < self.batch <= self.size:
+            raise BadInput(
+                f"batch = {self.batch} of size = {self.size}; a batch has one record at least, and not more"
+            )
+
+    @property
+    def rate(self) -> float:
+        """How likely a record is to take part in a round."""
+        return self._batches.rate
+
+    def sensitivity(self, *, replace: bool = False) -> float:
+        """S: how far a record added or removed, or `replace`d, moves a gradient; on a grid, √D units more."""
+        return Clip(self.clip).sensitivity(self.batch, replace=replace)
+
+    def start(self, seed: int) -> Vector:
+        return np.zeros(self.dimension) if self.first is None else self.first(seed)
+
+    def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
+        import jax
+
+        if h:
+            raise BadInput(
+                "gradients are cut record by record, and a second local step would depend on a record in ways that no "
+                "clipping bounds; have a plan drawn up with one local step, or an algorithm that cuts the whole way"
+            )
+        room, records = self._batches.room, len(jax.tree.leaves(self.data)[0])
+        rows = np.flatnonzero(rng.random(records) < self.rate)[:room]
+        padded = np.zeros(room, dtype=np.int64)
+        padded[: len(rows)] = rows
+        with jax.enable_x64(x.dtype == np.float64):
+            total = self._total(x, jax.tree.map(itemgetter(padded), self.data), np.arange(room) < len(rows))
+            return np.asarray(total) / self.batch
+
+    def data_digest(self) -> bytes:
+        import jax
+
+        return digest_of([np.asarray(leaf) for leaf in jax.tree.leaves(self.data)])
+
+    def export(self, x: Vector, path: Path) -> None:
+        np.save(path.with_suffix(".npy"), x)
+
+    @cached_property
+    def _batches(self) -> PoissonBatches:
+        import jax
+
+        return PoissonBatches.of(self.batch, self.size, len(jax.tree.leaves(self.data)[0]))
+
+    @cached_property
+    def _total(self) -> Any:
+        import jax
+
+        def total(x: Any, records: Any, present: Any) -> Any:
+            return clipped_total(lambda p, record: self.loss(p, record), x, records, self.clip, present)
+
+        return jax.jit(total)

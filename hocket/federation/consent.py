@@ -208,7 +208,7 @@ def _below(floor: Floor, plan: FederationPlan, found: PlanVerdict) -> Iterator[s
         yield f"{_known(found)}{too_little}; {MORE_NOISE}"
 
 
-def _promises_less(most: float, found: PlanAudit) -> Iterator[str]:
+def _promises_less(most: float, found: PlanVerdict) -> Iterator[str]:
     if found.certificate is None:
         yield f"the plan promises no ε where you ask for epsilon = {most:g}; have it drawn up with --epsilon"
     elif not found.certificate.composed_epsilon <= most * (1 + SAME):

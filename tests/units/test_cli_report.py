@@ -31,7 +31,7 @@ def test_a_run_is_reported_and_audited_anew(tmp_path, capsys):
     assert main(["solve", "problem.toml", "--out", "here"]) == 0
     page = Path("here/report.html")
     before = page.read_text(encoding="utf-8")
-    assert "Worst of all 5 is {0}" in before
+    assert "Worst of all 5 for gradients that stay the same is {0}" in before
     page.unlink()
     capsys.readouterr()
     assert main(["report", "here", "--json"]) == 0

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from hocket.machine import replace_text
+from hocket.noise.summands import flat
 from hocket.studies.analysis import Findings, analyse, contributed
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
@@ -45,14 +46,10 @@ class Results:
     rows_by_member: Mapping[str, int] | None = None
     """At home: one's own. In a rehearsal: everybody's."""
     members: int | None = None
+    transcript: str = ""
+    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
     released: Mapping[str, Released] = field(default_factory=dict)
     """What was summed, by name: all that any member has seen of others."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of what all members have found: the same at each, whatever it keeps of its own rows."""
-        common = {key: value for key, value in self.data.items() if key != "rows_by_member"}
-        return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()
 
     @property
     def data(self) -> dict[str, Any]:
@@ -61,6 +58,7 @@ class Results:
         data: dict[str, Any] = {
             "title": question.title,
             "study": self.study.fingerprint,
+            "transcript": self.transcript,
             "totals": self.totals,
             "numbers": self.numbers,
             "released": {name: one._asdict() for name, one in self.released.items()},
@@ -96,6 +94,7 @@ class Results:
 def concluded(rows: Rows) -> Analysis[Results]:
     """A whole study for one member, with account of every number that it gave."""
     analysis, heard, totals = analyse(rows), None, 0
+    transcript = hashlib.sha256(rows.study.fingerprint.encode())
     released: dict[str, Released] = {}
     while True:
         try:
@@ -108,6 +107,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
                 totals,
                 numbers,
                 {rows.name: contributed(rows)},
+                transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
             )
         totals += 1
@@ -115,6 +115,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
             before = released.get(name, Released(0, 0))
             released[name] = Released(before.totals + 1, before.numbers + numbers)
         heard = yield total
+        transcript.update(flat(heard).astype("<f8").tobytes())
 
 
 def kinds(values: Any, within: str = "") -> dict[str, int]:

@@ -31,7 +31,7 @@ from hocket.studies.condition import parse_condition
 
 Level = int | float | str
 Levels = Annotated[tuple[Level, ...], Field(strict=False)]  # TOML has lists
-MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "?", "."})
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>", "nat", "?", "."})
 """Cells that stand for a missing value in any study, in lower case."""
 MOST_LEVELS = 200
 SHOWN = 5

@@ -20,7 +20,7 @@ def refuse_few_rows(rules: DisclosureSection, rows: int, who: str) -> None:
 
 def refuse_saturated(rules: DisclosureSection, *, parameters: int, rows: int) -> None:
     """A model with a parameter for every few rows would tell the rows themselves."""
-    if parameters > rules.parameters_per_row * rows:
+    if parameters > rules.parameters_per_row * rows or parameters >= rows:
         raise BadStudy(
             f"{parameters} parameters for {rows} joint rows, where [disclosure] parameters_per_row = "
             f"{rules.parameters_per_row:g} allows {int(rules.parameters_per_row * rows)}; leave columns out"

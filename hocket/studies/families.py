@@ -22,6 +22,8 @@ class Family(ABC):
     """What exp(coefficient) is called, where it is anything."""
     free_dispersion: ClassVar[bool] = False
     """Whether the dispersion is estimated, not 1."""
+    separable: ClassVar[bool] = False
+    """Whether a column can drive fitted means to an edge that no coefficient reaches."""
 
     @abstractmethod
     def start(self, y: Vector, mean: float) -> Vector:
@@ -42,6 +44,15 @@ class Family(ABC):
     @abstractmethod
     def variance(self, mu: Vector) -> Vector:
         """The variance of an outcome, in units of the dispersion."""
+
+    @property
+    def bends(self) -> bool:
+        """Whether the likelihood bends otherwise than it is expected to."""
+        return False
+
+    def bend(self, y: Vector, mu: Vector) -> Vector:
+        """By what factor it does, in each row."""
+        return np.ones_like(mu)
 
     @abstractmethod
     def deviance(self, y: Vector, mu: Vector) -> Vector:
@@ -65,6 +76,7 @@ class Binomial(Family):
     """Yes or no, or a share of `weights` trials."""
 
     ratio = "odds ratio"
+    separable = True
 
     def start(self, y: Vector, mean: float) -> Vector:
         return (y + 0.5) / 2
@@ -96,6 +108,7 @@ class Poisson(Family):
     """Counts."""
 
     ratio = "rate ratio"
+    separable = True
 
     def start(self, y: Vector, mean: float) -> Vector:
         return (y + mean) / 2
@@ -148,6 +161,13 @@ class Gamma(Family):
 
     def variance(self, mu: Vector) -> Vector:
         return mu**2
+
+    @property
+    def bends(self) -> bool:
+        return self.link == "log"
+
+    def bend(self, y: Vector, mu: Vector) -> Vector:
+        return y / mu
 
     def deviance(self, y: Vector, mu: Vector) -> Vector:
         return 2 * (y / mu - 1 - np.log(y / mu))

@@ -27,6 +27,8 @@ from hocket.studies.together import Analysis, together
 
 CERTAIN = 1e-9
 """A level in which the share of a yes is nearer to 0 or 1 has but one outcome."""
+EXACT = 1e-22
+"""A sum of squares that is a smaller part of the outcome's is rounding."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,10 @@ def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
         penalty=model.penalty,
         robust=model.robust,
     )
+    if found.deviance <= EXACT * max(found.null_deviance, size**2):
+        raise NotEstimable(
+            "the columns give the outcome exactly: there is no error to estimate; is it one of them?"
+        )
     rows, dispersion = model.scaling.rows, found.deviance / model.freedom
     likelihood = -0.5 * (rows * (np.log(2 * np.pi * found.deviance / rows) + 1) - found.logs)
     measures = {"deviance": found.deviance, "dispersion": dispersion}
@@ -183,7 +189,7 @@ def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     }
     if model.design.intercept or sample.site:
         alone = replace(sample, X=np.ones((len(sample.y), 1)), site=False)
-        parts["null"] = maximise(family, alone, ("Intercept",), mean=mean, weight=weight)
+        parts["null"] = maximise(family, alone, ("Intercept",), mean=mean, weight=weight, flat=True)
     found = yield from together(parts)
     maximum: Maximum = found["model"]
     dispersion = maximum.pearson / model.freedom if family.free_dispersion else 1.0
@@ -191,7 +197,9 @@ def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     measures = {"deviance": maximum.deviance, "dispersion": dispersion}
     if "null" in found:
         null = family.log_likelihood(found["null"].deviance, found["constants"], rows, weight)
-        measures |= {"null_deviance": found["null"].deviance, **pseudo_r2(likelihood, null, rows)}
+        measures["null_deviance"] = found["null"].deviance
+        # A likelihood that is a density has no greatest value to compare with.
+        measures |= {} if family.free_dispersion else pseudo_r2(likelihood, null, rows)
     inverse = np.linalg.pinv(maximum.information)
     covariance = dispersion * inverse
     if model.robust:

@@ -66,12 +66,17 @@ def maximise(
     mean: float,
     weight: float,
     penalty: Penalty | None = None,
+    flat: bool = False,
 ) -> Analysis[Maximum]:
-    """The maximum of the joint likelihood, less the penalty; `mean` and `weight` are the joint outcome's."""
+    """The maximum of the joint likelihood, less the penalty; `mean` and `weight` are the joint outcome's.
+
+    `flat` begins from the joint mean in every row, which is where a model without columns ends.
+    """
     point, before, first, loss = _Point(np.zeros(sample.X.shape[1])), None, None, np.inf
-    labels = {"score": names, "information": pairs(names)}
+    first_mu = np.full(len(sample.y), mean) if flat else family.start(sample.y, mean)
+    labels = {"score": names, "information": pairs(names), "curvature": pairs(names)}
     for step in range(MOST_STEPS):
-        parts, own = _parts(family, sample, point, mean, start=step == 0)
+        parts, own = _parts(family, sample, point, first_mu if step == 0 else None)
         total = yield Total(parts, names=labels)
         if step and before is None and total["beyond"][0] > 0:
             raise NotEstimable(
@@ -89,17 +94,14 @@ def maximise(
             first = information
             if penalty is None or not penalty.ridge.any():
                 refuse_collinear(information, names)
-        elif (
-            penalty is None
-            and family.ratio == "odds ratio"
-            and (which := separated(information, first, names))
-        ):
+        elif penalty is None and family.separable and (which := separated(information, first, names)):
             raise separation(which)
-        move = _step(information, total["score"], point.beta, penalty, weight)
+        curvature = unpacked(total["curvature"]) if family.bends else information
+        move = _step(curvature, total["score"], point.beta, penalty, weight)
         beta = point.beta + move
         after = _Point(beta, point.own + own.step(move))
         scale = SETTLED**2 * (float(total["pearson"][0]) / weight if family.free_dispersion else 1.0)
-        if step and float(move @ information @ move) + float(total["own"][0]) <= scale:
+        if step and float(move @ curvature @ move) + float(total["own"][0]) <= scale:
             return Maximum(
                 after.beta,
                 information,
@@ -144,36 +146,49 @@ class _Own:
 
 
 def _parts(
-    family: Family, sample: Sample, point: _Point, mean: float, *, start: bool
+    family: Family, sample: Sample, point: _Point, start: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], _Own]:
-    """What this member gives, and what it keeps."""
+    """What this member gives, and what it keeps; means are the `start`, or follow from the point."""
     linear = sample.X @ point.beta + point.own + sample.offset
-    mu = family.start(sample.y, mean) if start else family.mu(linear)
+    mu = family.mu(linear) if start is None else start
     allowed = family.allowed(mu)
     beyond = float((~allowed).sum())
-    if beyond:  # all members will take half the step: what is given here is not used
-        mu = family.start(sample.y, mean)
+    # Where there is any, all members will take half the step: what is given here is not used.
+    mu = np.where(allowed, mu, 1.0)
     slope, variance = family.slope(mu), family.variance(mu)
     gap = sample.y - mu
-    working = gap / slope + (family.eta(mu) - linear if start else 0.0)
+    working = gap / slope + (0.0 if start is None else family.eta(mu) - linear)
     weights = sample.weights * slope**2 / variance
     # Not through `working`: where slope and variance are equal they cancel, however small they are.
-    pull = weights * working if start else sample.weights * gap * (slope / variance)
-    information, score, own = products(sample.X, weights), sample.X.T @ pull, _Own()
-    if sample.site and len(sample.y):
-        cross = sample.X.T @ weights
-        own = _Own(float(pull.sum()), float(weights.sum()), cross)
-        information = information - np.outer(cross, cross) / own.curvature
-        score = score - cross * own.score / own.curvature
-    parts = {
+    pull = weights * working if start is not None else sample.weights * gap * (slope / variance)
+    information, score, own = _reduced(sample, weights, pull)
+    parts = {"information": packed(information)}
+    if family.bends:
+        bend = family.bend(sample.y, mu) if start is None else 1.0
+        curvature, score, own = _reduced(sample, weights * bend, pull)
+        parts["curvature"] = packed(curvature)
+    parts |= {
         "score": score,
-        "information": packed(information),
         "deviance": np.array([float(sample.weights @ family.deviance(sample.y, mu))]),
         "pearson": np.array([float(sample.weights @ (gap**2 / variance))]),
         "own": np.array([own.score**2 / own.curvature]),
         "beyond": np.array([beyond]),
     }
     return parts, own
+
+
+def _reduced(sample: Sample, weights: np.ndarray, pull: np.ndarray) -> tuple[np.ndarray, np.ndarray, _Own]:
+    """Information and score, with an own intercept eliminated where there is one."""
+    information, score = products(sample.X, weights), sample.X.T @ pull
+    if not sample.site or not len(sample.y):
+        return information, score, _Own()
+    cross = sample.X.T @ weights
+    own = _Own(float(pull.sum()), float(weights.sum()), cross)
+    return (
+        information - np.outer(cross, cross) / own.curvature,
+        score - cross * own.score / own.curvature,
+        own,
+    )
 
 
 def robust_meat(family: Family, sample: Sample, maximum: Maximum) -> Float[np.ndarray, "p p"]:

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from hocket.machine import replace_text
+from hocket.noise.summands import flat
 from hocket.studies.analysis import Findings, analyse, contributed
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
@@ -45,6 +46,8 @@ class Results:
     rows_by_member: Mapping[str, int] | None = None
     """At home: one's own. In a rehearsal: everybody's."""
     members: int | None = None
+    transcript: str = ""
+    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
     released: Mapping[str, Released] = field(default_factory=dict)
     """What was summed, by name: all that any member has seen of others."""
 
@@ -65,6 +68,7 @@ class Results:
         data: dict[str, Any] = {
             "title": question.title,
             "study": self.study.fingerprint,
+            "transcript": self.transcript,
             "totals": self.totals,
             "numbers": self.numbers,
             "released": {name: one._asdict() for name, one in self.released.items()},
@@ -100,6 +104,7 @@ class Results:
 def concluded(rows: Rows) -> Analysis[Results]:
     """A whole study for one member, with account of every number that it gave."""
     analysis, heard, totals = analyse(rows), None, 0
+    transcript = hashlib.sha256(rows.study.fingerprint.encode())
     released: dict[str, Released] = {}
     while True:
         try:
@@ -112,6 +117,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
                 totals,
                 numbers,
                 {rows.name: contributed(rows)},
+                transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
             )
         totals += 1
@@ -119,6 +125,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
             before = released.get(name, Released(0, 0))
             released[name] = Released(before.totals + 1, before.numbers + numbers)
         heard = yield total
+        transcript.update(flat(heard).astype("<f8").tobytes())
 
 
 def kinds(values: Any, within: str = "") -> dict[str, int]:

@@ -128,6 +128,28 @@ def test_separation_by_a_number_is_named():
         rehearse(study, tables)
 
 
+def test_a_level_without_any_count_is_named_too():
+    study = parse_study(
+        {**TABLES, "study": {"title": "T", "formula": "n ~ age + C(cp)", "family": "poisson"}}
+    )
+    tables = {}
+    for seed, name in enumerate("ab"):
+        columns = cells(seed)
+        tables[name] = Table.of({**columns, "n": [0 if cp == 3 else cp for cp in columns["cp"]]})
+    with pytest.raises(NotEstimable, match=r"C\(cp\)\[3\]: the outcome is separated"):
+        rehearse(study, tables)
+
+
+def test_an_outcome_that_follows_from_the_columns():
+    study = parse_study({"study": {"title": "T", "formula": "twice ~ chol"}})
+    tables = {}
+    for seed, name in enumerate("ab"):
+        columns = cells(seed)
+        tables[name] = Table.of({**columns, "twice": [2 * one for one in columns["chol"]]})
+    with pytest.raises(NotEstimable, match="the columns give the outcome exactly"):
+        rehearse(study, tables)
+
+
 def test_an_outcome_that_is_always_the_same():
     tables = {name: Table.of(cells(seed, y=[1] * 60)) for seed, name in enumerate("ab")}
     with pytest.raises(NotEstimable, match="the outcome is the same in every joint row"):

@@ -133,7 +133,7 @@ def test_a_study_holds_rows_out_and_fits_the_rest():
     again = asked(
         "benign ~ mean_texture + mean_smoothness", "binomial", data=data, evaluate={"held_out": 0.3}
     )
-    assert again.digest == results.digest
+    assert again.transcript == results.transcript
 
 
 def test_what_is_known_of_one_row_only_is_not_described():

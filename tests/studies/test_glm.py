@@ -131,6 +131,7 @@ def test_gamma(link):
     y = diabetes()["progression"]
     judge = sm.GLM(y, diabetes_design(), family=sm.families.Gamma(links[link])).fit(tol=1e-14, maxiter=200)
     estimate, se = table_of(results)
+    assert results.totals <= 8
     np.testing.assert_allclose(estimate, judge.params, **EXACT)
     np.testing.assert_allclose(se, judge.bse, **EXACT)
     np.testing.assert_allclose(results.data["deviance"], judge.deviance, rtol=1e-10)

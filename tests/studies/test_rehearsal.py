@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from hocket.algorithm import Total
 from hocket.errors import BadStudy
-from hocket.studies import rehearse_analysis, together
-from tests.studies.cases import asked, diabetes, table_of
+from hocket.studies import parse_study, rehearse_analysis, together
+from hocket.studies.results import concluded
+from hocket.studies.rows import understood_rows
+from tests.studies.cases import asked, dealt, diabetes, table_of
 
 
 def once(values, bits=64, names=None):
@@ -93,3 +95,27 @@ def test_results_hardly_depend_on_who_holds_which_rows():
     two = asked("progression ~ bmi + bp + age", "linear", data=diabetes(), members=2)
     nine = asked("progression ~ bmi + bp + age", "linear", data=diabetes(), members=9)
     np.testing.assert_allclose(table_of(two), table_of(nine), rtol=1e-11)
+
+
+def test_every_member_comes_to_the_same_from_the_same_totals():
+    """Each member's own generator, and not only the first one's, ends with the same transcript and the same table."""
+    study = parse_study({"study": {"title": "T", "formula": "progression ~ bmi + bp", "family": "gamma"}})
+    data = {name: diabetes()[name] for name in ("progression", "bmi", "bp")}
+    ends = []
+
+    def followed(rows):
+        result = yield from concluded(rows)
+        ends.append(result)
+        return result
+
+    tables = dealt(data, 3)
+    done = rehearse_analysis(
+        {name: followed(understood_rows(study, table)) for name, table in tables.items()}
+    )
+    assert len(ends) == 3
+    common = [{**one.data, "rows_by_member": None} for one in ends]
+    assert common[0] == common[1] == common[2]
+    assert len({one.transcript for one in ends}) == 1
+    assert [one.rows_by_member for one in ends] == [{name: table.rows} for name, table in tables.items()]
+    assert done.totals == ends[0].totals
+    assert done.numbers == ends[0].numbers

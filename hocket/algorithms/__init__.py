@@ -9,7 +9,6 @@ from hocket.algorithms.joint_average import JointAverage
 from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
-from hocket.algorithms.totals import Totals
 
 __all__ = [
     "Centralised",
@@ -20,11 +19,10 @@ __all__ = [
     "PrivateDgd",
     "RssLb",
     "RssNb",
-    "Totals",
 ]
 
 ALL = (Dgd, RssNb, RssLb, FunctionSharing, JointAverage, IndependentNoise, PrivateDgd, Centralised)
-BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in (*ALL, Totals)}
+BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}
 """Every algorithm by its name in configurations: one that is added needs a place here to be named in one."""
 BY_CLASS: dict[str, type[Algorithm]] = {kind.__name__: kind for kind in ALL}
 COMPARED = {"function-sharing": False, "rss-nb": True, "rss-lb": False, "dgd": False, "independent": False}

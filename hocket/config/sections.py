@@ -124,7 +124,8 @@ def read_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
     return check(choose(ALGORITHM_SECTIONS, "name", "algorithm", table), "algorithm", table)
 
 
-def _section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
+def algorithm_section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
+    """The keys that an algorithm has in a file: its own parameters."""
     hints = get_type_hints(algorithm)
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(algorithm):
@@ -143,7 +144,7 @@ def _in_words(kind: Any) -> str:
     return words.get(kind, "text")
 
 
-ALGORITHM_SECTIONS = {name: _section(algorithm) for name, algorithm in ALGORITHMS.items()}
+ALGORITHM_SECTIONS = {name: algorithm_section(algorithm) for name, algorithm in ALGORITHMS.items()}
 
 
 class NetworkSection(Section):

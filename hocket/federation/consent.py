@@ -8,12 +8,13 @@ from pathlib import Path
 from pydantic import Field
 
 from hocket.config.files import loads, read_text
-from hocket.config.sections import ALGORITHMS, Section, check, nearest
+from hocket.config.sections import Section, check, nearest
 from hocket.errors import BadConfig, UnsafePlan
 from hocket.federation.earlier_runs import earlier_runs
 from hocket.federation.home import Home
 from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_sections import SECTIONS
 from hocket.federation.plan_verdict import PlanVerdict, judge_plan
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted, judged, share
@@ -173,9 +174,9 @@ def _check_whole(floor: Floor) -> None:
     if floor.gradient is not None and floor.min_sd is None:
         raise BadConfig("[floor] gradient is what min_sd is a share of; give min_sd as well, or neither")
     for name in floor.algorithms or ():
-        if name not in ALGORITHMS:
+        if name not in SECTIONS:
             raise BadConfig(
-                f"[floor] algorithms has {name!r}{nearest(name, ALGORITHMS)}; choose from {', '.join(ALGORITHMS)}"
+                f"[floor] algorithms has {name!r}{nearest(name, SECTIONS)}; choose from {', '.join(SECTIONS)}"
             )
 
 

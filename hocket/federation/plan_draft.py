@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hocket.config.sections import check, read_algorithm, read_step
+from hocket.config.sections import check, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.plan import Dial, FederationPlan
@@ -16,6 +16,7 @@ from hocket.federation.plan_sections import (
     RunSection,
     TaskSection,
     read_feasible,
+    read_planned_algorithm,
 )
 from hocket.networks.topologies import FORMS, parse
 
@@ -56,7 +57,7 @@ def draw_up(
         links=tuple(_dial(cards, i, j) for i, j in network.links.tolist()),
         weights=tuple(map(tuple, network.B.tolist())),
         topology=network.name,
-        algorithm_section=read_algorithm(algorithm),
+        algorithm_section=read_planned_algorithm(algorithm),
         step_section=read_step(step),
         feasible_section=read_feasible(feasible or {"kind": "everywhere"}),
         task=check(TaskSection, "task", task),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.sections import check, nearest, read_algorithm, read_step
+from hocket.config.sections import check, nearest, read_step
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import Dial, FederationPlan
@@ -19,6 +19,7 @@ from hocket.federation.plan_sections import (
     RunSection,
     TaskSection,
     read_feasible,
+    read_planned_algorithm,
 )
 from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
@@ -77,7 +78,7 @@ def parse_plan(text: str) -> FederationPlan:
         links=_links(network.links, federation.members),
         weights=_weights(network.weights, len(federation.members)),
         topology=network.topology,
-        algorithm_section=read_algorithm(tables["algorithm"]),
+        algorithm_section=read_planned_algorithm(tables["algorithm"]),
         step_section=read_step(tables["step"]),
         feasible_section=read_feasible(tables["feasible"]),
         task=check(TaskSection, "task", tables["task"]),

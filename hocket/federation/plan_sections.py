@@ -7,8 +7,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from hocket.algorithms.totals import Totals
 from hocket.config.problems import SETS, FeasibleSection
-from hocket.config.sections import Section, check, choose
+from hocket.config.sections import (
+    ALGORITHM_SECTIONS,
+    AlgorithmSection,
+    Section,
+    algorithm_section,
+    check,
+    choose,
+)
 from hocket.errors import BadProblem
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
 from hocket.privacy.wording import SUPPOSED
@@ -199,6 +207,15 @@ class CertificateSection(Section):
             "record": f"one record replaced by another, which moves its member's part by {size} at most,",
             "member": f"all that one member does, which moves each round's sum by {size} at most,",
         }[self.protect]
+
+
+SECTIONS = {**ALGORITHM_SECTIONS, Totals.key: algorithm_section(Totals)}
+"""What members may run: every algorithm, and a study."""
+
+
+def read_planned_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
+    """The section [algorithm] of a plan."""
+    return check(choose(SECTIONS, "name", "algorithm", table), "algorithm", table)
 
 
 def read_feasible(table: Mapping[str, Any]) -> FeasibleSection:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.config.sections import check, read_algorithm, read_step
+from hocket.config.sections import check, read_step
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import (
@@ -17,6 +17,7 @@ from hocket.federation.plan_sections import (
     CertificateSection,
     NetworkSection,
     read_feasible,
+    read_planned_algorithm,
 )
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint import PlannedRun
@@ -58,7 +59,10 @@ class ServedPlan:
         try:
             names = tuple(tables["federation"]["members"])
             run, dimension = int(tables["run"]["rounds"]), int(tables["task"]["dimension"])
-            algorithm, step = read_algorithm(tables["algorithm"]).build(), read_step(tables["step"]).build()
+            algorithm, step = (
+                read_planned_algorithm(tables["algorithm"]).build(),
+                read_step(tables["step"]).build(),
+            )
             feasible = read_feasible(tables["feasible"]).build()
             size = check(AuditSection, "audit", tables["audit"]).gradient_size
             planned = PlannedRun(

@@ -15,7 +15,7 @@ from scipy import stats
 
 import hocket as hk
 from hocket.algorithm import Algorithm, Setting, Total
-from hocket.algorithms import Totals
+from hocket.algorithms.totals import Totals
 from hocket.errors import BadPlan, LinkError
 from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of

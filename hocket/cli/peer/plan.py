@@ -176,6 +176,7 @@ def _study(
     out: Path,
 ) -> Answer:
     """A study's plan: all that is left to choose is who is linked with whom."""
+    from hocket.algorithms.totals import Totals
     from hocket.federation.cards import read_card
     from hocket.federation.plan_draft import draw_up
     from hocket.federation.study_task import MOST_TOTALS, NUMBERS
@@ -187,7 +188,7 @@ def _study(
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology or usual,
-        algorithm={"name": "masked-totals", "study": file.read_text(encoding="utf-8")},
+        algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8")},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

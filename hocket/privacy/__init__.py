@@ -10,6 +10,7 @@ from hocket.privacy.estimate.noise_plan import NoisePlan, plan_noise
 from hocket.privacy.estimate.rehearsal import models_of_run, rehearsed
 from hocket.privacy.estimate.worst_case import WorstLeakage, worst_leakage
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
+from hocket.privacy.sensitivity import least_squares_sensitivity
 from hocket.privacy.topology.coalitions import CoalitionSearch, search_coalitions
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import Repair, TopologyPlan, plan_topology, repair
@@ -44,6 +45,7 @@ __all__ = [
     "guarantees",
     "joint_leakage",
     "leakage",
+    "least_squares_sensitivity",
     "models_of_run",
     "plan_noise",
     "plan_topology",

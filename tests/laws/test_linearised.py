@@ -60,6 +60,7 @@ class Everybody:
     """All that is said in a run, as numbers in every world, from numbers for everything unknown."""
 
     def __init__(self, network, algorithm, step, rounds):
+        algorithm = algorithm.by_coordinate(Setting(network, 1, step, rounds))
         self.network, self.algorithm, self.step, self.rounds = network, algorithm, step, rounds
         self.tables = tabulate(network, slots_needed=True)
         self.draws = algorithm.draws(Setting(network, 1, step, rounds))

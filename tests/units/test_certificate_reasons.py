@@ -43,6 +43,13 @@ def test_infinity_comes_with_its_reason(algorithm, noise, ask, why):
     assert found.to_json()["mu"] is None
 
 
+def test_what_shows_to_all_needs_no_search():
+    net = hk.Network.random_regular(4, 200, seed=0)
+    found = hk.certify(net, "function-sharing", colluders=3, sigma=1.0, shift={0: 1.0, 5: 1.0})
+    assert "changes, and whoever hears all words learns that sum exactly" in found.reason
+    assert found.searched.startswith("no search was needed")
+
+
 def test_uniform_draws_get_none():
     assert hk.certify(RING, hk.RssNb(1.0), colluders=1, transfer=1.0, rounds=5, step=STEP).mu == math.inf
     assert hk.certify(RING, hk.FunctionSharing(2, 1.0), colluders=1, transfer=1.0).mu == math.inf
@@ -98,6 +105,15 @@ def test_means_over_records_change_when_one_moves():
     assert "means over records" in held["mean"].reason
 
 
+@pytest.mark.parametrize(("family", "holds"), [("quadratic", True), ("polynomial", False)])
+def test_cross_terms_must_be_in_the_span_of_the_noise(family, holds):
+    data = [[[1.0, 0.0], [0.0, 2.0]]] * 5, [[1.0, 0.5]] * 5
+    shared = hk.FunctionSharing(2, sd=1.0, own=0.5, family=family)
+    ask = {"colluders": 1, "problem": hk.least_squares(*data, feasible=hk.Everywhere())}
+    assert hk.certify(RING, shared, sensitivity=1.0, **ask).holds == holds
+    assert hk.certify(RING, shared, move=(1, 2, 1.0), **ask).holds  # of what is in the span
+
+
 @pytest.mark.parametrize(
     ("ask", "culprit"),
     [
@@ -105,6 +121,8 @@ def test_means_over_records_change_when_one_moves():
         ({"colluders": 1, "coalition": {0}, "transfer": 1.0}, "both were named"),
         ({"transfer": 1.0}, "neither was named"),
         ({"colluders": 5, "transfer": 1.0}, "leave nobody honest"),
+        ({"colluders": 4, "transfer": 1.0}, "two honest agents"),
+        ({"colluders": -1, "transfer": 1.0}, "colluders = -1"),
         ({"colluders": 1, "transfer": 1.0, "move": (0, 1, 1.0)}, "move and transfer"),
         ({"coalition": {1}, "move": (1, 4, 1.0)}, "agent 1 is in the coalition"),
         ({"coalition": {0}, "move": (1, 1, 1.0)}, "to itself"),

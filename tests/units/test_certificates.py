@@ -293,3 +293,33 @@ def test_a_search_can_be_asked_for_or_left_out():
     assert found.mu < bound.mu
     assert "all 45 coalitions" in found.searched
     assert "no coalition searched" in bound.searched
+
+
+def test_two_agents_with_many_paths_between_them_are_bounded_where_others_are_cut_off():
+    # Agent 8 hangs on by one link: one colluder cuts it off, and 0 and 4 do not care.
+    net = hk.Network.from_edges([*hk.Network.harary(4, 8).links.tolist(), (0, 8)])
+    ask = {"colluders": 1, "sigma": 1.0, "search": False}
+    assert hk.certify(net, "function-sharing", transfer=1.0, **ask).mu == math.inf
+    bound = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **ask)
+    found = hk.certify(net, "function-sharing", move=(1, 5, 1.0), **(ask | {"search": True}))
+    assert found.mu < bound.mu < math.inf
+
+
+def test_a_round_by_itself_is_what_secret_batches_are_accounted_from():
+    ask = {"colluders": 1, "sigma": 2.0, "own": 1.0, "sensitivity": 0.1}
+    alike = hk.certify(RING, "rss-nb", rounds=16, **ask)
+    assert alike.per_round == pytest.approx(alike.mu / 4)
+    falling = hk.certify(RING, "rss-nb", rounds=16, step=STEP, **ask)
+    first = hk.certify(RING, "rss-nb", rounds=1, step=STEP, **ask)
+    assert falling.per_round == pytest.approx(first.mu)
+    assert falling.kappa == pytest.approx(alike.kappa)
+
+
+@pytest.mark.parametrize(("sigma", "own"), [(1e3, 1e-3), (1.0, 1e-6), (1e6, 1.0), (1e-3, 1e3), (40.0, 0.5)])
+def test_little_own_noise_is_not_lost_in_rounding(sigma, own):
+    # Against {1, 4} a ring of seven is a pair and three in a row; {0, 2} leave 1 by itself.
+    net, ask = hk.Network.cycle(7), {"sigma": sigma, "own": own, "sensitivity": 1.0}
+    pair = hk.certify(net, "function-sharing", coalition={1, 4}, records={2: 1}, **ask)
+    of_two = 1 / (2 * own**2) + 1 / (2 * (4 * sigma**2 + own**2))
+    assert pair.mu == pytest.approx(math.sqrt(of_two), rel=1e-9)
+    assert hk.certify(net, "function-sharing", colluders=2, **ask).mu == pytest.approx(1 / own, rel=1e-6)

@@ -42,9 +42,11 @@ class Reach:
     """A lower bound on λ₂ of the honest Laplacian; zero where there is none."""
 
     @classmethod
-    def of(cls, look: Look, colluders: int) -> Reach:
+    def of(cls, look: Look, colluders: int, pair: tuple[int, ...] = ()) -> Reach:
+        """Between any two honest agents, or between a pair of them: these may be joined by more paths than others."""
         n, f, dealt = look.n, colluders, look.dealt
-        spare = vertex_connectivity(n, dealt).value - f if len(dealt) else 0
+        ways = paths_between(look, *pair) if len(pair) == 2 else vertex_connectivity(n, dealt).value
+        spare = ways - f if len(dealt) else 0
         resistance = (n - f - 2 + spare) / spare**2 / look.least if spare >= 1 else math.inf
         gap = max(
             _second(n, look.links, look.conductance) - f * look.conductance.max(initial=0.0),
@@ -95,11 +97,25 @@ def bounded(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Bo
     """The best of the bounds for every look, added up."""
     total, how = 0.0, []
     for look in looks:
-        found = _of(protected, Reach.of(look, colluders))
+        pair = protected.agents if isinstance(protected, Shift) else ()
+        found = _of(protected, Reach.of(look, colluders, pair))
         best = min(found, key=lambda one: found[one])
         total += look.times * found[best]
         how.append(best)
     return Bounded(total, tuple(dict.fromkeys(how)))
+
+
+def paths_between(look: Look, i: int, j: int) -> int:
+    """How many paths with noise lead from one agent to another that share nobody else [Menger]."""
+    import networkx as nx
+
+    graph: nx.Graph[int] = nx.Graph()
+    graph.add_nodes_from(range(look.n))
+    graph.add_edges_from(look.dealt.tolist())
+    direct = graph.has_edge(i, j)
+    if direct:  # nobody stands on it: flows are for agents that are not linked
+        graph.remove_edge(i, j)
+    return int(direct) + int(nx.node_connectivity(graph, i, j))
 
 
 def _of(protected: Protected, reach: Reach) -> dict[How, float]:

@@ -33,6 +33,9 @@ class Certificate:
     """Whom it hits worst: one agent, or the agents between whom something moved."""
     kappa: float | None
     """κ of that agent, for records: the squared μ of one look for a unit of sensitivity."""
+    per_round: float | None
+    """μ of a single round for records, the largest: what an accountant of secret batches begins with, whose noise
+    multiplier is 1/μ."""
     rounds: int | None
     """Gradients that are covered; None for any number of rounds."""
     runs: int
@@ -93,6 +96,9 @@ class Certificate:
             "epsilon": {f"{SAID_AT:g}": self.epsilon()} if self.holds else None,
             "delta": {"1": self.delta(1.0)} if self.holds else None,
             "kappa": self.kappa if self.kappa is not None and math.isfinite(self.kappa) else None,
+            "per_round": self.per_round
+            if self.per_round is not None and math.isfinite(self.per_round)
+            else None,
             "theorem": self.theorem,
             "algorithm": self.algorithm,
             "topology": self.topology,

@@ -26,7 +26,7 @@ from hocket.privacy.certificates.protected import (
     as_move,
     as_shift,
 )
-from hocket.privacy.certificates.source import Source, source_of
+from hocket.privacy.certificates.source import Source, source_of, whole
 from hocket.privacy.certificates.worst import Worst, named, worst
 from hocket.privacy.estimate.leakage import one_of
 from hocket.privacy.estimate.recursion import Release
@@ -92,7 +92,7 @@ def certify(
     'the sum over {1} changes, and coalition {0, 2} learns that sum exactly: pairwise noise cancels over honest agents \
 that hang together'
     """
-    runs = _whole("runs", runs)
+    runs = whole("runs", runs)
     gone = _known(leavers, network.n)
     members, f = _adversary(network, coalition, colluders, gone)
     found = source_of(
@@ -106,6 +106,9 @@ that hang together'
         dim=problem.dim if problem is not None else dim,
     )
     protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    honest = network.n - (f + len(gone) if members is None else len(members))
+    if isinstance(protected, Transfer) and honest < 2:
+        raise BadInput("what moves needs two honest agents, and fewer are left; plan for fewer colluders")
     about = Circumstances(
         release=one_of("release", release, Release),
         linear=linear,
@@ -147,7 +150,7 @@ def _by_theorem(
         result = named(protected, looks, members)
     else:
         result = worst(protected, looks, f, gone=gone, search=search)
-    cost = result.cost
+    cost, kappa = result.cost, _kappa(protected, looks, result)
     return Certificate(
         mu=math.sqrt(cost.squared),
         algorithm=source.title,
@@ -157,7 +160,8 @@ def _by_theorem(
         against=against_words(members, f, gone),
         coalition=result.coalition,
         agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
-        kappa=_kappa(protected, looks, result),
+        kappa=kappa,
+        per_round=_per_round(protected, looks, kappa, lasting),
         rounds=lasting,
         runs=about.runs,
         searched=result.searched,
@@ -206,6 +210,16 @@ def _kappa(protected: Protected, looks: tuple[Look, ...], found: Worst) -> float
     return unit * look.share
 
 
+def _per_round(
+    protected: Protected, looks: tuple[Look, ...], kappa: float | None, rounds: int | None
+) -> float | None:
+    """μ of the round that tells most, where noise is drawn in every round."""
+    if kappa is None or rounds is None or not isinstance(protected, Record):
+        return None
+    assert isinstance(protected.held, int)
+    return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
+
+
 def _protected(
     network: Network,
     source: Source,
@@ -240,8 +254,8 @@ def _protected(
 
 def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
     if not isinstance(records, Mapping):
-        return _whole("records", records)
-    held = {agent: _whole(f"records of agent {agent}", count) for agent, count in records.items()}
+        return whole("records", records)
+    held = {agent: whole(f"records of agent {agent}", count) for agent, count in records.items()}
     _known(held, n)
     return held
 
@@ -264,21 +278,13 @@ def _adversary(
         if len(members) == network.n:
             raise BadInput(f"the coalition is all {network.n} agents; leave out whoever is to be protected")
         return members, len(members)
-    assert colluders is not None
-    if isinstance(colluders, bool) or not isinstance(colluders, int | np.integer) or colluders < 0:
-        raise BadInput(f"colluders = {colluders!r}; give a whole number, 0 for whoever hears all words")
-    if colluders + len(gone) >= network.n:
+    f = whole("colluders", colluders, least=0)
+    if f + len(gone) >= network.n:
         raise BadInput(
-            f"{colluders} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
+            f"{f} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
             f"at most {network.n - len(gone) - 1}"
         )
-    return None, int(colluders)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
-    return int(value)
+    return None, f
 
 
 def _size(name: str, value: Any) -> float:

@@ -9,6 +9,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.conduct import unfit
 from hocket.privacy.certificates.protected import Protected, Record, Transfer
 from hocket.privacy.estimate.recursion import Release
+from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.problems import Objective
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere
@@ -56,7 +57,7 @@ def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> 
                 "objectives are means over records: a record that moves changes the weight of all others, so that the "
                 'total changes; use reduction="sum"'
             )
-        return tuple(found)
+        return (*found, *_outside_span(protected, about))
     if about.release == "raw":
         found.append(
             "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
@@ -67,14 +68,28 @@ def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> 
                 "what moves is not linear, and whoever hears all words adds them up, free of noise: curvatures and "
                 "all that is not a slope are read exactly, however much noise there is (the sum attack)"
             )
-        if mechanism.projects == "after the step" and not _everywhere(about.problem):
-            found.append(
-                "states are projected after the step: one on the edge of the set is known, and shows its noise bare; "
-                "project what was mixed, before the step"
-            )
+        found += projected(mechanism, about)
     if about.algorithm is not None and about.setting is not None:
         found += unfit(about.algorithm, about.setting)
     return tuple(found)
+
+
+def projected(mechanism: Mechanism, about: Circumstances) -> tuple[str, ...]:
+    """Why a projection takes away what is certified of a move; empty if it does not."""
+    if mechanism.projects != "after the step" or _everywhere(about.problem):
+        return ()
+    return (
+        "states are projected after the step: one on the edge of the set is known, and shows its noise bare; project "
+        "what was mixed, before the step, or pass a problem= on the whole space",
+    )
+
+
+def _outside_span(protected: Protected, about: Circumstances) -> tuple[str, ...]:
+    """Why a record is not hidden by noise functions: what of it they do not span stays exposed, cross terms say."""
+    if not isinstance(protected, Record) or about.problem is None or about.algorithm is None:
+        return ()
+    claim = privacy_claim(about.algorithm, about.problem.objective_class, dim=about.problem.dim)
+    return () if claim else (f"what noise functions do not span stays exposed: {claim.reason}",)
 
 
 def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:

@@ -9,6 +9,8 @@ normal noise that is the whole truth, not a bound, so ε and δ below are exact 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -47,7 +49,7 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     # ln δ(ε) ≤ −(ε/μ − μ/2)²/2 where that is positive, so here δ is small enough.
     most = mu * (mu / 2 + math.sqrt(-2 * goal)) + 1.0
-    return float(brentq(lambda one: log_delta(mu, one) - goal, 0.0, most, xtol=1e-13, rtol=1e-13))
+    return _root(lambda one: log_delta(mu, one) - goal, 0.0, most)
 
 
 def mu(epsilon: float, delta: float) -> float:
@@ -69,10 +71,8 @@ def mu(epsilon: float, delta: float) -> float:
         high *= 2
     if log_delta(low, epsilon) >= goal:
         return 0.0
-    found = brentq(
-        lambda one: log_delta(math.exp(one), epsilon) - goal, math.log(low), math.log(high), xtol=1e-14
-    )
-    return math.exp(float(found))
+    found = _root(lambda one: log_delta(math.exp(one), epsilon) - goal, math.log(low), math.log(high))
+    return math.exp(found)
 
 
 def composed(*mus: float) -> float:
@@ -112,6 +112,11 @@ def log_delta(mu: float, epsilon: float) -> float:
     alike = mu <= SMALL or begin > 1e3 * width
     apart = _integral(begin, width) if alike else erfcx(begin) - erfcx(begin + width)
     return -(near**2) / 2 + math.log(float(apart) / 2) if apart > 0 else -math.inf
+
+
+def _root(of: Callable[[float], float], low: float, high: float) -> float:
+    found: Any = brentq(of, low, high, xtol=1e-14)
+    return float(found)
 
 
 def _difference(larger: float, smaller: float) -> float:

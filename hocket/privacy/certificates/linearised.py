@@ -18,9 +18,10 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Gaussian
+from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.accountant import account
 from hocket.privacy.certificates.certificate import Certificate, against_words
-from hocket.privacy.certificates.conditions import LIARS, RANGE, SECRET, Circumstances
+from hocket.privacy.certificates.conditions import LIARS, RANGE, SECRET, Circumstances, projected
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.source import Source
@@ -52,6 +53,8 @@ def by_linearisation(
     levels = _levels(network, source, about)
     setting = Setting(network, 1, source.step or Constant(1.0), source.rounds)
     reasons = _refused(levels, setting, protected, about)
+    if isinstance(source.mechanism, Mechanism) and not isinstance(protected, Record):
+        reasons = (*reasons, *projected(source.mechanism, about))
     candidates = [j for j in range(network.n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     if members is None and not reasons and math.comb(len(candidates), size) > MOST:
@@ -83,6 +86,7 @@ def by_linearisation(
         coalition=coalition,
         agent=found.agents[0] if len(found.agents) == 1 else found.agents or None,
         kappa=None,
+        per_round=None,
         rounds=source.rounds,
         runs=about.runs,
         searched=exactly,

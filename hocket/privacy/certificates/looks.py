@@ -7,7 +7,7 @@ deviation σ are dealt has the conductance 2σ². All certificates are about suc
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,16 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
 from hocket.steps import Step
 
 CANCELS = 1e-12
 """What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
+
+WORST_CONDITION = 1e11
+"""Of a covariance, beyond which its inverse has fewer than five digits left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +42,8 @@ class Look:
     """How often it is seen, each time under fresh noise."""
     share: float = 1.0
     """The part of it that one round is: many rounds under independent noise are put together to one look."""
+    peak: float = 1.0
+    """1/ρ² of the round that tells most, beside one with ρ = 1."""
 
     def honest(self, coalition: Collection[int]) -> Honest:
         """What is left of it against a coalition that knows all noise on its own links."""
@@ -94,54 +100,73 @@ class Honest:
         """tr(δᵀ Σ⁺ δ): the squared μ of telling a shift δ from none; infinite outside the range of Σ."""
         if self.changed_sum(shift) is not None:
             return np.inf
-        laplacian, total = self.laplacian, 0.0
-        for part in self.parts:
+        total = 0.0
+        for part, inverse in self._centred():
             rows = shift[self.agents[part]]
-            if not rows.any():
-                continue
-            block = laplacian[np.ix_(part, part)] + self.look.own * np.eye(len(part))
-            if self.look.own == 0:  # the sum is zero: ground one agent
-                block, rows = block[1:, 1:], rows[1:]
-            total += float(np.sum(rows * scipy.linalg.solve(block, rows, assume_a="pos")))
+            mean = rows.mean(axis=0)
+            mean = np.where(np.abs(mean) * len(part) <= CANCELS * np.abs(rows).sum(axis=0), 0.0, mean)
+            rest = rows - mean
+            total += float(np.sum(rest * (inverse @ rest)))
+            if mean.any():
+                total += len(part) * float(mean @ mean) / self.look.own
         return self.look.times * total
-
-    def inverse(self) -> Float[np.ndarray, "honest honest"]:
-        """Σ⁺, part by part."""
-        laplacian = self.laplacian
-        found = np.zeros_like(laplacian)
-        for part in self.parts:
-            size, block = len(part), np.ix_(part, part)
-            if self.look.own > 0:
-                found[block] = scipy.linalg.inv(laplacian[block] + self.look.own * np.eye(size))
-            elif size > 1:  # shifted by the mean, which is in no difference of two rows
-                mean = np.full((size, size), laplacian[block].diagonal().mean() / size)
-                found[block] = scipy.linalg.inv(laplacian[block] + mean)
-        return self.look.times * found
 
     def records(self) -> Float[np.ndarray, " agents"]:
         """κ_j of every agent: the squared μ of changing its row by a unit; zero for members of the coalition."""
         cost = np.zeros(self.look.n)
-        cost[self.agents] = self.inverse().diagonal() if self.look.own > 0 else np.inf
-        return cost
+        cost[self.agents] = np.inf
+        if self.look.own > 0:
+            for part, inverse in self._centred():
+                cost[self.agents[part]] = inverse.diagonal() + 1 / (len(part) * self.look.own)
+        return self.look.times * cost
 
     def transfers(self) -> Float[np.ndarray, "agents agents"]:
         """The squared μ of moving a unit between any two agents; zero where a member takes part."""
-        inverse = self.inverse()
-        between = inverse.diagonal()[:, None] + inverse.diagonal() - inverse - inverse.T
-        if self.look.own == 0:
-            part = np.zeros(len(self.agents), dtype=int)
-            for number, places in enumerate(self.parts):
-                part[places] = number
-            between[part[:, None] != part] = np.inf
-        np.fill_diagonal(between, 0.0)
+        h, own = len(self.agents), self.look.own
+        inverse, means, number = np.zeros((h, h)), np.full(h, np.inf), np.zeros(h, dtype=int)
+        for place, (part, block) in enumerate(self._centred()):
+            inverse[np.ix_(part, part)], number[part] = block, place
+            means[part] = 1 / (len(part) * own) if own > 0 else np.inf
+        between = inverse.diagonal()[:, None] + inverse.diagonal() - 2 * inverse
+        between += np.where(
+            number[:, None] == number, 0.0, means[:, None] + means
+        )  # means of one part cancel
         cost = np.zeros((self.look.n, self.look.n))
         cost[np.ix_(self.agents, self.agents)] = between
-        return cost
+        return self.look.times * cost
+
+    def _centred(self) -> Iterator[tuple[np.ndarray, Float[np.ndarray, "part part"]]]:
+        """Places of agents that hang together, and the inverse of their covariance on what sums to zero.
+
+        The mean is apart, exactly: beside little own noise it would drown all else in rounding.
+        """
+        laplacian = self.laplacian
+        for part in self.parts:
+            size = len(part)
+            if size == 1:
+                yield part, np.zeros((1, 1))
+                continue
+            block = laplacian[np.ix_(part, part)] + self.look.own * np.eye(size)
+            scale, mean = float(block.diagonal().mean()), np.full((size, size), 1 / size)
+            regular = block + (scale - self.look.own) * mean  # on the mean it is `scale`
+            inverse = scipy.linalg.inv(regular)
+            if np.linalg.norm(regular, 1) * np.linalg.norm(inverse, 1) > WORST_CONDITION:
+                raise BadInput(
+                    f"noise on links differs so much, from {self._conductance.min():.2g} to "
+                    f"{self._conductance.max():.2g} in variance, that a certificate would be lost in rounding; bring "
+                    "them closer together"
+                )
+            yield part, inverse - mean / scale
 
 
 def looks_at_objectives(network: Network, mechanism: Mechanism, *, runs: int, kept: bool) -> tuple[Look, ...]:
     """Function sharing and its kind: all that is ever said follows from one look at the noisy objectives."""
-    (sd,) = mechanism.link_sd
+    sd = mechanism.link_sd[0]
+    if (mechanism.link_sd != sd).any():
+        raise BadInput(
+            f"noise on objectives differs between the {len(mechanism.link_sd)} phases of {network.name}, and is dealt "
+            "once; give every link one deviation"
+        )
     return (Look(network.links, network.n, 2 * sd**2, mechanism.own_sd**2, times=1 if kept else runs),)
 
 
@@ -185,6 +210,7 @@ def looks_at_gradients(
                 mechanism.own_sd**2 / weight,
                 times=1 if again > 1 else runs,
                 share=1 / weight,
+                peak=float(np.max(ratio**-2.0)),
             )
         )
     return tuple(looks)

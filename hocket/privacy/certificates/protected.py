@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -48,7 +48,7 @@ class Shift(Protected):
 
     rows: Float[np.ndarray, "agents width"]
     agents: tuple[int, ...] = ()
-    words: str = field(default="")
+    said: str = ""
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         total = 0.0
@@ -60,6 +60,10 @@ class Shift(Protected):
             total += honest.energy(self.rows)
         return Cost(total, self.agents)
 
+    @property
+    def words(self) -> str:
+        return self.said
+
 
 @dataclass(frozen=True)
 class Transfer(Protected):
@@ -69,7 +73,7 @@ class Transfer(Protected):
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         between = np.sum([look.honest(coalition).transfers() for look in looks], axis=0)
-        worst = np.unravel_index(between.argmax(), between.shape)
+        worst = np.unravel_index((between >= between.max() * (1 - 1e-9)).argmax(), between.shape)
         squared, pair = self.size**2 * float(between[worst]), tuple(sorted(int(one) for one in worst))
         if squared < np.inf:
             return Cost(squared, pair)
@@ -101,7 +105,9 @@ class Record(Protected):
 
     def cost(self, looks: Sequence[Look], coalition: Collection[int]) -> Cost:
         kappa = np.sum([look.honest(coalition).records() for look in looks], axis=0)
-        who = (int(kappa.argmax()),) if isinstance(self.held, int) else self.agents
+        # Of agents that are alike the first, and not the one with the luckiest rounding.
+        alike = kappa >= kappa.max() * (1 - 1e-9)
+        who = (int(alike.argmax()),) if isinstance(self.held, int) else self.agents
         squared = float(self.squared(kappa))
         if squared == np.inf:
             return Cost(
@@ -117,7 +123,8 @@ class Record(Protected):
         if isinstance(self.held, int):
             return (self.size * self.held) ** 2 * kappa.max(axis=-1)
         roots = np.sqrt(np.maximum(kappa, 0.0))
-        return (self.size * sum(count * roots[..., agent] for agent, count in self.held.items())) ** 2
+        each = [count * roots[..., agent] for agent, count in self.held.items()]
+        return (self.size * np.sum(each, axis=0)) ** 2
 
     @property
     def words(self) -> str:

@@ -10,16 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float
 
 from hocket.privacy.certificates.looks import Look
 
+MOST_BESIDE_OWN = 1e4
+"""Variance of a link beside own noise up to which corrections keep seven digits: they lose its square."""
+LEAST_BESIDE_OWN = 1e-13
+"""Variance of a link below which it is left out, which hides less."""
 AT_ONCE = 4_000_000
 """Numbers that are worked with at once."""
 
 
 class RecordSearch:
     """κ of all agents, for coalition after coalition; only where every agent adds noise of its own."""
+
+    @staticmethod
+    def fits(looks: Sequence[Look]) -> bool:
+        """Whether own noise is large enough beside links for corrections not to be lost in rounding."""
+        return all(
+            look.own > 0 and look.conductance.max(initial=0.0) <= MOST_BESIDE_OWN * look.own for look in looks
+        )
 
     def __init__(self, looks: Sequence[Look]):
         self.looks = [_Inverse(look) for look in looks]
@@ -49,9 +61,9 @@ class _Inverse:
 
     def __init__(self, look: Look):
         self.n, self.times = look.n, look.times
-        dealt = look.conductance > 0
+        dealt = look.conductance > LEAST_BESIDE_OWN * look.own
         (i, j), g = look.links[dealt].T, look.conductance[dealt]
-        self.inverse = look.honest(()).inverse() / look.times
+        self.inverse = _inverse(look)
         # One more row, of a link that is none, fills up where coalitions have fewer links.
         self.across = np.vstack([self.inverse[i] - self.inverse[j], np.zeros((1, self.n))])
         self.between = np.pad(self.across[:-1, i] - self.across[:-1, j], (0, 1))
@@ -76,3 +88,9 @@ class _Inverse:
         across = self.across[links]
         change = np.einsum("cln,cln->cn", across, np.linalg.solve(left, across))
         return self.times * (self.inverse.diagonal() + change)
+
+
+def _inverse(look: Look) -> Float[np.ndarray, "agents agents"]:
+    """(L + τ²I)⁻¹ with all links."""
+    matrix = look.honest(()).laplacian + look.own * np.eye(look.n)
+    return np.asarray(scipy.linalg.inv(matrix))

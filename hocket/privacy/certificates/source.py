@@ -49,20 +49,16 @@ def source_of(
     dim: int | None,
 ) -> Source:
     """The noise of an algorithm on a network."""
-    if rounds is not None and (
-        isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1
-    ):
-        raise BadInput(f"rounds = {rounds!r}; give a whole number, 1 or more")
+    rounds = None if rounds is None else whole("rounds", rounds)
     if isinstance(algorithm, Algorithm):
-        if sigma is not None or own or np.any(anchor_sigma):
+        if sigma is not None or own or _deviations("anchor_sigma", anchor_sigma).any():
             raise BadInput(
                 f"{algorithm.title} knows its own noise; leave sigma, own and anchor_sigma away, or give its key"
             )
         setting = Setting(network, dim or 1, step or Constant(1.0), rounds or SHORTEST)
         played = algorithm.effective()
         mechanism = played.mechanism(setting)
-        fresh = isinstance(mechanism, Mechanism) and mechanism.on == "gradients"
-        if step is None and fresh and mechanism.scaled_by == "this step":
+        if step is None and isinstance(mechanism, Mechanism) and _by_step(mechanism):
             raise BadInput(f"noise of {algorithm.title} is scaled by each round's step; say which: step=")
         return Source(played, algorithm.title, mechanism, step, rounds, setting)
     if algorithm not in BY_KEY:
@@ -70,6 +66,17 @@ def source_of(
             f"unknown algorithm {algorithm!r}; choose one of {', '.join(BY_KEY)}, or pass the algorithm itself"
         )
     return _by_key(network, algorithm, sigma, own, anchor_sigma, step, rounds)
+
+
+def whole(name: str, value: Any, *, least: int = 1) -> int:
+    """A whole number, checked."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise BadInput(f"{name} = {value!r}; give a whole number, {least} or more")
+    return int(value)
+
+
+def _by_step(mechanism: Mechanism) -> bool:
+    return mechanism.on == "gradients" and mechanism.scaled_by == "this step"
 
 
 def _by_key(

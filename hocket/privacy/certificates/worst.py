@@ -70,9 +70,13 @@ def worst(
     candidates = [j for j in range(n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     total = math.comb(len(candidates), size)
+    alone = tuple(sorted(gone))
+    exposed = protected.cost(looks, alone)
+    if exposed.squared == math.inf:  # to whoever hears all words, and so to every coalition
+        return Worst(exposed, alone, "no search was needed: it shows to whoever hears all words")
     if search is False and size:
         return _by_bound(protected, looks, size + len(gone))
-    if isinstance(protected, Record) and size and all(look.own > 0 for look in looks):
+    if isinstance(protected, Record) and size and RecordSearch.fits(looks):
         inverses = RecordSearch(looks)
         if search or inverses.work(total, size) <= WORK_AT_ONCE:
             return _by_inverse(protected, looks, inverses, candidates, size, gone)
@@ -106,7 +110,7 @@ def _by_inverse(
     every = itertools.combinations(candidates, size)
     while some := [tuple(sorted({*one, *gone})) for one in itertools.islice(every, TOGETHER)]:
         squared = protected.squared(inverses.costs(some))
-        row = int(np.argmax(squared))
+        row = int(np.argmax(squared >= squared.max() * (1 - 1e-9)))  # of coalitions that are alike the first
         if squared[row] > largest * (1 + 1e-9):
             largest, worst_one = float(squared[row]), some[row]
     found = protected.cost(looks, worst_one)

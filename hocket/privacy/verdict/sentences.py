@@ -175,10 +175,10 @@ def statement(
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
         "Members who lie, probe or change their messages are out of scope.",
         "Function sharing (Theorem 2) hides the span of its noise family, up to the width that its bound buys, if "
-        "objectives are separable polynomials no higher in degree than its noise, with one step along the gradient "
-        "over all records between two exchanges. The sum over each honest component is exposed, and so is "
-        "whatever the model itself reveals. Width is not all: who knows that objectives are convex can narrow "
-        "coefficients of even power to an interval from zero to the component's sum.",
+        "objectives are separable polynomials no higher in degree than its noise, or quadratics under a family with "
+        "cross terms, with one step along the gradient over all records between two exchanges. The sum over each "
+        "honest component is exposed, and so is whatever the model itself reveals. Width is not all: who knows that "
+        "objectives are convex can narrow coefficients of even power to an interval from zero to the component's sum.",
         "RSS-NB and RSS-LB have no privacy theorem. What stands here is the linear-Gaussian estimate: how closely the "
         "best linear attack knows a gradient that stays the same, while no projection is active. Noise that is not "
         "Gaussian can be beaten by somewhat more, up to 1.6 times on a single link. Whoever knows the public form of "

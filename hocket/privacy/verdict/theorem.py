@@ -15,10 +15,12 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput
 from hocket.problems import Objective
-from hocket.problems.objective_class import ANY, ObjectiveClass
+from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
 from hocket.runs.run import Run
 
 THEOREM = "Theorem 2"
+ANY_SPAN = "separable polynomials no higher in degree than its noise"
+"""What noise functions hide whose family nobody has named; one with cross terms hides quadratics too."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def privacy_claim(
         name = algorithm if isinstance(algorithm, str) else algorithm.uncovered or algorithm.title
         return PrivacyClaim(None, f"there is none for {name}")
     covers = None if isinstance(algorithm, str) else known.functions.family.covers
-    span = "separable polynomials no higher in degree than its noise" if covers is None else covers.words
+    span = ANY_SPAN if covers is None else covers.words
     if local_steps > 1:
         return PrivacyClaim(None, f"Theorem 2 is about one step between two exchanges, not {local_steps}")
     if batches:
@@ -93,6 +95,12 @@ def _judged(objectives: ObjectiveClass, covers: ObjectiveClass | None, span: str
         why = f"nobody has said that objectives are {span if covers else 'separable polynomials'}"
         return PrivacyClaim(None, f"{why}; declare objectives, such as {example}", would_cover=span)
     if covers is None:
+        if objectives == QUADRATIC:
+            return PrivacyClaim(
+                THEOREM,
+                f"objectives are {objectives.words}",
+                "its noise is of the quadratic family, with cross terms",
+            )
         if objectives.kind != "polynomial":
             return PrivacyClaim(
                 None, f"{objectives.words} are outside the span of its noise", would_cover=span

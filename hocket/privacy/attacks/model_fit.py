@@ -154,8 +154,10 @@ def fitted(
             if best.fits:
                 break
         assert best is not None
-        for _ in range(SWEEPS if best.fits else 0):
-            others = mirrored(system, best.solution.u, seed)
+        for _ in range(SWEEPS if best.fits and not system.straight else 0):
+            # Equations without noise leave no room for a constant.
+            blurred = [agent for agent in best.agents if np.any(best.attack(agent).predicted_sd)]
+            others = mirrored(system, best.solution.u, blurred, seed)
             found = min(
                 (_judged(name, system, _polished(system, one), supposing) for one in others),
                 key=lambda one: one.unlikeliness if one.fits else np.inf,

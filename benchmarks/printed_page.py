@@ -1,6 +1,6 @@
 """The page of documentation about printed numbers beside attacks, from rows that `printed_beside_attacks.py` kept.
 
-    python benchmarks/printed_page.py docs/results/attacks.jsonl > docs/results/attacks.md
+python benchmarks/printed_page.py docs/results/attacks.jsonl > docs/results/attacks.md
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ HEAD = """# Printed numbers beside attacks
     python benchmarks/printed_beside_attacks.py --rows docs/results/attacks.jsonl
     python benchmarks/printed_page.py docs/results/attacks.jsonl > docs/results/attacks.md
 
-Can an attack that hocket ships beat what hocket prints? Every row is an algorithm, a listener, a class of objectives, and
-whether the feasible set is active. *Printed* is the ± of `hk.leakage` with the form of the run's own objectives, as an
+Can an attack that hocket ships beat what hocket prints? Every row is an algorithm, a listener, a class of objectives,
+and whether the feasible set is active. *Printed* is the ± of `hk.leakage` with the form of the run's own objectives, as an
 audit of the run prints it. *Found* is the error of the best attack, of all that apply, on the gradients of the last of
 {rounds} rounds, root mean square over honest agents and coordinates. *Ratio* compares the two agent by agent. All are
 medians over {seeds} seeds. An attack that does exactly as well as foretold has a ratio a little under 1, so that
 {wanted} is where a printed number counts as beaten. Where "exact" is printed, hocket claims to hide nothing.
 
-{count} rows: {beaten}; {held} between {wanted} and {cautious:g}, {wary} above {cautious:g}, {bare} where nothing is claimed,
-{proved} with a theorem in place of an estimate. {minutes:.0f} minutes of one core.
+{count} rows{missing}: {beaten}; {held} between {wanted} and {cautious:g}, {wary} above {cautious:g},
+{bare} where nothing is claimed, {proved} with a theorem in place of an estimate. {minutes:.0f} minutes of one core.
 """
 TABLE = """
 | algorithm | listener | objectives | set | printed ± | found | ratio | best attack |
@@ -35,8 +35,8 @@ WARY = """
 ## Where hocket is too cautious
 
 In these rows no attack that we ship comes within {cautious:g} times what is printed. The number stands all the same: a
-bound along the path of the run, which assumes a listener who knows the form of all objectives and which steps the set cut
-short. It may be that nobody can do as well, or that we have not written the attack.
+bound along the path of the run, which assumes a listener who knows the form of all objectives and which steps the set
+cut short. It may be that nobody can do as well, or that we have not written the attack.
 
 """
 
@@ -45,13 +45,14 @@ def page(rows: list[Row]) -> str:
     """All of it, in Markdown."""
     ratios = np.array([row.ratio for row in rows])
     beaten = [row for row in rows if row.ratio < WANTED]
-    wary = [row for row in rows if row.ratio > CAUTIOUS]
+    wary, every = [row for row in rows if row.ratio > CAUTIOUS], len([*cells()])
     counts = {
         "count": len(rows),
+        "missing": f" of {every}, the others not yet played" if len(rows) < every else "",
         "beaten": f"{len(beaten)} beaten" if beaten else "none is beaten",
         "held": int(np.sum((ratios >= WANTED) & (ratios <= CAUTIOUS))),
         "wary": len(wary),
-        "bare": sum("exact" in row.note for row in rows),
+        "bare": sum(row.printed == 0 for row in rows),
         "proved": sum("theorem" in row.note for row in rows),
         "minutes": sum(row.seconds for row in rows) / 60,
     }

@@ -223,7 +223,8 @@ def _steps(tiers: Tiers, scale: np.ndarray) -> Iterator[np.ndarray]:
     whole = solve(*tiers, scale).u
     yield whole
     if len(tiers.exact.b):
-        firm = solve(tiers.exact, *(Rows(part.a[:0], part.b[:0]) for part in tiers[1:]), scale).u
+        nothing = Rows(tiers.exact.a[:0], tiers.exact.b[:0])
+        firm = solve(tiers.exact, nothing, nothing, scale).u
         yield from (firm + (whole - firm) / 2**halving for halving in range(1, HALVINGS))
         yield firm
         whole = firm

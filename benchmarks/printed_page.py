@@ -18,10 +18,10 @@ HEAD = """# Printed numbers beside attacks
     python benchmarks/printed_page.py docs/results/attacks.jsonl > docs/results/attacks.md
 
 Can an attack that hocket ships beat what hocket prints? Every row is an algorithm, a listener, a class of objectives,
-and whether the feasible set is active. *Printed* is the ± of `hk.leakage` with the form of the run's own objectives, as an
-audit of the run prints it. *Found* is the error of the best attack, of all that apply, on the gradients of the last of
-{rounds} rounds, root mean square over honest agents and coordinates. *Ratio* compares the two agent by agent. All are
-medians over {seeds} seeds. An attack that does exactly as well as foretold has a ratio a little under 1, so that
+and whether the feasible set is active. *Printed* is the ± of `hk.leakage` with the form of the run's own objectives, as
+an audit of the run prints it. *Found* is the error of the best attack, of all that apply, on the gradients of the last
+of {rounds} rounds, root mean square over honest agents and coordinates. *Ratio* compares the two agent by agent. All
+are medians over {seeds} seeds. An attack that does exactly as well as foretold has a ratio a little under 1, so that
 {wanted} is where a printed number counts as beaten. Where "exact" is printed, hocket claims to hide nothing.
 
 {count} rows{missing}: {beaten}; {held} between {wanted} and {cautious:g}, {wary} above {cautious:g},

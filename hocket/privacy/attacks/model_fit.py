@@ -212,7 +212,10 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
         u, every = u + step, new
         if gained < ENOUGH * _cost(_kept(new, keep)) and (before == keep).all() and not system.linear:
             break
-    keep = agreeing(every.exact) if system.straight and not system.linear else keep
+    if not system.linear:
+        # Noisy equations of a round that is told wrongly mislead, and nothing shows which of them do: all must agree.
+        some = system.straight and system.use == "sums"
+        keep = agreeing(every.exact) if some else np.ones(len(every.exact.b), dtype=bool)
     held = _kept(every, keep)
     told = held if system.feasible is None else _kept(held, checked(held.exact, scale))
     return _Polished(int(keep.sum()), replace(solve(*told, scale), u=u), told, held.exact)

@@ -35,6 +35,7 @@ from hocket.privacy import attacks
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.estimate.rehearsal import models_of_run
 from hocket.privacy.verdict.theorem import privacy_claim
+from hocket.runs.view import View
 
 ROUNDS, WANTED = 40, 0.8
 STEP = hk.Power(0.5, 10, 0.75)
@@ -183,7 +184,7 @@ def measured(cell: Cell, seeds: int) -> Row:
             "",
             float("nan"),
             float("nan"),
-            "exact: nothing is claimed" if not found else "no attack",
+            "exact: nothing is claimed" if typical == 0 else "no attack",
         )
     best = min(medians, key=lambda name: medians[name][0])
     ratio, error = medians[best]
@@ -216,9 +217,10 @@ def tried(run: hk.Run, cell: Cell, coalition: tuple[int, ...], threat: str) -> d
     }
 
 
-def error_of(run: hk.Run, everything: object, attack: attacks.Attack) -> float:
+def error_of(run: hk.Run, everything: View, attack: attacks.Attack) -> float:
     """What the estimate of the last gradient is off by, per coordinate."""
     (target,) = attack.target
+    assert attack.estimate is not None
     at = mixed(everything, target)[ROUNDS - 1] if attack.at is None else attack.at[-1]
     truth = np.asarray(run.problem.gradient(target, np.asarray(at, dtype=np.float64)))
     return float(np.sqrt(np.mean((attack.estimate[-1] - truth) ** 2)))

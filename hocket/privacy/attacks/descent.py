@@ -75,5 +75,5 @@ def _tried(rows: Linearised, at: _Place) -> _Place:
     trials = at.trials + 1
     damping = at.damping * jnp.where(better, BOLD, CAUTIOUS)
     over = (better & (before - after <= ENOUGH * after)) | (damping > GIVEN_UP) | (trials >= STEPS)
-    chosen = [jnp.where(better, new, old) for new, old in ((u, at.u), (a, at.a), (b, at.b))]
-    return _Place(*chosen, damping, jnp.maximum(at.widths, _widths(chosen[1])), trials, over)
+    u, a, b = (jnp.where(better, new, old) for new, old in ((u, at.u), (a, at.a), (b, at.b)))
+    return _Place(u, a, b, damping, jnp.maximum(at.widths, _widths(a)), trials, over)

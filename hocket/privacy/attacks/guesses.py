@@ -6,7 +6,7 @@ parameters that change it likewise are close: an agent at a time, with few unkno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -35,7 +35,7 @@ HOPELESS = 1e4
 MIRRORED = 1e-3
 """Part of how gradients change, in squares, by which another objective may miss them and still be worth a look."""
 APART = 1e-2
-"""Part of their size by which parameters must differ to be others."""
+"""Part of their size by which gradients must differ in the mean to be others."""
 BLURS = (1.0, 1e-2, 1e-4)
 """Noise, as parts of the loudest, that equations without any are given while a fit is still far off."""
 Guess = Float[np.ndarray, " unknowns"]
@@ -64,25 +64,26 @@ def _anywhere(system: System, rng: np.random.Generator) -> Guess:
     return guess
 
 
-def mirrored(system: System, u: Guess, seed: int) -> Iterator[Guess]:
+def mirrored(system: System, u: Guess, keys: Iterable[Key], seed: int) -> Iterator[Guess]:
     """Explanations beside u in which one objective is another whose gradients differ by next to a constant.
 
     Noise that was drawn once is such a constant: a label that is turned around hides behind it, but for how large that
     noise would then have been.
     """
     rng = np.random.default_rng(seed)
-    for key, place in system.places.items() if system.draws else ():
-        family, at = system.families[key], _points(system, key)
+    for key in keys if system.draws else ():
+        family, at, place = system.families[key], _points(system, key), system.places[key]
         if family.linear:
             continue
         wanted = family.gradients(at, u[place])
         tries = np.stack([-u[place], *(family.guess(rng) for _ in range(TRIES))])
         found, cost = descended(_Resemblance(family.gradient, at, wanted, level=False), tries)
         alike = cost <= MIRRORED * np.sum((wanted - wanted.mean(axis=0)) ** 2)
-        known = [u[place]]
+        levels = [wanted.mean(axis=0)]  # records in another order are the same objective
         for theta in found[alike]:
-            if all(np.linalg.norm(theta - one) > APART * np.linalg.norm(one) for one in known):
-                known.append(theta)
+            level = family.gradients(at, theta).mean(axis=0)
+            if all(np.linalg.norm(level - one) > APART * np.linalg.norm(one) for one in levels):
+                levels.append(level)
                 guess = u.copy()
                 guess[place] = theta
                 yield guess

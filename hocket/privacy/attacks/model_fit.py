@@ -154,8 +154,10 @@ def fitted(
             if best.fits:
                 break
         assert best is not None
-        for _ in range(SWEEPS if best.fits else 0):
-            others = mirrored(system, best.solution.u, seed)
+        for _ in range(SWEEPS if best.fits and not system.straight else 0):
+            # Equations without noise leave no room for a constant.
+            blurred = [agent for agent in best.agents if np.any(best.attack(agent).predicted_sd)]
+            others = mirrored(system, best.solution.u, blurred, seed)
             found = min(
                 (_judged(name, system, _polished(system, one), supposing) for one in others),
                 key=lambda one: one.unlikeliness if one.fits else np.inf,
@@ -210,7 +212,10 @@ def _polished(system: System, u: np.ndarray) -> _Polished:
         u, every = u + step, new
         if gained < ENOUGH * _cost(_kept(new, keep)) and (before == keep).all() and not system.linear:
             break
-    keep = agreeing(every.exact) if system.straight and not system.linear else keep
+    if not system.linear:
+        # Noisy equations of a round that is told wrongly mislead, and nothing shows which of them do: all must agree.
+        some = system.straight and system.use == "sums"
+        keep = agreeing(every.exact) if some else np.ones(len(every.exact.b), dtype=bool)
     held = _kept(every, keep)
     told = held if system.feasible is None else _kept(held, checked(held.exact, scale))
     return _Polished(int(keep.sum()), replace(solve(*told, scale), u=u), told, held.exact)
@@ -221,7 +226,8 @@ def _steps(tiers: Tiers, scale: np.ndarray) -> Iterator[np.ndarray]:
     whole = solve(*tiers, scale).u
     yield whole
     if len(tiers.exact.b):
-        firm = solve(tiers.exact, *(Rows(part.a[:0], part.b[:0]) for part in tiers[1:]), scale).u
+        nothing = Rows(tiers.exact.a[:0], tiers.exact.b[:0])
+        firm = solve(tiers.exact, nothing, nothing, scale).u
         yield from (firm + (whole - firm) / 2**halving for halving in range(1, HALVINGS))
         yield firm
         whole = firm

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+import numpy as np
+
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import NO_PROJECTION
@@ -63,8 +65,8 @@ def _whole(heard: Equations, family: AnyFamily, feasible: FeasibleSet) -> Iterat
     """The equations without rounds that X cut short: as noisy equations tell, or else as sums that disagree."""
     everything = fit_of(NAME, heard, family, feasible=feasible)
     if everything.fits:
-        cut = cut_at(everything.system.predictions[0], everything.solution.u).any(axis=(1, 2))
-        yield heard.where(~cut)
+        cut = cut_at(everything.system.predictions[0], everything.solution.u)
+        yield heard.where(np.logical_not(cut.any(axis=(1, 2))))
     yield heard
 
 

@@ -36,7 +36,8 @@ def _over_central(found: Certificates) -> Panel:
         up="noise over central",
         lines=lines,
         guides=guides,
-        lowest=0.95,
+        lowest=0.0,
+        linear="up",
         legend="lower left",
     )
 

@@ -176,7 +176,8 @@ def conclusion(found: Certificates) -> str:
         else ""
     )
     return (
-        f"Told apart by real words, {inside} of {len(found.held)} certificates lie in the fit's 95 % interval, and lower "
-        f"bounds reach {least:.2f} of μ or more; four clinics' coefficients at ε = {LINKS_EPSILON:g} are {over:.2f} times "
-        f"as far off as a trusted server's, and {local:.2f} times if each adds noise for itself{beaten}."
+        f"Told apart by real words, {inside} of {len(found.held)} certificates lie in the fit's 95 % interval, and "
+        f"lower bounds reach {least:.2f} of μ or more; four clinics' coefficients at ε = {LINKS_EPSILON:g} are "
+        f"{over:.2f} times as far off as a trusted server's, and {local:.2f} times if each adds noise for "
+        f"itself{beaten}."
     )

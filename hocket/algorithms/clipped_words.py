@@ -57,6 +57,10 @@ def clipped_round(algorithm: RssNb, agent: Agent, state: Kept, k: Any) -> Round:
 
 def cut(way: Any, norm: float | None, unit: float | None) -> Any:
     """A vector no longer than `norm`, with every number rounded towards zero to a multiple of `unit`."""
+    if way.dtype == object:
+        raise BadAlgorithm(
+            "a length is a square root, which fractions have not; leave clip= out, or take floats"
+        )
     xp = way.__array_namespace__()
     if norm is not None:
         length = xp.sqrt(xp.sum(way * way))

@@ -150,7 +150,8 @@ class RssNb(Algorithm):
 
     def late(self, agent: Agent, k: Any) -> bool:
         """Whether an agent scales fresh noise by the last step; told by what it was dealt, as numbers are compiled."""
-        return self.scaled_by == "last step" or (self.scaled_by == "auto" and agent.own_noise(k) is not None)
+        late = self.scaled_by == "last step" or self.clip is not None
+        return late or (self.scaled_by == "auto" and agent.own_noise(k) is not None)
 
     @property
     def caveat(self) -> str:
@@ -185,7 +186,8 @@ class RssNb(Algorithm):
 
     @property
     def scaled_with_gradient(self) -> bool:
-        return self.scaled_by == "last step" or (self.scaled_by == "auto" and self.own > 0)
+        late = self.scaled_by == "last step" or self.clip is not None
+        return late or (self.scaled_by == "auto" and self.own > 0)
 
     @property
     def withholds_x(self) -> bool:

@@ -292,6 +292,9 @@ class Gaussian(Lonely):
         drawn = normal_pairs(self.sigma, *pair, dtype)[0]
         return drawn if self.relative is None else drawn * self.relative
 
+    def among(self, links: Int[np.ndarray, " some"], agents: Int[np.ndarray, " few"]) -> Gaussian:
+        return replace(self, given=_taken(self.given, agents))
+
     def with_sd(self, sd: float) -> Gaussian:
         return replace(self, sigma=np.asarray(sd))
 

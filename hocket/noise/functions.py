@@ -122,7 +122,8 @@ class QuadraticFamily(Family):
         return relative
 
     def coefficients(self, objective: Objective, data: Any, dim: int) -> np.ndarray | None:
-        return objective.quadratic(data, dim)
+        told: Callable[[Any, int], np.ndarray | None] = objective.quadratic
+        return told(data, dim)
 
     def function(self, coefficients: Any, dim: int) -> tuple[Objective, Any]:
         return Quadratic(), coefficients

@@ -122,7 +122,7 @@ class StoredSum:
 
     def checked(self, total: Whole) -> Whole:
         """f̂_j, refused where it leaves the public range; that tells of f̂_j, and of nothing behind it."""
-        largest = max(map(abs, total.tolist()))
+        largest = max(abs(int(one)) for one in total)
         if largest >= RANGE:
             raise BadAlgorithm(
                 f"a coefficient under noise has size {largest * self.unit:.3g}, and on a grid of {self.unit:g} they "

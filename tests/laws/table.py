@@ -55,6 +55,12 @@ ROWS = [
         cancels=False,
     ),
     Row("rss-nb-mixed", lambda level: hk.RssNb(level, project="mixed", scaled_by="last step"), noisy=False),
+    Row(
+        "rss-nb-clipped",
+        lambda level: hk.RssNb(0.0, sd=level / 20, own=level / 50, clip=100.0),
+        cancels=False,
+        noisy=False,
+    ),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),

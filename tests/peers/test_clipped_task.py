@@ -27,7 +27,7 @@ def at(one: ClippedTask, seed: int) -> np.ndarray:
 
 
 def test_the_gradient_is_the_sum_of_what_was_cut_over_a_public_constant():
-    seed, x = 6, np.ones(3)
+    seed, x = 1, np.ones(3)
     took_part = np.random.default_rng(seed).random(40) < task().rate
     slopes = (ROWS @ x - TARGETS)[:, None] * ROWS
     cut = slopes * np.minimum(1, 0.5 / np.linalg.norm(slopes, axis=1))[:, None]

@@ -94,6 +94,18 @@ def test_information_of_an_anchored_run_is_what_its_covariance_says():
     np.testing.assert_allclose(found.information[0], expected, rtol=1e-8)
 
 
+@pytest.mark.parametrize("ask", [{"move": (0, 2, 1.0)}, {"sensitivity": 0.5}, {"transfer": 1.0}])
+@pytest.mark.parametrize("scaled_by", ["this step", "last step"])
+def test_links_that_vary_count_as_in_closed_forms(ask, scaled_by):
+    net = hk.Network.varying([[(0, 1), (2, 3), (0, 3), (1, 4)], [(1, 2), (0, 3), (0, 2), (3, 4)]], n=5)
+    algorithm = hk.RssNb.certified(1.3, 0.6, scaled_by=scaled_by)
+    closed, general = (
+        hk.certify(net, algorithm, coalition={3}, rounds=7, step=STEP, by=by, **ask).mu
+        for by in ("theorem", "linearisation")
+    )
+    assert general == pytest.approx(closed, rel=1e-9)
+
+
 def test_worst_of_all_coalitions():
     ask = {"rounds": 4, "sensitivity": 1.0}
     found = hk.certify(hk.Network.path(5), Clipped(1.0, 0.3), colluders=1, by="linearisation", **ask)

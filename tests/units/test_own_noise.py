@@ -148,6 +148,21 @@ def test_the_mechanism_says_what_certificates_rest_on():
     assert bounded.own_sd == 0.5
 
 
+def test_a_verdict_on_own_noise_names_it_and_no_attack_that_it_keeps_off():
+    run = play()
+    words = str(hk.audit(RING, coalition={0}, run=run))
+    assert "τ = 0.5 by each agent alone" in words
+    assert "Publish run.published, never run.x" in words
+    assert "everything but slopes is open" not in words
+    alone, none = (
+        hk.leakage(RING, algorithm, threat="states+noise", rounds=40, step=STEP).sd
+        for algorithm in (NOISY, hk.RssNb.certified(3.0))
+    )
+    # Whoever knows all pairwise noise has own noise to average over 40 gradients, or none.
+    np.testing.assert_allclose(alone, 0.5 / np.sqrt(40), rtol=1e-6)
+    np.testing.assert_allclose(none, 0, atol=1e-6)
+
+
 def test_with_an_active_set_what_was_mixed_is_projected_and_the_answer_is_no_worse():
     """Agents pull far beyond X. Published states are feasible either way, and as near to the optimum."""
     problem = hk.polynomials([[0, 3.4 - 2 * j, 1] for j in range(5)], box=(-0.2, 0.2))

@@ -98,7 +98,7 @@ REFUSED = {
     "an unknown parameter": (
         lambda: sweep(hk.RssNb(1.0), sigma=[1]),
         BadAlgorithm,
-        "RssNb has no number called sigma to sweep over; it has anchor, delta, failure$",
+        "RssNb has no number called sigma to sweep over; it has anchor, delta, failure, own, sd$",
     ),
     "a parameter of DGD": (lambda: sweep(hk.Dgd(), delta=[1]), BadAlgorithm, "it has none"),
     "something compiled in": (

@@ -19,7 +19,7 @@ from hocket.learning.clipping import Clip, PoissonBatches, clipped_total
 
 @dataclass(frozen=True, eq=False)
 class ClippedTask:
-    """Gradients of `loss(x, record)` by JAX, each cut to length `clip`, summed up and divided by `batch`, which is public.
+    """Gradients of `loss(x, record)` by JAX, each cut to length `clip`, summed up, divided by `batch`, which is public.
     The choice where a plan's noise is to hide single records: hk.certify takes `sensitivity`.
 
     In every round each record takes part by a coin of its own, with probability batch/size. Coins come from a secret of
@@ -64,7 +64,7 @@ class ClippedTask:
         if h:
             raise BadInput(
                 "gradients are cut record by record, and a second local step would depend on a record in ways that no "
-                "clipping bounds; have a plan drawn up with one local step, or with an algorithm that cuts the whole way"
+                "clipping bounds; have a plan drawn up with one local step, or an algorithm that cuts the whole way"
             )
         room, records = self._batches.room, len(jax.tree.leaves(self.data)[0])
         rows = np.flatnonzero(rng.random(records) < self.rate)[:room]

@@ -122,8 +122,7 @@ class QuadraticFamily(Family):
         return relative
 
     def coefficients(self, objective: Objective, data: Any, dim: int) -> np.ndarray | None:
-        told: Callable[[Any, int], np.ndarray | None] = objective.quadratic
-        return told(data, dim)
+        return objective.quadratic(data, dim)
 
     def function(self, coefficients: Any, dim: int) -> tuple[Objective, Any]:
         return Quadratic(), coefficients

@@ -84,9 +84,9 @@ def stored_problem(
     if isinstance(own, DrawnOwn):
         total = total + stored.units(own.rows)
     for j in range(problem.n):
-        group, place = problem.place(j)
-        data: Any = group.data_of(place)  # pyright: ignore[reportUnknownMemberType]
-        records = stored.records_of(group.objective, data, problem.dim, problem.name(j))
+        found: tuple[Any, int] = problem.place(j)
+        group, place = found
+        records = stored.records_of(group.objective, group.data_of(place), problem.dim, problem.name(j))
         total[j] = stored.checked(total[j] + stored.objective(records))
     objective, data = stored.family.function(stored.values(total), problem.dim)
     names = None if problem.names is None else list(problem.names)

@@ -69,7 +69,7 @@ class Objective(eqx.Module):
         """The class that every agent's objective is of, as far as it can be derived from its form."""
         return ANY
 
-    def quadratic(self, data: PyTree, dim: int) -> Shaped[np.ndarray, "records width"] | None:
+    def quadratic(self, data: Any, dim: int) -> Shaped[np.ndarray, "records width"] | None:
         """What each record of one agent adds to the coefficients of a quadratic, laid out as those of
         `hocket.problems.Quadratic`; None where the objective is none, or nobody knows."""
         return None

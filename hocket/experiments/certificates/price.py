@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -76,7 +77,7 @@ def ways() -> list[Noise]:
 
 def _certified(name: str, network: Network, ratio: float) -> Noise:
     """Against any one insider."""
-    asked = {"colluders": 1, "sensitivity": SENSITIVITY}
+    asked: dict[str, Any] = {"colluders": 1, "sensitivity": SENSITIVITY}
     own = certify(network, "function-sharing", sigma=ratio, own=1.0, **asked).mu / gdp.mu(EPSILON, DELTA)
     mu = certify(network, "function-sharing", sigma=ratio * own, own=own, **asked).mu
     return Noise(name, network, ratio * own, own, mu)

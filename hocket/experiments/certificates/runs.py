@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hocket.experiments.certificates import clinics
 from hocket.experiments.certificates.clinics import Error, OverLinks
@@ -67,7 +68,7 @@ def play(size: Size, watch: Watch = unwatched) -> Certificates:
     with tempfile.TemporaryDirectory() as folder:
         together = clinics.over_links(Path(folder), *records, rounds=size.link_rounds)
     settings = [one for one in published() if one.name in size.networks]
-    asked = {"counts": size.counts, "rounds": size.gap_rounds, "seeds": size.gap_seeds}
+    asked: dict[str, Any] = {"counts": size.counts, "rounds": size.gap_rounds, "seeds": size.gap_seeds}
     found = all_kinds(
         {
             "gaps": [partial(gaps, problem, one, **asked) for problem in size.problems for one in settings],

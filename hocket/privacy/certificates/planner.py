@@ -233,7 +233,7 @@ class _Asked:
         return float(self.sensitivity)
 
     def certificate(self, network: Network, sigma: Any, own: float) -> Certificate:
-        hidden = "transfer" if self.protect == "transfer" else "sensitivity"
+        hidden: dict[str, Any] = {"transfer" if self.protect == "transfer" else "sensitivity": self.size}
         return certify(
             network,
             self.algorithm,
@@ -243,7 +243,7 @@ class _Asked:
             rounds=self.rounds,
             runs=self.runs,
             step=self.step,
-            **{hidden: self.size},
+            **hidden,
         )
 
     def on(self, network: Network, per_link: bool) -> CertificatePlan:

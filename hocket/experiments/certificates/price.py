@@ -1,0 +1,201 @@
+"""What a certificate costs: noise on the sum, by formula and by runs, against σ/τ, and by link."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.algorithms import FunctionSharing
+from hocket.engines.sweep import sweep
+from hocket.networks.network import Network
+from hocket.privacy import gdp
+from hocket.privacy.certificates.certify import certify
+from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
+from hocket.problems.standard import polynomials
+from hocket.steps import Constant
+
+EPSILON, DELTA = 1.0, 1e-5
+SENSITIVITY = 1.0
+CENTRES = (1.0, -0.5, 2.0, 0.0, 0.5)
+"""f_j = ½ (x − c_j)²: alike in curvature, so that the mean of all agents descends the sum exactly."""
+STEP, ROUNDS = Constant(0.5), 60
+"""The mean comes within 2^−60 of where it goes."""
+RATIOS = tuple(np.geomspace(0.3, 30.0, 21).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One way to the same ε, by formula and by runs."""
+
+    name: str
+    sigma: float
+    own: float
+    mu: float
+    runs: int
+    noise: float
+    """The deviation of noise on the sum, by formula."""
+    measured_noise: float
+    excess: float
+    """E Σf(x) − min Σf, by formula: the square of that noise over twice the curvature of Σf."""
+    measured_excess: float
+
+    @property
+    def epsilon(self) -> float:
+        return gdp.epsilon(self.mu, DELTA)
+
+
+@dataclass(frozen=True)
+class Noise:
+    """One way to the same ε: how much of which noise."""
+
+    name: str
+    network: Network
+    sigma: float
+    own: float
+    mu: float
+
+
+def ways() -> list[Noise]:
+    """A server, two amounts of noise between neighbours on a ring, a complete graph, and everybody for itself.
+
+    A server's noise is played as own noise with the same sum; then links have none.
+    """
+    goal = gdp.mu(EPSILON, DELTA)
+    alone, ring, complete = SENSITIVITY / goal, Network.cycle(5), Network.complete(5)
+    return [
+        Noise("central", ring, 0.0, alone / math.sqrt(5), goal),
+        _certified("ring of 5, σ = 3τ", ring, 3.0),
+        _certified("ring of 5, σ = 10τ", ring, 10.0),
+        Noise("local", ring, 0.0, alone, goal),
+        _certified("complete graph of 5, σ = 10τ", complete, 10.0),
+    ]
+
+
+def _certified(name: str, network: Network, ratio: float) -> Noise:
+    """Against any one insider."""
+    asked: dict[str, Any] = {"colluders": 1, "sensitivity": SENSITIVITY}
+    own = certify(network, "function-sharing", sigma=ratio, own=1.0, **asked).mu / gdp.mu(EPSILON, DELTA)
+    mu = certify(network, "function-sharing", sigma=ratio * own, own=own, **asked).mu
+    return Noise(name, network, ratio * own, own, mu)
+
+
+def five_rows(runs: int) -> list[Row]:
+    """All ways, by formula and by so many runs of function sharing, on the same seeds."""
+    every = ways()
+    on = {name: [one for one in every if one.network.name == name] for name in ("cycle:5", "complete:5")}
+    found = {
+        one.name: row for some in on.values() for one, row in zip(some, _played(some, runs), strict=True)
+    }
+    order = ("central", "complete graph of 5, σ = 10τ", "ring of 5, σ = 10τ", "ring of 5, σ = 3τ", "local")
+    return [found[name] for name in order]
+
+
+def _played(some: list[Noise], runs: int) -> list[Row]:
+    """Those on one network, in one compiled program: every σ with every τ, of which the pairs are taken."""
+    network, n = some[0].network, some[0].network.n
+    sigmas, owns = sorted({one.sigma for one in some}), sorted({one.own for one in some})
+    found = sweep(
+        polynomials([[0.0, -c, 0.5] for c in CENTRES], box=(-1e6, 1e6)),
+        network,
+        FunctionSharing(1, sd=1.0, own=1.0, family="linear"),
+        rounds=ROUNDS,
+        seeds=range(runs),
+        step=STEP,
+        start=0.0,
+        time_average=False,
+        progress=False,
+        sd=sigmas,
+        own=owns,
+    )
+    rows = []
+    for one in some:
+        mine = found.x[sigmas.index(one.sigma), owns.index(one.own)]
+        off, noise = mine.mean(axis=(1, 2)) - np.mean(CENTRES), one.own * math.sqrt(n)
+        rows.append(
+            Row(
+                one.name,
+                one.sigma,
+                one.own,
+                one.mu,
+                runs,
+                noise,
+                float(np.sqrt(np.mean((n * off) ** 2))),
+                noise**2 / (2 * n),
+                float(np.mean(n * off**2 / 2)),
+            )
+        )
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class OverCentral:
+    """Noise on the average over a server's, against σ/τ."""
+
+    network: str
+    agents: int
+    colluders: int
+    ratios: tuple[float, ...]
+    over: Float[np.ndarray, " ratios"]
+
+    @property
+    def limit(self) -> float:
+        """What it comes down to with endless noise between neighbours."""
+        return math.sqrt(self.agents / (self.agents - self.colluders))
+
+
+GRAPHS = (
+    (Network.cycle(5), 1),
+    (Network.cycle(16), 1),
+    (Network.harary(4, 16), 2),
+    (Network.complete(16), 2),
+)
+
+
+def over_central(network: Network, colluders: int, ratios: tuple[float, ...] = RATIOS) -> OverCentral:
+    """√(nκ) τ for every σ/τ."""
+    kappa = [
+        certify(network, "function-sharing", colluders=colluders, sigma=ratio, own=1.0, sensitivity=1.0).mu
+        ** 2
+        for ratio in ratios
+    ]
+    return OverCentral(network.name, network.n, colluders, ratios, np.sqrt(network.n * np.array(kappa)))
+
+
+@dataclass(frozen=True, eq=False)
+class ByLink:
+    """Noise by link beside the same on all, for one irregular graph."""
+
+    name: str
+    colluders: int
+    transfer: EdgeNoise
+    record: EdgeNoise
+
+
+def irregular() -> tuple[tuple[str, Network, int], ...]:
+    """Graphs whose links are not alike."""
+    wheel = [(0, j) for j in range(1, 8)] + [(j, j % 7 + 1) for j in range(1, 8)]
+    cliques = [(i + 5 * part, j + 5 * part) for part in (0, 1) for i in range(5) for j in range(i + 1, 5)]
+    chord = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (0, 2)]
+    return (
+        ("a ring of 5 with a chord", Network.from_edges(chord), 1),
+        ("a wheel of 8", Network.from_edges(wheel), 1),
+        ("a wheel of 8", Network.from_edges(wheel), 2),
+        ("two cliques of 5, two bridges", Network.from_edges([*cliques, (0, 5), (1, 6)]), 1),
+        ("a grid of 4 by 4", Network.grid(4, 4), 1),
+        ("a ring of 8, equal links", Network.cycle(8), 1),
+    )
+
+
+def by_link(name: str, network: Network, colluders: int) -> ByLink:
+    """For a unit moved, and for a record within five per cent of the least own noise."""
+    limit = 1.05**2 / (network.n - colluders)
+    return ByLink(
+        name,
+        colluders,
+        optimise_links(network, colluders, limit=1.0),
+        optimise_links(network, colluders, limit=limit, protect="record", own=1.0),
+    )

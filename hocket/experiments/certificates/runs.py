@@ -1,0 +1,93 @@
+"""What is run: likelihood ratios, prices, a federation of clinics, and another system's settings."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hocket.experiments.certificates import clinics
+from hocket.experiments.certificates.clinics import Error, OverLinks
+from hocket.experiments.certificates.decor import INSIDERS, Gap, Insiders, gaps, insiders, published
+from hocket.experiments.certificates.price import (
+    GRAPHS,
+    ByLink,
+    OverCentral,
+    Row,
+    by_link,
+    five_rows,
+    irregular,
+    over_central,
+)
+from hocket.experiments.certificates.told import CASES, Held, held
+from hocket.experiments.experiment import Watch, all_kinds, unwatched
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to run."""
+
+    transcripts: int
+    """In each of two worlds."""
+    runs: int
+    """Of each way to the same ε."""
+    draws: int
+    """Of noise on the clinics' sum."""
+    link_rounds: int
+    gap_rounds: int
+    gap_seeds: int
+    problems: tuple[str, ...] = ("quadratics", "logistic")
+    networks: tuple[str, ...] = ("ring", "torus", "complete")
+    counts: tuple[int, ...] = INSIDERS
+
+
+FULL = Size(1500, 400, 400, 200, 3500, 10)
+QUICK = Size(100, 40, 100, 40, 60, 2, ("quadratics",), ("ring",), (1,))
+
+
+@dataclass(frozen=True, eq=False)
+class Certificates:
+    """Everything that was found."""
+
+    size: Size
+    held: list[Held]
+    rows: list[Row]
+    over: list[OverCentral]
+    by_link: list[ByLink]
+    clinics: OverLinks
+    errors: list[Error]
+    insiders: list[Insiders]
+    gaps: list[Gap]
+
+
+def play(size: Size, watch: Watch = unwatched) -> Certificates:
+    """All of it; federations go over real links on this machine."""
+    records = clinics.diabetes()
+    with tempfile.TemporaryDirectory() as folder:
+        together = clinics.over_links(Path(folder), *records, rounds=size.link_rounds)
+    settings = [one for one in published() if one.name in size.networks]
+    asked: dict[str, Any] = {"counts": size.counts, "rounds": size.gap_rounds, "seeds": size.gap_seeds}
+    found = all_kinds(
+        {
+            "gaps": [partial(gaps, problem, one, **asked) for problem in size.problems for one in settings],
+            "held": [partial(held, case, size.transcripts) for case in CASES],
+            "rows": [partial(five_rows, size.runs)],
+            "by_link": [partial(by_link, *one) for one in irregular()],
+            "over": [partial(over_central, *one) for one in GRAPHS],
+            "insiders": [partial(insiders, one) for one in published()],
+        },
+        watch,
+    )
+    return Certificates(
+        size,
+        found["held"],
+        found["rows"][0],
+        found["over"],
+        found["by_link"],
+        together,
+        clinics.errors(*records, together.drafted, size.draws),
+        found["insiders"],
+        [gap for some in found["gaps"] for gap in some],
+    )

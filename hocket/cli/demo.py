@@ -19,7 +19,8 @@ def demo(
 ) -> Answer:
     """Fit one regression over four clinics by totals, solve the paper's problem with four algorithms, write a report.
 
-    Tumours of scikit-learn's data in four tables, where that is installed. Then DGD, RSS-NB, RSS-LB and FS on a ring of five, 10,000 rounds and 20 seeds each; takes less than a minute.
+    First tumours of scikit-learn's data in four tables, where that is installed. Then DGD, RSS-NB, RSS-LB and FS on a
+    ring of five, 10,000 rounds and 20 seeds each. Takes less than a minute.
     """
     from hocket.experiments.demo import DEMO
 

@@ -94,10 +94,11 @@ def rehearse(
                 lambda totals, numbers: status.update(f"Total {totals}, of {numbers:,} numbers"),
             )
     except BaseException:
-        # Nothing was found that it could hold; of what was made above it, what is empty goes too.
+        # Nothing was found that it could hold; runs/ goes too if it is empty.
         with suppress(OSError):
             folder.rmdir()
-            folder.parent.rmdir()
+            if out is None:
+                folder.parent.rmdir()
         raise
     results.save(folder)
     named = " ".join(shlex.quote(str(path)) for path in data)

@@ -24,7 +24,7 @@ PARALLEL := -n $(JOBS) --dist worksteal
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/has-package ## solve the paper's five-agent problem with four algorithms, under a minute
+demo: $(VENV)/has-package ## four clinics and one regression, then the paper's five agents; under a minute
 	$(BIN)/hocket demo
 
 test: $(VENV)/has-test browser ## run the tests, without the slow laws

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,12 +85,21 @@ def rehearse(
         name: read_table(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
         for name, path in zip(names, data, strict=True)
     }
-    console = aside()
-    with console.status("Rehearsing") as status:
-        results = carry_out(
-            asked, tables, lambda totals, numbers: status.update(f"Total {totals}, of {numbers:,} numbers")
-        )
     folder = new_folder(study.stem, out)
+    try:
+        with aside().status("Rehearsing") as status:
+            results = carry_out(
+                asked,
+                tables,
+                lambda totals, numbers: status.update(f"Total {totals}, of {numbers:,} numbers"),
+            )
+    except BaseException:
+        # Nothing was found that it could hold; runs/ goes too if it is empty.
+        with suppress(OSError):
+            folder.rmdir()
+            if out is None:
+                folder.parent.rmdir()
+        raise
     results.save(folder)
     named = " ".join(shlex.quote(str(path)) for path in data)
     command = f"hocket study rehearse {shlex.quote(str(study))} --data {named}"

@@ -1,4 +1,4 @@
-"""The demonstration: the paper's five agents on a ring, solved four ways."""
+"""The demonstration: four clinics and one regression by totals; then the paper's five agents, solved four ways."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.config import Config, command
 from hocket.engines.sweep import Sweep, sweep
+from hocket.experiments.clinics import clinics
 from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, unwatched
 from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
 from hocket.experiments.polynomials.runs import START, STEP
@@ -111,11 +112,23 @@ def result_table(results: list[Result]) -> Table:
     return Table(head, rows, "What was reached", numeric=frozenset({1, 2, 3}))
 
 
+def _clinic_tables() -> list[Table]:
+    found = clinics()
+    return [] if found is None else [found.table]
+
+
+def _clinic_data() -> dict[str, Any] | None:
+    found = clinics()
+    return None if found is None else found.data
+
+
 def notes(results: list[Result]) -> list[str]:
     """How to read the table."""
     rounds, seeds = results[0].config.run.rounds, _seeds(results)
     statements = dict.fromkeys(result.runs.claim.statement for result in results)
+    found = clinics()
     return [
+        *([] if found is None else [found.note]),
         f"Gap and disagreement after {rounds:,} rounds, medians of {seeds} seeds; noise: rms per coordinate.",
         *(f"{statement[0].upper()}{statement[1:]}." for statement in statements),
     ]
@@ -195,10 +208,10 @@ DEMO = Experiment(
     full=Size(),
     quick=Size(),
     play=play,
-    tables=lambda results: [result_table(results)],
+    tables=lambda results: [*_clinic_tables(), result_table(results)],
     notes=notes,
     conclusion=conclusion,
-    data=lambda results: {"results": [result.summary() for result in results]},
+    data=lambda results: {"results": [result.summary() for result in results], "clinics": _clinic_data()},
     figure=lambda results: convergence([result.curve for result in results]),
     picture="convergence",
     page=page,

@@ -10,6 +10,7 @@ import numpy as np
 from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded
+from hocket.studies.allowed_values import disallowed
 from hocket.studies.analysis import analyse, contributed, parameters_of
 from hocket.studies.disclosure import refuse_few_rows
 from hocket.studies.rows import Rows, understand
@@ -50,6 +51,7 @@ class Check:
 def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
     """Refuses with everything that is wrong; what it returns is for this member's eyes."""
     rows, complaints = understand(study, table)
+    complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
     complaints = complaints or [*_too_few(rows)] or [*_too_large(rows)]
     if complaints:
         raise BadStudy("\n".join(complaints))

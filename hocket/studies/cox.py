@@ -19,7 +19,7 @@ from hocket.studies.disclosure import refuse_saturated
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Survival
 from hocket.studies.identification import refuse_collinear, separated, separation
-from hocket.studies.newton import MOST_STEPS, SETTLED
+from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
 from hocket.studies.scaling import joint_scaling
 from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, pairs, products, unpacked
@@ -51,57 +51,68 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     scaling = yield from joint_scaling(
         data.design, {"events": np.array([data.event.sum(), 1.0])}, centred=True
     )
-    events = round(float(scaling.also["events"][0]))
+    events, strata = map(float, scaling.also["events"])
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
     refuse_saturated(study.disclosure, parameters=len(names), rows=scaling.rows)
-    X = (data.design.X - scaling.centre) / scaling.size
-    labels = {"score": names, "information": pairs(names)}
-    beta, before, first, loss, null = np.zeros(len(names)), None, None, np.inf, 0.0
-    for _ in range(MOST_STEPS):
-        likelihood, score, information = partial_likelihood(
-            X, data.time, data.event, beta, study.question.ties
-        )
-        total = yield Total(
-            {"likelihood": np.array([likelihood]), "score": score, "information": packed(information)},
-            names=labels,
-        )
-        now = -float(total["likelihood"][0])
-        if before is not None and not now <= loss + 1e-10 * max(1.0, abs(loss)):
-            beta = (beta + before) / 2
-            continue
-        loss, information = now, unpacked(total["information"])
-        if first is None:
-            first, null = information, -now
-            refuse_collinear(information, names)
-        elif which := separated(information, first, names):
-            raise separation(which)
-        move = np.linalg.solve(information, total["score"])
-        before, beta = beta, beta + move
-        if float(move @ information @ move) <= SETTLED**2:
-            break
-    else:
-        raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")
-    covariance = np.linalg.inv(information) / np.outer(scaling.size, scaling.size)
+    peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties)
     measures = {
-        "log_likelihood": -loss,
-        "null_log_likelihood": null,
-        "likelihood_ratio": 2 * (-loss - null),
-        "aic": 2 * loss + 2 * len(names),
-        "events": float(events),
-        "strata": round(float(scaling.also["events"][1])),
+        "log_likelihood": peak.likelihood,
+        "null_log_likelihood": peak.null,
+        "likelihood_ratio": 2 * (peak.likelihood - peak.null),
+        "aic": 2 * (len(names) - peak.likelihood),
+        "events": events,
+        "strata": strata,
     }
     return Fit(
         "cox",
         names,
-        beta / scaling.size,
-        covariance,
+        peak.beta / scaling.size,
+        np.linalg.inv(peak.information) / np.outer(scaling.size, scaling.size),
         scaling.rows,
         measures,
         "hazard ratio",
         confidence=study.question.confidence,
         remarks=("Stratified by member: each has a baseline hazard of its own, which is not shown.",),
     )
+
+
+@dataclass(frozen=True)
+class _Peak:
+    """Where the partial likelihood is largest, of scaled columns."""
+
+    beta: Float[np.ndarray, " p"]
+    information: Float[np.ndarray, "p p"]
+    likelihood: float
+    null: float
+    """With all coefficients 0."""
+
+
+def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str) -> Analysis[_Peak]:
+    """Newton's method on totals, a step taken back by half where it went too far."""
+    names = data.design.names
+    labels = {"score": names, "information": pairs(names)}
+    beta, before, first, best, null = np.zeros(len(names)), None, None, -np.inf, 0.0
+    for _ in range(MOST_STEPS):
+        value, score, information = partial_likelihood(X, data.time, data.event, beta, ties)
+        total = yield Total(
+            {"likelihood": np.array([value]), "score": score, "information": packed(information)},
+            names=labels,
+        )
+        likelihood, information = float(total["likelihood"][0]), unpacked(total["information"])
+        if before is not None and not likelihood >= best - RISE * max(1.0, abs(best)):
+            beta = (beta + before) / 2
+            continue
+        if first is None:
+            first, null = information, likelihood
+            refuse_collinear(information, names)
+        elif which := separated(information, first, names):
+            raise separation(which)
+        move = np.linalg.solve(information, total["score"])
+        best, before, beta = likelihood, beta, beta + move
+        if float(move @ information @ move) <= SETTLED**2:
+            return _Peak(beta, information, likelihood, null)
+    raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")
 
 
 def partial_likelihood(

@@ -63,13 +63,12 @@ def understand(study: Study, table: Table) -> tuple[Rows, list[str]]:
     for condition in study.conditions:
         chosen &= condition.holds(values[condition.column]) & ~np.isnan(values[condition.column])
     rows = Rows(study, values, chosen, table.name)
-    if not complaints:
-        complaints = [*_emptiness(rows), *_meaning(rows)]
+    complaints = complaints or _emptiness(rows)
     return rows, [f"{table.name}: {one}" for one in complaints]
 
 
 def understood_rows(study: Study, table: Table) -> Rows:
-    """The rows, if nothing is wrong with them."""
+    """The rows, if nothing is wrong with their cells."""
     rows, complaints = understand(study, table)
     if complaints:
         raise BadStudy("\n".join(complaints))
@@ -99,67 +98,4 @@ def _emptiness(rows: Rows) -> list[str]:
             found.append(
                 f"column {name} is missing in {missing:,} rows, where the study allows none (missing = 'refuse')"
             )
-    return found
-
-
-def _meaning(rows: Rows) -> list[str]:
-    """Values that a column's part in the analysis does not allow."""
-    from hocket.studies.formula import Survival
-
-    study, found = rows.study, list[str]()
-    kept = rows.modelled
-
-    def demand(name: str, ok: np.ndarray, what: str) -> None:
-        wrong = ~ok & ~np.isnan(rows.values[name]) & kept
-        if wrong.any():
-            example = rows.values[name][wrong][0]
-            found.append(
-                f"column {name} {what}, but {int(wrong.sum()):,} rows have others, such as {example:g}"
-            )
-
-    formula = study.formula
-    if formula is not None:
-        for factor in dict.fromkeys(factor for term in formula.terms for factor in term):
-            if factor.function in ("log", "sqrt"):
-                values = rows.values[factor.column]
-                demand(
-                    factor.column,
-                    values > 0 if factor.function == "log" else values >= 0,
-                    f"is under {factor.function}() and must be above 0",
-                )
-        if isinstance(formula.response, Survival):
-            demand(
-                formula.response.time, rows.values[formula.response.time] > 0, "is a time and must be above 0"
-            )
-            demand(
-                formula.response.event,
-                np.isin(rows.values[formula.response.event], (0, 1)),
-                "is an event and must be 0 or 1",
-            )
-        else:
-            name, y = formula.response.column, rows.values[formula.response.column]
-            if formula.response.function:
-                demand(name, y > 0, f"is under {formula.response.function}() and must be above 0")
-            if study.question.family == "binomial":
-                demand(
-                    name,
-                    (y >= 0) & (y <= 1) if study.question.weights else np.isin(y, (0, 1)),
-                    "is explained as yes or no and must be 0 or 1 (say which count as 1: map)",
-                )
-            if study.question.family == "poisson":
-                demand(name, (y >= 0) & (y == np.round(y)), "is a count and must be whole and not below 0")
-            if study.question.family == "gamma":
-                demand(name, y > 0, "is explained by a gamma model and must be above 0")
-    if study.question.weights:
-        demand(
-            study.question.weights, rows.values[study.question.weights] > 0, "is a weight and must be above 0"
-        )
-    if study.survival is not None:
-        kept = rows.surviving
-        demand(study.survival.time, rows.values[study.survival.time] > 0, "is a time and must be above 0")
-        demand(
-            study.survival.event,
-            np.isin(rows.values[study.survival.event], (0, 1)),
-            "is an event and must be 0 or 1",
-        )
     return found

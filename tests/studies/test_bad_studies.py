@@ -72,6 +72,32 @@ def test_what_a_table_may_not_hold_is_said_before_anybody_is_asked(other, compla
         checked(**other)
 
 
+@pytest.mark.parametrize(
+    ("question", "complaint"),
+    [
+        (
+            {"formula": "chol ~ age", "family": "binomial"},
+            r"column chol is explained as yes or no .* must be 0 or 1",
+        ),
+        ({"formula": "age ~ chol", "family": "poisson"}, r"column age is a count and must be whole"),
+        (
+            {"formula": "y ~ log(cp0)"},
+            r"column cp0 is under log\(\) and must be above 0, but 20 rows .* such as 0",
+        ),
+        (
+            {"formula": "cp0 ~ age", "family": "gamma"},
+            r"column cp0 is explained by a gamma model and must be above 0",
+        ),
+        ({"formula": "y ~ age", "weights": "cp0"}, r"column cp0 is a weight and must be above 0"),
+        ({"formula": "Surv(age, cp0) ~ chol", "family": "cox"}, r"column cp0 is an event and must be 0 or 1"),
+    ],
+)
+def test_values_that_a_columns_part_does_not_allow(question, complaint):
+    study = parse_study({"study": {"title": "T", **question}})
+    with pytest.raises(BadStudy, match=complaint):
+        check_table(study, Table.of(cells(cp0=[0, 1, 2] * 20)))
+
+
 def test_a_column_that_is_missing_or_misspelt():
     columns = cells()
     columns["Chol"] = columns.pop("chol")
@@ -194,7 +220,8 @@ WRONG_STUDIES = [
         {"study": {"title": "T", "formula": "y ~ C(x)"}, "columns": {"x": {"levels": [1, 2], "reference": 3}}},
         r"\[columns.x\] the reference 3 is none of the levels",
     ),
-    ({"study": {"title": "T", "formula": "y ~ ages"}, "columns": {"age": {}}}, r"the column ages.*mean 'age'"),
+    ({"study": {"title": "T", "formula": "y ~ 0"}}, r"the formula explains by nothing"),
+    ({"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox", "site": True}}, r"stratified by member"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x"}}, r"family = 'cox'"),
     ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),
     ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),

@@ -263,4 +263,20 @@ MEMBER = [
     ),
 ]
 
-ALL = [*GENERAL, *SOLVE, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]
+STUDIES = [
+    Mistake("study check study.toml", "--data", "requires an argument", MISUSED),
+    Mistake("study check none.toml --data a.csv", "none.toml", "name a study"),
+    Mistake("study check good.toml --data a.csv", "no section [problem]", "the sections are study"),
+    Mistake("study check study.toml --data none.csv", "none.csv", "name a CSV or Parquet file"),
+    Mistake("study check study.toml --data links.txt", "there is no column 'y'", "rename it"),
+    Mistake("study check study.toml --data a.csv --encoding moon", "no encoding 'moon'", "try utf-8"),
+    Mistake("study check study.toml --data a.csv --decimal x", "--decimal 'x'", "a point or a comma"),
+    Mistake("study check study.toml --data a.csv --delimiter ab", "--delimiter 'ab'", "one character"),
+    Mistake("study rehearse study.toml --data a.csv", "two members or more", "name a table for each"),
+    Mistake("study rehearse study.toml --data a.csv a.csv", "is named twice", "its own table"),
+    Mistake(
+        "study rehearse study.toml --data a.csv b.csv --out full", "full is not empty", "name a new folder"
+    ),
+    Mistake("study rehearse study.toml --data a.csv b.csv", "x is constant", "leave it out of the formula"),
+]
+ALL = [*GENERAL, *SOLVE, *STUDIES, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]

@@ -244,6 +244,8 @@ def test_demo(tmp_path, capsys, monkeypatch):
     assert {result["theorem"] for result in answer["results"]} == {"Theorem 1"}
     assert answer["conclusion"].startswith("All four find the same optimum")
     assert answer["report"] == "runs/demo-1/report.html"
+    assert answer["clinics"]["rows"] == 569
+    assert answer["clinics"]["farthest"] < 1e-10  # by totals and pooled, the same regression
     folder = tmp_path / "runs" / "demo-1"
     configurations = {"dgd.toml", "rss-nb.toml", "rss-lb.toml", "function-sharing.toml"}
     figures = {"convergence.svg", "convergence.png"}

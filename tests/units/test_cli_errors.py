@@ -88,6 +88,10 @@ def _lay_out_files() -> None:
     Path("seven.py").write_text("problem = 7\n")
     Path("task.py").write_text(TASK)
     Path("links.txt").write_text("0 1\n1 two\n")
+    Path("study.toml").write_text('[study]\ntitle = "Nothing to tell"\nformula = "y ~ x"\n')
+    for name in ("a", "b"):
+        rows = "".join(f"{row * row % 7},3\n" for row in range(20))
+        Path(f"{name}.csv").write_text(f"y,x\n{rows}")
     Path("file").write_text("in the way")
     Path("empty").mkdir()
     Path("full").mkdir()

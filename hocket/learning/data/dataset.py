@@ -73,7 +73,7 @@ def digits(*, seed: int = 0) -> Split:
         raise BadInput(
             "the digits come with scikit-learn, which is missing: pip install 'hocket[learning]'"
         ) from error
-    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
     images = np.round(pixels.reshape(-1, SIDE, SIDE) * (255 / BRIGHTEST)).astype(np.uint8)
     order = np.random.default_rng(seed).permutation(len(labels))
     everything = Dataset("scikit-learn's digits", images, labels.astype(np.int32), classes=10)

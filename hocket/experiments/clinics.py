@@ -1,0 +1,96 @@
+"""Four clinics and one logistic regression, in a second: by totals, beside the fit of the pooled rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from hocket.report.tables import Table, plain
+from hocket.studies import Results, parse_study, rehearse
+from hocket.studies import Table as Rows
+from hocket.studies.results_tables import number, p_value
+
+COLUMNS = {"texture": 1, "smoothness": 4, "concavity": 6, "symmetry": 8}
+"""Columns of scikit-learn's breast cancer data, by their places."""
+SHARES = {"clinic-a": 0.4, "clinic-b": 0.3, "clinic-c": 0.2, "clinic-d": 0.1}
+PER = {"texture": 1.0, "smoothness": 0.01, "concavity": 0.01, "symmetry": 0.01}
+STUDY: dict[str, Any] = {
+    "study": {
+        "title": "Which tumours are malignant?",
+        "formula": f"malignant ~ {' + '.join(COLUMNS)}",
+        "family": "binomial",
+    },
+    "columns": {name: {"per": per} for name, per in PER.items()},
+}
+CAPTION = "Four clinics, one logistic regression"
+
+
+@dataclass(frozen=True)
+class Clinics:
+    """What the clinics found, and what the pooled rows give."""
+
+    results: Results
+    pooled: Float[np.ndarray, " coefficients"]
+
+    @property
+    def farthest(self) -> float:
+        """By what part of it a coefficient is farthest from the pooled one."""
+        fit = self.results.findings.fit
+        return 0.0 if fit is None else float(np.abs(fit.beta / self.pooled - 1).max())
+
+    @property
+    def table(self) -> Table:
+        """Coefficients by totals and of the pooled rows, side by side."""
+        fit = self.results.findings.fit
+        found = {} if fit is None else fit.coefficients
+        rows = tuple(
+            (name, number(one.estimate), number(float(pooled)), number(one.se), p_value(one.p))
+            for (name, one), pooled in zip(found.items(), self.pooled, strict=True)
+        )
+        return Table(("", "by totals", "pooled", "se", "p"), rows, CAPTION, frozenset({1, 2, 3, 4}))
+
+    @property
+    def note(self) -> str:
+        """What it took, and who saw what."""
+        return (
+            f"{CAPTION}: {self.results.data['rows']} tumours in four tables, {self.results.totals} totals of "
+            f"{self.results.numbers} numbers in all; no coefficient is off the pooled one by more than "
+            f"{plain(self.farthest)} of it. "
+            "A curious clinic sees these sums over all four and its own rows; docs/studies.md says by which theorem."
+        )
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        return self.results.data | {"pooled": self.pooled.tolist(), "farthest": self.farthest}
+
+
+@cache
+def clinics() -> Clinics | None:
+    """The study, rehearsed; None where scikit-learn, which has the data, is not installed."""
+    try:
+        from sklearn.datasets import load_breast_cancer
+    except ImportError:
+        return None
+    data: Any = load_breast_cancer()
+    columns = {name: data.data[:, place] for name, place in COLUMNS.items()} | {"malignant": 1 - data.target}
+    place = np.random.default_rng(0).choice([*SHARES], size=len(data.target), p=[*SHARES.values()])
+    tables = {
+        clinic: Rows.of({name: cells[place == clinic].tolist() for name, cells in columns.items()}, clinic)
+        for clinic in SHARES
+    }
+    X = np.column_stack([np.ones(len(place)), *(columns[name] / per for name, per in PER.items())])
+    return Clinics(rehearse(parse_study(STUDY), tables), _pooled(X, columns["malignant"]))
+
+
+def _pooled(X: Float[np.ndarray, "rows p"], y: np.ndarray) -> Float[np.ndarray, " p"]:
+    """Newton's method on all rows in one place."""
+    beta = np.zeros(X.shape[1])
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-X @ beta))
+        beta = beta + np.linalg.solve(X.T @ (X * (p * (1 - p))[:, None]), X.T @ (y - p))
+    return beta

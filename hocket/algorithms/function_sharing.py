@@ -53,15 +53,6 @@ class FunctionSharing(Algorithm):
         "hocket.theory.finite_time gives that bound on the α-weighted time average"
     )
     plain: ClassVar[bool] = True
-    caveat: ClassVar[str] = (
-        "Function sharing hides the span of its noise functions and nothing else: of objectives outside it, whoever "
-        "hears all that an agent mixes reads what the span leaves out exactly; under linear functions that is how "
-        "gradients change. Declare objectives that lie inside, or choose functions whose span holds them."
-    )
-    open_anyway: ClassVar[str] = (
-        "whatever of an objective is outside the span of its noise functions is open to whoever hears all that a "
-        "member mixes"
-    )
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
 
@@ -202,6 +193,21 @@ class FunctionSharing(Algorithm):
                 "the optimum of another sum"
             )
         return super().bounded_noise()
+
+    @property
+    def caveat(self) -> str:
+        return (
+            "Function sharing hides the span of its noise functions and nothing else: of objectives outside it, "
+            "whoever hears all that an agent mixes reads what the span leaves out exactly; under linear functions that "
+            "is how gradients change. Declare objectives that lie inside, or choose functions whose span holds them."
+        )
+
+    @property
+    def open_anyway(self) -> str:
+        return (
+            "whatever of an objective is outside the span of its noise functions is open to whoever hears all that a "
+            "member mixes"
+        )
 
     @property
     def soon_open(self) -> bool:

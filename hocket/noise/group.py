@@ -65,7 +65,7 @@ class FixedPoint:
         """The reals that they stand for, to the precision of a double."""
         negative = words[1] >> np.uint64(63) == 1
         low, high = np.where(negative, negate(words), words)
-        size = np.ldexp(high.astype(np.float64), 64 - self.bits) + np.ldexp(
+        size: np.ndarray = np.ldexp(high.astype(np.float64), 64 - self.bits) + np.ldexp(
             low.astype(np.float64), -self.bits
         )
         return np.where(negative, -size, size)

@@ -37,7 +37,7 @@ class Analysis:
         while sums.size > self._given:
             assert self._asked is not None
             leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self._asked.values)]
-            parts = []
+            parts: list[np.ndarray] = []
             for leaf in leaves:
                 parts.append(sums[self._given : self._given + leaf.size].reshape(leaf.shape))
                 self._given += leaf.size

@@ -127,9 +127,7 @@ class MaskedSum:
     def result(self) -> Any:
         """The sum of what all gave, in the form in which it was asked for."""
         total = decoded(self.partial, self.asked.values, bits=self.asked.bits)
-        return jax.tree.map(
-            lambda leaf, like: leaf.astype(np.result_type(like, np.float32)), total, self.asked.values
-        )
+        return jax.tree.map(_of_type, total, self.asked.values)
 
     @property
     def next_point(self) -> bytes:
@@ -152,6 +150,11 @@ class MaskedSum:
                 "task or study is another one: compare them"
             )
         return np.frombuffer(bytes(said[0]), "<u8").reshape(2, -1).astype(np.uint64) if due else None
+
+
+def _of_type(total: Any, given: Any) -> np.ndarray:
+    """A sum in the precision of what was given."""
+    return np.asarray(total).astype(np.result_type(given, np.float32))
 
 
 def check_point(name: str, said: Sequence[Part], point: bytes) -> None:

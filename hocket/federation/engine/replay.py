@@ -93,7 +93,8 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Message]:
                 one.point = total.next_point
             heard = [total.result for total in sums]
             continue
-        arrays = [arrays_for(one.role, spoken) for one, spoken in zip(players, said, strict=True)]
+        words_said: list[Any] = said
+        arrays = [arrays_for(one.role, spoken) for one, spoken in zip(players, words_said, strict=True)]
         yield from _messages(players, arrays, k, exchange, plan)
         heard = [_heard(one, k, spoken[0], arrays) for one, spoken in zip(players, said, strict=True)]
         exchange += 1

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hocket.agent import Agent, Local, no_step
+from hocket.agent import Agent, no_step
 from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms.rss_lb import amplitude
 from hocket.errors import BadAlgorithm
@@ -92,7 +92,7 @@ class Role:
         """The neighbours whom I still talk with."""
         return [other for other in self.neighbours if other not in self.dropped]
 
-    def agent(self, k: int, noise: Mapping[str, Any], local: Local) -> Agent:
+    def agent(self, k: int, noise: Mapping[str, Any], local: Any) -> Agent:
         """What the algorithm sees of this member in round k; after the last one it takes no more steps."""
         return Agent(
             index=self.index,

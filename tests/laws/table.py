@@ -25,6 +25,8 @@ class Row:
     noisy: bool = True
     """Whether it is plain DGD once its noise is switched off."""
     decentralised: bool = True
+    rational: bool = True
+    """Whether it can be carried out on fractions: no waves, and no lengths."""
     says: bool = True
     """Whether agents say words that stand for x; else all that is shown are sums."""
     compiled: bool = True
@@ -62,13 +64,14 @@ ROWS = [
         lambda level: hk.RssNb(0.0, sd=level / 20, own=level / 50, clip=100.0),
         cancels=False,
         noisy=False,
+        rational=False,
     ),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
     Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),
     Row("fs-quadratic", lambda level: hk.FunctionSharing(2, sd=level / 5, family="quadratic")),
     Row("fs-grid", on_grid, compiled=False),
-    Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine")),
+    Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine"), rational=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),

@@ -245,7 +245,12 @@ MEMBER = [
         mistake
         for command in ("check", "run")
         for mistake in (
-            Mistake(f"peer {command} plan.toml", "--task", "requires an argument", MISUSED),
+            Mistake(
+                f"peer {command} plan.toml --home home-a", "gradients of a task", "give --task FILE.py:NAME"
+            ),
+            Mistake(
+                f"peer {command} plan.toml --data x.csv --home home-a", "gradients of a task", "no --data"
+            ),
             Mistake(f"peer {command} none.toml --task task.py:task --home home-a", "none.toml", "peer plan"),
             Mistake(f"peer {command} plan.toml --task task.py:task --home home-a", "clinic-a", "peer sign"),
             Mistake(f"peer {command} signed.toml --task task --home home-a", "task", "FILE.py:NAME"),
@@ -261,6 +266,12 @@ MEMBER = [
             ),
         )
     ),
+]
+
+CERTIFY = [
+    Mistake("certify", "needs one of --topology and --edges", "has none"),
+    Mistake("certify --topology cycle:5 --colluders 1", "none was named", "give one of move="),
+    Mistake("certify --topology cycle:5 --colluders 9 --transfer 1", "leave nobody honest", "at most 4"),
 ]
 
 STUDIES = [
@@ -279,4 +290,4 @@ STUDIES = [
     ),
     Mistake("study rehearse study.toml --data a.csv b.csv", "x is constant", "leave it out of the formula"),
 ]
-ALL = [*GENERAL, *SOLVE, *STUDIES, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]
+ALL = [*GENERAL, *SOLVE, *CERTIFY, *STUDIES, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]

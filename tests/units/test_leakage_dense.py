@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
+from hocket.algorithms import BY_KEY
 from hocket.privacy.estimate.levels import NAMES
 from tests.laws.test_leakage_laws import THREATS
 
+SAID = tuple(name for name in NAMES if not BY_KEY[name].sums)
+"""What says words; of sums see the laws."""
 STEPS = [hk.Constant(0.3), hk.Power(1, 1, 0.75)]
 TURNS = [
     hk.Network.varying([[(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)], [(0, 2), (1, 3), (2, 4), (0, 3), (1, 4)]]),
@@ -143,7 +146,7 @@ def compare(network, name, members, threat, **how):
 
 people = st.sets(st.integers(0, 4), min_size=1, max_size=3)
 plans = {
-    "name": st.sampled_from(NAMES),
+    "name": st.sampled_from(SAID),
     "members": people,
     "threat": st.sampled_from(THREATS),
     "step": st.sampled_from(STEPS),
@@ -176,7 +179,7 @@ def test_several_runs(kept, start, name, members, threat, **how):
     compare(FIXED, name, members, threat, runs=2, anchors_kept=kept, start=start, **how)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAID)
 @pytest.mark.parametrize("network", TURNS, ids=["all", "some", "apart"])
 def test_a_longer_run_on_each_network(network, name):
     compare(network, name, frozenset({2}), "coalition", rounds=7, step=STEPS[1], anchor=0.7)

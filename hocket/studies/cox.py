@@ -15,7 +15,7 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix
-from hocket.studies.disclosure import refuse_saturated
+from hocket.studies.disclosure import refuse_rare, refuse_saturated
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Survival
 from hocket.studies.identification import refuse_collinear, separated, separation
@@ -55,6 +55,7 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
     refuse_saturated(study.disclosure, parameters=len(names), rows=scaling.rows)
+    refuse_rare(study.disclosure, names, scaling.present, scaling.rows, scaling.binary)
     peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties)
     measures = {
         "log_likelihood": peak.likelihood,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -25,6 +27,23 @@ def refuse_saturated(rules: DisclosureSection, *, parameters: int, rows: int) ->
             f"{parameters} parameters for {rows} joint rows, where [disclosure] parameters_per_row = "
             f"{rules.parameters_per_row:g} allows {int(rules.parameters_per_row * rows)}; leave columns out"
         )
+
+
+def refuse_rare(
+    rules: DisclosureSection,
+    names: Sequence[str],
+    present: Float[np.ndarray, " columns"],
+    rows: int,
+    binary: Bool[np.ndarray, " columns"],
+) -> None:
+    """A level of a few rows would show them: sums of other columns over that level are sums over these rows."""
+    for name, count, only in zip(names, present, binary, strict=True):
+        fewest = min(count, rows - count) if only and count < rows else count
+        if 0 < fewest < rules.smallest_cell:
+            raise BadStudy(
+                f"{name} sets fewer than {rules.smallest_cell} joint rows apart, where [disclosure] smallest_cell = "
+                f"{rules.smallest_cell}; join its level with another, or leave it out"
+            )
 
 
 def shown(counts: Float[np.ndarray, "..."], rules: DisclosureSection) -> Bool[np.ndarray, "..."]:

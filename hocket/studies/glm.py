@@ -12,7 +12,7 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix, response
-from hocket.studies.disclosure import refuse_saturated
+from hocket.studies.disclosure import refuse_rare, refuse_saturated
 from hocket.studies.families import Binomial, Family, family_of
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Factor
@@ -48,12 +48,8 @@ class Observed:
         }
 
     def levels(self, family: str) -> dict[str, np.ndarray]:
-        """Of yes and no, also how often each column goes with a yes, and which columns are only 0 and 1."""
-        X = self.design.X
-        if family != "binomial":
-            return {}
-        other = ((X != 0) & (X != 1)).sum(axis=0).astype(np.float64)
-        return {"with outcome": X.T @ self.y, "not 0 or 1": other}
+        """Of yes and no, also how often each column goes with a yes."""
+        return {"with outcome": self.design.X.T @ self.y} if family == "binomial" else {}
 
 
 def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Observed:
@@ -82,6 +78,7 @@ def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     )
     intercepts = round(float(scaling.also["outcome"][3])) if question.site else 0
     refuse_saturated(study.disclosure, parameters=len(design.names) + intercepts, rows=scaling.rows)
+    refuse_rare(study.disclosure, design.names, scaling.present, scaling.rows, scaling.binary)
     penalty = penalty_of(
         study.penalty.ridge,
         study.penalty.lasso,
@@ -244,7 +241,7 @@ def _refuse_separated(scaling: Scaling, names: tuple[str, ...]) -> None:
     if outcomes <= 0 or outcomes >= float(scaling.also["outcome"][2]):
         raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
     for place, name in enumerate(names):
-        if name != "Intercept" and scaling.also["not 0 or 1"][place] == 0:
+        if name != "Intercept" and scaling.binary[place]:
             share = scaling.also["with outcome"][place] / (scaling.mean[place] * scaling.rows)
             if share < CERTAIN or share > 1 - CERTAIN:
                 raise separation(name)

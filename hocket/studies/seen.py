@@ -12,6 +12,7 @@ SEEN = {
     "squares": "sums of squares of columns",
     "outcome": "sums of the outcome",
     "with outcome": "sums of columns over rows with the outcome",
+    "not 0": "how many rows are not 0, by column",
     "not 0 or 1": "how many rows are neither 0 nor 1, by column",
     "score": "the slope of the log-likelihood",
     "information": "its expected curvature",
@@ -70,7 +71,7 @@ def disclosure_rules(study: Study) -> list[str]:
     """What the study holds to be too little to show."""
     rules = study.disclosure
     return [
-        f"Every member held its own rows against the study's rules: no fewer than {rules.fewest_rows} rows, no cell "
-        f"below {rules.smallest_cell} shown, at most {rules.parameters_per_row:g} parameters per joint row. Small "
+        f"Every member held its own rows against the study's rules: no fewer than {rules.fewest_rows} rows, no level "
+        f"or cell below {rules.smallest_cell}, at most {rules.parameters_per_row:g} parameters per joint row. Small "
         "joint counts are left out of this page; members' own programs saw them on the way."
     ]

@@ -188,6 +188,21 @@ def test_too_many_parameters_for_the_rows():
         rehearse(study, {name: Table.of(cells(seed)) for seed, name in enumerate("ab")})
 
 
+@pytest.mark.parametrize("few", [1, 2])
+def test_a_level_of_a_few_joint_rows_is_refused_before_it_shows_them(few):
+    """Two members with one or two such rows each: four are too few, and it is said after the first total."""
+    asked: list[int] = []
+    for family in ("binomial", "linear"):
+        outcome = "y" if family == "binomial" else "age"
+        question = {"title": "T", "formula": f"{outcome} ~ C(cp) + chol", "family": family}
+        study = parse_study({**TABLES, "study": question})
+        levels = [3] * few + [1, 2] * ((ROWS - few) // 2) + [1] * ((ROWS - few) % 2)
+        tables = {name: Table.of(cells(seed, cp=levels)) for seed, name in enumerate("ab")}
+        with pytest.raises(BadStudy, match=r"C\(cp\)\[3\] sets fewer than 5 joint rows apart"):
+            rehearse(study, tables, lambda totals, numbers: asked.append(totals))
+    assert asked == [1, 1]
+
+
 def test_a_study_of_one_member_is_none():
     with pytest.raises(BadStudy, match="two members or more"):
         rehearse(parse_study(TABLES), {"a": Table.of(cells())})

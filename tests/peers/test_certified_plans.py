@@ -288,3 +288,7 @@ def test_four_clinics_plan_and_sign_an_epsilon(tmp_path, monkeypatch):
             hocket_peer(
                 "plan", *(f"{name}.toml" for name in names), *asked, "--target", 1, *wrong, "--out", "other"
             )
+
+
+def test_the_page_of_a_plan_begins_with_its_certificate():
+    assert audit_plan(drawn()).answer.startswith("Certificate (Theorem A2, exact arithmetic): against any 1 colluder")

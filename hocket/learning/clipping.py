@@ -144,7 +144,7 @@ def clipped_sum(
 
 
 def clipped_total(
-    loss: Callable[[Any, Any], Any], x: Any, records: PyTree, norm: Any, present: Any
+    loss: Callable[[Any, Any], Any], x: Any, records: Any, norm: Any, present: Any
 ) -> Float[Any, " dim"]:
     """Σ of the gradients at x of the losses of single records, each cut to length `norm`; of those `present`."""
 

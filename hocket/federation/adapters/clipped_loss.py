@@ -95,4 +95,4 @@ class ClippedTask:
         def total(x: Any, records: Any, present: Any) -> Any:
             return clipped_total(lambda p, record: self.loss(p, record), x, records, self.clip, present)
 
-        return jax.jit(total)
+        return jax.jit(total)  # pyright: ignore[reportUnknownMemberType]

@@ -182,6 +182,5 @@ def networks_for(cards: Sequence[Card], topology: str, colluders: int, weights: 
 
 def _reachable(cards: Sequence[Card], network: Network) -> bool:
     """Whether one end of every link has an address."""
-    return all(
-        cards[i].address is not None or cards[j].address is not None for i, j in network.links.tolist()
-    )
+    hidden = {agent for agent, card in enumerate(cards) if card.address is None}
+    return not any({i, j} <= hidden for i, j in network.links.tolist())

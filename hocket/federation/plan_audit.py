@@ -65,13 +65,15 @@ class PlanAudit:
 
     @property
     def answer(self) -> str:
-        """The verdict in one sentence: what a theorem says, or what the worst coalition knows in the end."""
+        """The verdict in a sentence: what is promised, what a theorem says, or what the worst coalition knows in the
+        end."""
         told = (
             self.verdict.answer
             if self.covered
             else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{self._anyway}."
         )
-        return f"{'Refused by its own limits. ' if self.problems else ''}{told}"
+        promised = "" if self.certificate is None else f"{self.certificate.words[0]} "
+        return f"{'Refused by its own limits. ' if self.problems else ''}{promised}{told}"
 
     @property
     def covered(self) -> bool:

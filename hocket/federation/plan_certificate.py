@@ -76,8 +76,15 @@ def in_words(section: CertificateSection, found: Certificate) -> str:
     return (
         f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, "
         f"{section.hidden} is hidden with ε = {found.epsilon(section.delta):.4g} at δ = {section.delta:g} "
-        f"(μ = {found.mu:.6g})."
+        f"(μ = {found.mu:.6g}).{_unchecked(section)}"
     )
+
+
+def _unchecked(section: CertificateSection) -> str:
+    """What nobody can check of what is protected, as a sentence more."""
+    if section.columns is not None or section.protect == "member":
+        return ""
+    return " That it moves no more is every member's own word: no columns are declared by which it could be checked."
 
 
 def certificate_of_plan(plan: FederationPlan, *, leavers: Collection[int] = ()) -> Certificate | None:

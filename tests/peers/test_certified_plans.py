@@ -141,6 +141,12 @@ def test_the_audit_begins_with_the_certificate():
     assert found.to_json()["certificate"]["wanted"]["epsilon"] == 1.0
 
 
+def test_what_nobody_can_check_is_said():
+    by_hand = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb")
+    assert "is every member's own word" in check_certificate(by_hand).words[0]
+    assert "own word" not in check_certificate(drawn()).words[0]
+
+
 def test_fresh_noise_composes_over_runs_and_kept_noise_does_not():
     fresh = drawn(MEMBER, key="rss-nb")
     once = certificate_of_plan(fresh).mu
@@ -288,3 +294,9 @@ def test_four_clinics_plan_and_sign_an_epsilon(tmp_path, monkeypatch):
             hocket_peer(
                 "plan", *(f"{name}.toml" for name in names), *asked, "--target", 1, *wrong, "--out", "other"
             )
+
+
+def test_the_page_of_a_plan_begins_with_its_certificate():
+    assert audit_plan(drawn()).answer.startswith(
+        "Certificate (Theorem A2, exact arithmetic): against any 1 colluder"
+    )

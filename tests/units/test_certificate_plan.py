@@ -47,6 +47,17 @@ def test_own_noise_comes_as_near_to_a_server_s_as_was_asked(slack):
     assert plan.price.local / plan.price.central == pytest.approx(np.sqrt(6))
 
 
+def test_noise_bends_no_agent_more_strongly_than_is_said():
+    """Matrices of the quadratic family's noise, at the agent that gets most of it: the largest of 200."""
+    price = plan_certificate(hk.Network.cycle(5), SHARING, **ASKED, sensitivity=1.0).price
+    size, rng = np.hypot(price.at_agent, price.on_sum / np.sqrt(5)), np.random.default_rng(0)
+    square = rng.normal(size=(200, 6, 6)) * size
+    noise = np.triu(square, 1) + np.triu(square, 1).swapaxes(1, 2) + np.sqrt(2) * square * np.eye(6)
+    largest = np.linalg.norm(noise, ord=2, axis=(1, 2)).max()
+    said = price.smoothness(3.0, dim=6, agents=5)
+    assert largest < said - 3.0 < 4 * largest
+
+
 def test_transfers_cost_the_sum_nothing():
     plan = plan_certificate(hk.Network.cycle(5), SHARING, **ASKED, protect="transfer", sensitivity=1.0)
     assert plan.price.on_sum == plan.own == 0.0

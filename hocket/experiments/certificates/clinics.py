@@ -10,6 +10,7 @@ import asyncio
 import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +19,7 @@ from hocket.federation import LeastSquaresTask
 from hocket.federation.cards import Card
 from hocket.federation.certified_draft import CertifiedDraft, Wanted, certified_draft
 from hocket.federation.consent import keep_consent
+from hocket.federation.engine.peer import Finished
 from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
@@ -49,7 +51,7 @@ def diabetes() -> tuple[Rows, Targets]:
     """All patients' columns and targets, within their public ranges."""
     from sklearn.datasets import load_diabetes
 
-    data = load_diabetes(scaled=False)
+    data: Any = load_diabetes(scaled=False)
     columns = [_scaled(data.data[:, data.feature_names.index(name)], *RANGES[name]) for name in RANGES]
     return np.column_stack([np.ones(len(data.target)), *columns]), _scaled(data.target, *TARGET)
 
@@ -190,5 +192,5 @@ def over_links(folder: Path, rows: Rows, targets: Targets, *, rounds: int, step:
     )
 
 
-async def _together(members: list[Member]) -> list:
+async def _together(members: list[Member]) -> list[Finished]:
     return await asyncio.gather(*(take_part(member) for member in members))

@@ -6,6 +6,7 @@ DECOR [Allouah et al., ICML 2024] adds pairwise and own noise to clipped gradien
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -37,12 +38,10 @@ INSIDERS = (0, 1, 2)
 
 def torus() -> Network:
     """Four by four, joined at the edges."""
-    place = [(r, c) for r in range(4) for c in range(4)]
-    ends = {
-        tuple(sorted((4 * r + c, 4 * ((r + dr) % 4) + (c + dc) % 4)))
-        for r, c in place
-        for dr, dc in ((0, 1), (1, 0))
-    }
+    ends: set[tuple[int, int]] = set()
+    for r, c in itertools.product(range(4), repeat=2):
+        for other in (4 * r + (c + 1) % 4, 4 * ((r + 1) % 4) + c):
+            ends.add((min(4 * r + c, other), max(4 * r + c, other)))
     return Network.from_edges(sorted(ends), USERS, weights="metropolis", name="torus")
 
 

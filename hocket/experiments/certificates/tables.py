@@ -158,8 +158,17 @@ def notes(found: Certificates) -> list[str]:
         "DECOR's distance is the mean over users of ‖x − x*‖²; for logistic regression, the mean loss at the user that "
         "is worst off over the least. Data for the latter are drawn in the shape of a9a, not a9a itself.",
         "Planned settings differ from DECOR's in the share of noise between neighbours, chosen against these very "
-        "insiders, and in steps that fall; the column between has its noise under the same falling steps.",
+        "insiders, and in steps that fall; the column between has its noise under the same falling steps. "
+        + _by_noise_alone(found),
     ]
+
+
+def _by_noise_alone(found: Certificates) -> str:
+    """What the plan's noise brings by itself, where runs are long enough to say."""
+    if found.size.gap_rounds != ROUNDS:
+        return "So few rounds say nothing of either."
+    alone = [one.falling / one.planned for one in found.gaps]
+    return f"Under equal steps DECOR's noise is {min(alone):.2f} to {max(alone):.2f} times as far off as planned noise."
 
 
 def conclusion(found: Certificates) -> str:

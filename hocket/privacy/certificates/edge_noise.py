@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -115,7 +115,7 @@ class _Energies:
         coalitions = np.array(list(itertools.combinations(range(self.n), colluders)), dtype=int)
         self.honest = np.ones((count, self.n), dtype=bool)
         np.put_along_axis(self.honest, coalitions, False, axis=1)
-        self.kept = self.honest[:, self.links].all(axis=2)
+        self.kept: np.ndarray = self.honest[:, self.links].all(axis=2)
         """By coalition, the links among the honest."""
 
     def inverses(self, g: np.ndarray, some: np.ndarray | None = None) -> np.ndarray:
@@ -123,8 +123,9 @@ class _Energies:
         chosen = np.arange(len(self.honest)) if some is None else some
         (i, j), moved = self.links.T, self.kept[chosen] * g
         matrix = np.zeros((len(chosen), self.n, self.n))
+        every: Any = slice(None)
         for row, column, sign in ((i, i, 1), (j, j, 1), (i, j, -1), (j, i, -1)):
-            np.add.at(matrix, (slice(None), row, column), sign * moved)
+            np.add.at(matrix, (every, row, column), sign * moved)
         honest = self.honest[chosen]
         both = honest[:, :, None] & honest[:, None]
         # Without own noise the sum is in no difference of two rows, so that it may be given any variance.

@@ -52,6 +52,12 @@ class Price:
         """What topologies are compared by: noise at an agent over how fast a network mixes it away."""
         return self.at_agent / self.gap if self.gap > 0 else math.inf
 
+    def smoothness(self, curvature: float, *, dim: int, agents: int, failure: float = 1e-6) -> float:
+        """L̂: no agent's noisy quadratic bends more strongly, save with this probability, if none did so before by more
+        than `curvature`. Steps are to be small beside its inverse, and rounds go with it."""
+        noise = math.hypot(self.at_agent, self.on_sum / math.sqrt(agents))
+        return curvature + noise * 2 * (math.sqrt(dim) + math.sqrt(math.log(2 * agents / failure)))
+
     def excess(self, curvature: float, dim: int = 1) -> float:
         """By how much Σf at the answer exceeds its least, on average, where Σf is quadratic with this curvature in each
         of `dim` directions and noise is on slopes."""

@@ -105,7 +105,7 @@ REPRODUCE = [
     Mistake("reproduce moon", '"moon"', "Available commands: polynomials", MISUSED),
     *(
         Mistake(f"reproduce {part} --out full", "full is not empty", "name a new folder")
-        for part in ("polynomials", "tradeoff", "privacy", "reconstruction", "all")
+        for part in ("polynomials", "tradeoff", "privacy", "reconstruction", "certificates", "all")
     ),
     Mistake(
         "reproduce mnist --data nowhere", "nowhere, which is no folder", "name the one that holds your data"

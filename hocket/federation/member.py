@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from hocket.errors import BadInput, BadPlan, RunStopped
+from hocket.federation.certificate_check import check_certificate
 from hocket.federation.data_digest import salted_digest
 from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.disclosure import Disclosure
@@ -17,7 +18,6 @@ from hocket.federation.engine.peer import Finished
 from hocket.federation.engine.role import Role
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_certificate import check_certificate
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.record_bounds import check_records

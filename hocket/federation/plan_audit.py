@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.certificate_check import PlanCertificate, check_certificate
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_certificate import PlanCertificate, check_certificate
 from hocket.federation.served_plan import RELEASE
 from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage, leakage

@@ -38,6 +38,7 @@ NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 LONG = {
     "README.md",
     "docs/configuration.md",
+    "docs/four-clinics.md",
     "docs/learning.md",
     "docs/privacy.md",
     "docs/sign-off.md",

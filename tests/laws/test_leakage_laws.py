@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
+from hocket.algorithms import BY_KEY
 from hocket.privacy.estimate.levels import NAMES
 
 THREATS = ("coalition", "states", "states+noise")
@@ -108,7 +109,8 @@ def _known(name, algorithm, coalition, threat):
 
 @given(
     data=st.data(),
-    algorithm=st.sampled_from(NAMES),
+    # of sums see test_linearised
+    algorithm=st.sampled_from([name for name in NAMES if not BY_KEY[name].sums]),
     threat=st.sampled_from(THREATS),
     rounds=st.integers(1, 4),
     step=st.sampled_from([hk.Constant(0.3), hk.Power(1, 1, 0.75), hk.Power(1, 0, 1)]),

@@ -14,13 +14,14 @@ from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
 from hocket.federation import LeastSquaresTask
 from hocket.federation.cards import Card
+from hocket.federation.certificate_check import check_certificate
 from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
 from hocket.federation.consent import Floor, check_floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_plan
-from hocket.federation.plan_certificate import certificate_of_plan, check_certificate
+from hocket.federation.plan_certificate import certificate_of_plan
 from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import parse_plan, plan_text
 from hocket.federation.record_bounds import check_records

@@ -70,5 +70,5 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_a_journal_of_a_later_format(path):
     with Journal.open(path, PLAN) as journal, journal._database.writing() as write:
         write.execute("UPDATE about SET format = 99")
-    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 3"):
+    with pytest.raises(JournalError, match="has format 99, this version of hocket writes 4"):
         Journal.open(path, PLAN)

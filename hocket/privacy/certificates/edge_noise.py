@@ -115,7 +115,7 @@ class _Energies:
         coalitions = np.array(list(itertools.combinations(range(self.n), colluders)), dtype=int)
         self.honest = np.ones((count, self.n), dtype=bool)
         np.put_along_axis(self.honest, coalitions, False, axis=1)
-        self.kept = np.asarray(self.honest[:, self.links].all(axis=2))
+        self.kept = np.logical_and(*self.honest.T[self.links.T]).T
         """By coalition, the links among the honest."""
 
     def inverses(self, g: np.ndarray, some: np.ndarray | None = None) -> np.ndarray:

@@ -118,7 +118,7 @@ def certificates(*, out: Out = None, quick: Quick = False) -> Answer:
     """Hold every certificate against likelihood ratios of real runs, and work out what it costs.
 
     Noise beside a trusted server and beside everybody for itself, four clinics' regression over links at ε = 1, and
-    DECOR's published settings against insiders. Takes about five minutes on two cores; --quick twenty seconds.
+    DECOR's published settings against insiders. Takes some ten minutes on two cores; --quick half a minute.
     """
     from hocket.experiments.certificates.report import CERTIFICATES
 

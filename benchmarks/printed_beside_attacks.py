@@ -11,7 +11,8 @@ A cell is an algorithm, a listener, a class of objectives, and whether the feasi
 `hk.leakage` with the form of the run's own objectives, as an audit of that run prints it. An attack's error is that of
 the last gradient, over all honest agents and coordinates as a part of what was printed of each, root mean square; of
 the medians over seeds the smallest counts, whichever attack it is. Wanted: 0.8 or more, since the median of an attack
-that does exactly as well as foretold is a little under 1. "exact" is printed where nothing is claimed to be hidden.
+that does exactly as well as foretold is a little under 1. A ± beyond the size of a gradient is printed as "as good as
+unknown" and counts as that size, by which whoever guesses zero is off. "exact" is printed where nothing is claimed to be hidden.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def measured(cell: Cell, seeds: int) -> Row:
             dim=problem.dim,
             models=models_of_run(run),
         )
-        said = estimate.sd[list(estimate.honest)]
+        said, size = estimate.sd[list(estimate.honest)], gradient_size(run)
         printed.append(float(np.sqrt(np.mean(said**2))))
         if not said.any():
             continue  # everybody's gradient is said to be known exactly: no attack does better
@@ -168,7 +169,8 @@ def measured(cell: Cell, seeds: int) -> Row:
             errors = {j: error for j, error in every.items() if estimate.sd[j] > 0}
             if not errors:
                 continue
-            ratios = [error / estimate.sd[j] for j, error in errors.items()]
+            # Beyond the size of a gradient ± says "as good as unknown": whoever guesses zero is off by that much.
+            ratios = [error / min(estimate.sd[j], size) for j, error in errors.items()]
             found.setdefault(name, []).append(
                 (
                     float(np.sqrt(np.mean(np.square(ratios)))),
@@ -215,6 +217,12 @@ def tried(run: hk.Run, cell: Cell, coalition: tuple[int, ...], threat: str) -> d
         for name, by_target in found.items()
         if by_target and any(one.estimate is not None for one in by_target.values())
     }
+
+
+def gradient_size(run: hk.Run) -> float:
+    """The root mean square of all agents' last gradients, per coordinate."""
+    last = [run.problem.gradient(j, x) for j, x in enumerate(run.path[-2])]
+    return float(np.sqrt(np.mean(np.square(last))))
 
 
 def error_of(run: hk.Run, everything: View, attack: attacks.Attack) -> float:

@@ -20,7 +20,8 @@ HEAD = """# Printed numbers beside attacks
 Can an attack that hocket ships beat what hocket prints? Every row is an algorithm, a listener, a class of objectives,
 and whether the feasible set is active. *Printed* is the ± of `hk.leakage` with the form of the run's own objectives, as
 an audit of the run prints it. *Found* is the error of the best attack, of all that apply, on the gradients of the last
-of {rounds} rounds, root mean square over honest agents and coordinates. *Ratio* compares the two agent by agent. All
+of {rounds} rounds, root mean square over honest agents and coordinates. *Ratio* compares the two agent by agent; a
+± beyond the size of a gradient, "as good as unknown", counts as that size, by which a guess of zero is off. All
 are medians over {seeds} seeds. An attack that does exactly as well as foretold has a ratio a little under 1, so that
 {wanted} is where a printed number counts as beaten. Where "exact" is printed, hocket claims to hide nothing.
 

@@ -111,7 +111,8 @@ async def _played(
     )
     presence.conversation = conversation
     conversation.note = presence.memories.note
-    conversation.now = Moment(journal.round)
+    # Where this member last spoke: a neighbour may be one exchange ahead of that, in the next round already.
+    conversation.now = Moment(*journal.last_said)
     try:
         await presence.departures.settle()  # a vote may have been the last thing before a crash
         server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)

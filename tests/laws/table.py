@@ -25,6 +25,8 @@ class Row:
     noisy: bool = True
     """Whether it is plain DGD once its noise is switched off."""
     decentralised: bool = True
+    printed: bool = True
+    """Whether it is as the paper has it, so that its theorems are about it."""
     rational: bool = True
     """Whether it can be carried out on fractions: no waves, and no lengths."""
     says: bool = True
@@ -58,7 +60,12 @@ ROWS = [
         lambda level: hk.RssNb(level / 2, distribution="gaussian", own=level / 20),
         cancels=False,
     ),
-    Row("rss-nb-mixed", lambda level: hk.RssNb(level, project="mixed", scaled_by="last step"), noisy=False),
+    Row(
+        "rss-nb-mixed",
+        lambda level: hk.RssNb(level, project="mixed", scaled_by="last step"),
+        noisy=False,
+        printed=False,
+    ),
     Row(
         "rss-nb-clipped",
         lambda level: hk.RssNb(0.0, sd=level / 20, own=level / 50, clip=100.0),

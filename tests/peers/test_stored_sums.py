@@ -214,6 +214,8 @@ def test_those_who_stay_come_to_their_own_optimum(tmp_path):
         algorithm=ALGORITHM | {"sd": 0.3},
         options={"objectives": "quadratic", "dimension": DIM},
     )
+    # Keys follow from the run's name: the same noise every time.
+    group.plan = group.signed(group.drawn(list(group.plan.cards), id="0000000000000002"))
     *stay, leaver = everybody(group)
 
     def stop(played, presence) -> None:
@@ -236,9 +238,7 @@ def test_those_who_stay_come_to_their_own_optimum(tmp_path):
     mean = np.mean([one.x for one in finished], axis=0)
     kept, stored = sums(group)[:3], group.plan.algorithm.stored
     off = quadratic_optimum(stored.values(kept.sum(axis=0)))
-    assert np.linalg.norm(mean - best) < 0.05
-    # Keys come from the operating system: how far the leaver's noise would have carried them differs.
-    assert np.linalg.norm(mean - best) < np.linalg.norm(mean - off)
+    assert np.linalg.norm(mean - best) < 0.05 < 0.5 * np.linalg.norm(off - best)
 
 
 def quadratic_optimum(coefficients: np.ndarray) -> np.ndarray:

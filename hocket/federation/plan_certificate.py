@@ -113,6 +113,8 @@ def certificate_for(
         dim=dim,
         release="mixed",
         linear=objectives.degree is not None and objectives.degree <= 1,
+        # Columns give a sensitivity that counts rounding, and a clipped way is cut on the grid itself.
+        on_grid=section.columns is not None or section.protect == "member",
         **hidden,
     )
     # What a network cannot show of noise functions is that their span holds all objectives.
@@ -120,9 +122,9 @@ def certificate_for(
         claim = privacy_claim(algorithm, objectives, dim=dim)
         if not claim:
             return _void(found, f"what noise functions do not span stays exposed: {claim.reason}")
-    if section.protect == "record" and local_steps > 1 and algorithm.functions is None:
+    if section.protect != "member" and local_steps > 1 and algorithm.functions is None:
         return _void(
-            found, f"a record takes part in {local_steps} local steps, and their whole way is not clipped"
+            found, f"gradients take part in {local_steps} local steps, and their whole way is not clipped"
         )
     return found
 

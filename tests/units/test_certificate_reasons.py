@@ -76,7 +76,7 @@ def test_rounds_that_tell_more_are_noticed_in_the_code_itself(algorithm, why):
 def test_projection_after_the_step_exposes_what_moves_and_no_record(feasible, projects, holds):
     class Projecting(Clipped):
         def mechanism(self, setting):
-            return replace(super().mechanism(setting), projects=projects)
+            return replace(super().mechanism(setting), projects=projects, sensitivity=None)  # nothing is cut
 
     problem = hk.Problem(lambda x, a: a * x @ x, [1.0] * 5, feasible=feasible, dim=2)
     ask = {"colluders": 1, "rounds": 5, "problem": problem}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -62,6 +63,7 @@ def certify(
     batches: bool = False,
     problem: Problem | None = None,
     dim: int | None = None,
+    on_grid: bool = False,
     by: By = "theorem",
     every: int = 1,
     search: bool | None = None,
@@ -80,9 +82,11 @@ def certify(
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
-    `batches` that a step looks at some records only. `by="linearisation"` asks the general accountant, for any
-    algorithm whose words are affine, where a record takes part in one round of `every` so many. `search` says whether
-    all coalitions of a size are computed or none is, and a bound taken; by default whichever takes seconds.
+    `batches` that a step looks at some records only; `on_grid` that a `sensitivity` counts what rounding to the
+    algorithm's grid adds, without which no certificate is called exact. `by="linearisation"` asks the general
+    accountant, for any algorithm whose words are affine, where a record takes part in one round of `every` so many.
+    `search` says whether all coalitions of a size are computed or none is, and a bound taken; by default whichever
+    takes seconds.
 
     >>> from hocket import Network
     >>> found = certify(Network.cycle(5), "function-sharing", coalition={0}, sigma=2.0, move=(1, 4, [.6, -.8]))
@@ -93,6 +97,7 @@ def certify(
 that hang together'
     """
     runs = whole("runs", runs)
+    dim = _dimension(algorithm, move, shift, dim if problem is None else problem.dim)
     gone = _known(leavers, network.n)
     members, f = _adversary(network, coalition, colluders, gone)
     found = source_of(
@@ -103,9 +108,15 @@ that hang together'
         anchor_sigma=anchor_sigma,
         step=None if step is None else as_step(step),
         rounds=rounds,
-        dim=problem.dim if problem is not None else dim,
+        dim=dim,
     )
+    _check_dimension(network, found, dim, needed=move is None and shift is None)
     protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    exposed = sorted(gone & set(protected.agents))
+    if exposed:
+        raise BadInput(
+            f"agent {exposed[0]} has left, and what a leaver had counts as known; change what those who stay have"
+        )
     honest = network.n - (f + len(gone) if members is None else len(members))
     if isinstance(protected, Transfer) and honest < 2:
         raise BadInput("what moves needs two honest agents, and fewer are left; plan for fewer colluders")
@@ -118,7 +129,8 @@ that hang together'
         problem=problem,
         algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
         setting=found.setting,
-        dim=problem.dim if problem is not None else dim or 1,
+        dim=dim or 1,
+        rounded=on_grid or sensitivity is None,
     )
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
         if one_of("by", by, By) == "linearisation":
@@ -156,7 +168,7 @@ def _by_theorem(
         algorithm=source.title,
         topology=network.name,
         theorem=theorem,
-        protected=protected.words,
+        protected=f"a linear function: {protected.words}" if theorem == "B0" else protected.words,
         against=against_words(members, f, gone),
         coalition=result.coalition,
         agent=cost.agents[0] if len(cost.agents) == 1 else cost.agents or None,
@@ -166,7 +178,7 @@ def _by_theorem(
         runs=about.runs,
         searched=result.searched,
         arithmetic="exact"
-        if isinstance(mechanism, Mechanism) and mechanism.exact
+        if isinstance(mechanism, Mechanism) and mechanism.exact and about.rounded
         else "real-arithmetic model",
         assumptions=said,
         reason=cost.reason,
@@ -250,6 +262,32 @@ def _protected(
         return Transfer(_size("transfer", transfer))
     assert sensitivity is not None
     return Record(_size("sensitivity", sensitivity), _held(records, network.n))
+
+
+def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | None) -> int | None:
+    """How many coordinates a state has: as was said, or as many as what moves between gradients."""
+    given = next(iter(shift.values())) if isinstance(shift, Mapping) and shift else move[2] if move else None
+    if not isinstance(algorithm, Algorithm) or algorithm.noise_on != "gradients" or given is None:
+        return dim
+    width = int(np.size(given))
+    if dim is not None and dim != width:
+        raise BadInput(
+            f"dim = {dim}, and what moves has {width} coefficients; a slope has one per coordinate"
+        )
+    return width
+
+
+def _check_dimension(network: Network, source: Source, dim: int | None, *, needed: bool) -> None:
+    """Noise by a bound on its norm is dealt over all coordinates: how many there are must be said."""
+    if dim is not None or not needed or not isinstance(source.algorithm, Algorithm) or source.setting is None:
+        return
+    one, two = (source.algorithm.mechanism(replace(source.setting, dim=some)) for some in (1, 2))
+    if (
+        isinstance(one, Mechanism)
+        and isinstance(two, Mechanism)
+        and not np.array_equal(one.link_sd, two.link_sd)
+    ):
+        raise BadInput(f"noise of {source.title} is dealt over all coordinates; say how many there are: dim=")
 
 
 def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:

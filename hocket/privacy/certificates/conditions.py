@@ -40,6 +40,8 @@ class Circumstances:
     """The algorithm itself, where more than its key was given."""
     setting: Setting | None = None
     dim: int = 1
+    rounded: bool = True
+    """Whether the sensitivity counts what rounding to a grid adds."""
 
 
 def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
@@ -69,9 +71,23 @@ def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> 
                 "all that is not a slope are read exactly, however much noise there is (the sum attack)"
             )
         found += projected(mechanism, about)
+        found += one_whole_step(mechanism, about, batches=batches)
     if about.algorithm is not None and about.setting is not None:
         found += unfit(about.algorithm, about.setting)
     return tuple(found)
+
+
+def one_whole_step(mechanism: Mechanism, about: Circumstances, *, batches: bool) -> tuple[str, ...]:
+    """Why what moves shows in a sum over honest agents: gradients that are cut short, or of some records only."""
+    cut = (
+        "gradients are clipped, which is not linear: what moves changes the sum over honest agents, and pairwise noise "
+        "does not hide that",
+    )
+    some = (
+        "a step looks at some records only: what moves may show at one agent and not at the other, and then the sum "
+        "over honest agents changes, which pairwise noise does not hide",
+    )
+    return (*(cut if mechanism.sensitivity is not None else ()), *(some if batches else ()))
 
 
 def projected(mechanism: Mechanism, about: Circumstances) -> tuple[str, ...]:
@@ -109,7 +125,7 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
     said.append(
         "checked: what is hidden and what hides it are whole numbers on one public grid, and all words follow from "
         "their stored sum"
-        if mechanism.exact
+        if mechanism.exact and about.rounded
         else "supposed: numbers are real; rounding of floating-point sums can void this (real-arithmetic model)"
     )
     return tuple(said)
@@ -148,7 +164,10 @@ def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstanc
         if mechanism.anchor_sd is not None:
             said.append("covered: noise kept over rounds does not count for records, and is left out")
     else:
-        said.append("supposed: what moves is a linear function, the same in every round")
+        said.append(
+            "supposed: what moves is a linear function, the same in every round, and agents take one step along their "
+            "whole gradient between two exchanges"
+        )
         if about.problem is None and about.algorithm is None:
             said.append(
                 "supposed: the set is the whole space, or what was mixed is projected before the step"

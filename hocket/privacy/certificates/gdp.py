@@ -20,6 +20,8 @@ from hocket.errors import BadInput
 
 SMALL = 1.0
 """Below this μ the two terms of δ are so alike that their difference is integrated instead."""
+LARGEST = 1e100
+"""A μ beyond which nothing is promised: its square, which ε grows by, is no number to work with."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
@@ -42,7 +44,7 @@ def epsilon(mu: float, delta: float) -> float:
     _check_probability(delta)
     if mu == 0:
         return 0.0
-    if mu == math.inf or delta == 0:
+    if mu > LARGEST or delta == 0:
         return math.inf
     goal = math.log(delta)
     if log_delta(mu, 0.0) <= goal:

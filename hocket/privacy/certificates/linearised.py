@@ -21,7 +21,14 @@ from hocket.noise.draws import Draw, Gaussian
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.accountant import account
 from hocket.privacy.certificates.certificate import Certificate, against_words
-from hocket.privacy.certificates.conditions import LIARS, RANGE, SECRET, Circumstances, projected
+from hocket.privacy.certificates.conditions import (
+    LIARS,
+    RANGE,
+    SECRET,
+    Circumstances,
+    one_whole_step,
+    projected,
+)
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.source import Source
@@ -55,6 +62,8 @@ def by_linearisation(
     reasons = _refused(levels, setting, protected, about)
     if isinstance(source.mechanism, Mechanism) and not isinstance(protected, Record):
         reasons = (*reasons, *projected(source.mechanism, about))
+        if source.mechanism.on == "gradients":
+            reasons = (*reasons, *one_whole_step(source.mechanism, about, batches=about.batches))
     candidates = [j for j in range(network.n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     if members is None and not reasons and math.comb(len(candidates), size) > MOST:
@@ -70,7 +79,9 @@ def by_linearisation(
     found, coalition = Cost(math.inf, protected.agents, "; ".join(reasons)), chosen[0]
     if not reasons:
         costs = [(_cost(levels, setting, protected, one, about, every), one) for one in chosen]
-        found, coalition = max(costs, key=lambda pair: round(pair[0].squared, 9))
+        largest = max(cost.squared for cost, _ in costs)
+        # Of coalitions that are alike the first.
+        found, coalition = next(pair for pair in costs if pair[0].squared >= largest * (1 - 1e-9))
     exactly = (
         "the coalition named, exactly"
         if members is not None

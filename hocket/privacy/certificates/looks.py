@@ -21,7 +21,7 @@ from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
 from hocket.steps import Step
 
-CANCELS = 1e-12
+CANCELS = 4 * float(np.finfo(np.float64).eps)
 """What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
 
 WORST_CONDITION = 1e11

@@ -149,6 +149,9 @@ def as_shift(n: int, shift: Mapping[int, object], words: str = "") -> Shift:
     """Rows of coefficients by agent, all of one width."""
     if not shift:
         raise BadInput("shift is empty; map agents to the coefficients by which their objectives change")
+    odd = [agent for agent in shift if isinstance(agent, bool) or agent != int(agent)]
+    if odd:
+        raise BadInput(f"agent {odd[0]!r} is no whole number; agents are numbered 0 to {n - 1}")
     rows = {int(agent): np.atleast_1d(np.asarray(row, dtype=float)) for agent, row in shift.items()}
     for agent in rows:
         if not 0 <= agent < n:

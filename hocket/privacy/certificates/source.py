@@ -57,6 +57,7 @@ def source_of(
             )
         setting = Setting(network, dim or 1, step or Constant(1.0), rounds or SHORTEST)
         played = algorithm.effective()
+        played.check(setting)  # a grid too coarse, or an agent without company, is refused here too
         mechanism = played.mechanism(setting)
         if step is None and isinstance(mechanism, Mechanism) and _by_step(mechanism):
             raise BadInput(f"noise of {algorithm.title} is scaled by each round's step; say which: step=")

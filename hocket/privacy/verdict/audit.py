@@ -326,5 +326,6 @@ def audit(
             runs=runs,
             dim=dim,
             problem=None if run is None else run.problem,
+            local_steps=local_steps,
         ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hocket.algorithm import Algorithm
+from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.certificate import Certificate
@@ -28,10 +29,42 @@ def certificate_of(
     runs: int,
     dim: int,
     problem: Problem | None,
+    local_steps: int = 1,
 ) -> Certificate | None:
-    """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two."""
-    if not isinstance(algorithm, Algorithm):
+    """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
+
+    Nothing where agents take several steps between two exchanges: theorems are about one along the whole gradient.
+    """
+    if not isinstance(algorithm, Algorithm) or local_steps > 1:
         return None
+    try:
+        return _certificate(
+            network,
+            algorithm,
+            colluders=colluders,
+            coalition=coalition,
+            step=step,
+            rounds=rounds,
+            runs=runs,
+            dim=dim,
+            problem=problem,
+        )
+    except BadInput:  # a setting that the algorithm itself refuses
+        return None
+
+
+def _certificate(
+    network: Network,
+    algorithm: Algorithm,
+    *,
+    colluders: int,
+    coalition: tuple[int, ...] | None,
+    step: Step,
+    rounds: int,
+    runs: int,
+    dim: int,
+    problem: Problem | None,
+) -> Certificate | None:
     dim = dim if problem is None else problem.dim
     plan: dict[str, Any] = {"step": step, "rounds": rounds, "dim": dim}
     mechanism = source_of(network, algorithm, sigma=None, own=0.0, anchor_sigma=0.0, **plan).mechanism
@@ -39,5 +72,7 @@ def certificate_of(
         return None
     protect = {} if mechanism.sensitivity is not None else {"transfer": UNIT}
     against: dict[str, Any] = {"colluders": colluders} if coalition is None else {"coalition": coalition}
-    found = certify(network, algorithm, runs=runs, kept=True, problem=problem, **plan, **protect, **against)
+    # Noise functions are the same in all runs on the same data; what is drawn in every round is fresh in each.
+    kept = mechanism.on == "objective"
+    found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, **plan, **protect, **against)
     return found if found.holds else None

@@ -1,0 +1,103 @@
+"""What a hostile reader found: numbers that were printed where a theorem says infinity, each refused now."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import hocket as hk
+from hocket.errors import BadInput
+from hocket.privacy import gdp
+
+K5 = hk.Network.complete(5)
+CLIPPED = hk.RssNb.certified(1.0, clip=1.0)
+
+
+def test_what_a_leaver_had_is_known():
+    with pytest.raises(BadInput, match="agent 1 has left, and what a leaver had counts as known"):
+        hk.certify(
+            K5,
+            "function-sharing",
+            colluders=1,
+            leavers={1},
+            sigma=1.0,
+            own=1.0,
+            sensitivity=1.0,
+            records={1: 1},
+        )
+    with pytest.raises(BadInput, match="agent 3 has left"):
+        hk.certify(K5, "function-sharing", colluders=1, leavers={3}, sigma=1.0, move=(1, 3, 0.1))
+
+
+@pytest.mark.parametrize("by", ["theorem", "linearisation"])
+@pytest.mark.parametrize(
+    "hidden", [{"move": (1, 3, 0.5)}, {"shift": {1: 0.5, 3: -0.5}}], ids=["move", "shift"]
+)
+def test_clipping_is_not_linear(by, hidden):
+    found = hk.certify(K5, CLIPPED, coalition={0}, rounds=10, by=by, **hidden)
+    assert found.mu == math.inf
+    assert "gradients are clipped, which is not linear" in found.reason
+
+
+def test_small_batches_show_a_move():
+    found = hk.certify(K5, "rss-nb", coalition={0}, sigma=1.0, move=(1, 3, 0.1), rounds=5, batches=True)
+    assert found.mu == math.inf
+    assert "a step looks at some records only" in found.reason
+
+
+def test_a_verdict_certifies_one_whole_step_and_says_that_what_moves_is_linear():
+    algorithm = hk.RssNb.certified(1.0)
+    several = hk.audit(K5, colluders=1, algorithm=algorithm, rounds=5, local_steps=5)
+    assert several.certificate is None
+    one = hk.audit(K5, colluders=1, algorithm=algorithm, rounds=5)
+    assert one.certificate is not None
+    assert "hides a linear function: coefficients of norm 1 moved" in one.certificate.statement
+    assert any("one step along their whole gradient" in line for line in one.certificate.assumptions)
+
+
+def test_a_sensitivity_that_counts_no_rounding_is_not_called_exact():
+    algorithm = hk.RssNb.certified(4.0, 4.0, clip=8.0, grid=0.25)
+    plan = {"colluders": 1, "rounds": 10, "dim": 3}
+    assert hk.certify(K5, algorithm, sensitivity=3e-4, **plan).arithmetic == "real-arithmetic model"
+    assert hk.certify(K5, algorithm, sensitivity=3e-4, on_grid=True, **plan).arithmetic == "exact"
+    assert hk.certify(K5, algorithm, **plan).arithmetic == "exact"  # its own, of what it clips
+
+
+def test_a_grid_that_the_algorithm_refuses_gets_no_certificate():
+    coarse = hk.FunctionSharing(2, sd=1.0, own=1.0, grid=2**-3, family="quadratic")
+    with pytest.raises(BadInput, match="grid"):
+        hk.certify(hk.Network.complete(30), coarse, colluders=1, sensitivity=1e-3, dim=3)
+
+
+def test_the_dimension_of_what_moves_is_that_of_the_noise():
+    algorithm = hk.RssNb(1.0, distribution="gaussian", project="mixed")
+    plan = {"coalition": {0}, "rounds": 10, "step": hk.Constant(0.1)}
+    wide = hk.certify(K5, algorithm, move=(1, 3, [0.01] * 100), **plan)
+    assert wide.mu == hk.certify(K5, algorithm, move=(1, 3, [0.01] * 100), dim=100, **plan).mu
+    with pytest.raises(BadInput, match="dim = 2, and what moves has 100 coefficients"):
+        hk.certify(K5, algorithm, move=(1, 3, [0.01] * 100), dim=2, **plan)
+    with pytest.raises(BadInput, match="say how many there are: dim="):
+        hk.certify(K5, algorithm, transfer=0.1, **plan)
+
+
+def test_a_sum_that_changes_by_one_in_a_trillion_changes():
+    found = hk.certify(
+        hk.Network.cycle(5), "function-sharing", coalition={0}, sigma=1e13, shift={1: 1e12, 2: -1e12 + 1}
+    )
+    assert found.mu == math.inf
+    decimals = hk.certify(K5, "function-sharing", coalition={0}, sigma=1.0, shift={1: 0.1, 2: 0.2, 3: -0.3})
+    assert decimals.mu < math.inf
+
+
+def test_the_general_accountant_finds_the_worst_of_small_changes_too():
+    asked = {"colluders": 1, "sigma": 1.0, "move": (1, 3, 1e-6), "rounds": 10}
+    ring = hk.Network.cycle(8)
+    exact, general = (hk.certify(ring, "rss-nb", by=by, **asked).mu for by in ("theorem", "linearisation"))
+    assert general == pytest.approx(exact, rel=1e-5)
+
+
+def test_numbers_beyond_all_measure_promise_nothing():
+    assert gdp.epsilon(1e160, 1e-5) == math.inf
+    with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
+        hk.certify(K5, "function-sharing", coalition={0}, sigma=1.0, shift={1: 1.0, 1.5: -1.0})

@@ -12,7 +12,8 @@ A cell is an algorithm, a listener, a class of objectives, and whether the feasi
 the last gradient, over all honest agents and coordinates as a part of what was printed of each, root mean square; of
 the medians over seeds the smallest counts, whichever attack it is. Wanted: 0.8 or more, since the median of an attack
 that does exactly as well as foretold is a little under 1. A ± beyond the size of a gradient is printed as "as good as
-unknown" and counts as that size, by which whoever guesses zero is off. "exact" is printed where nothing is claimed to be hidden.
+unknown" and counts as that size, by which whoever guesses zero is off. "exact" is printed where nothing is claimed to
+be hidden.
 """
 
 from __future__ import annotations

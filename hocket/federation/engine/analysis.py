@@ -41,12 +41,11 @@ class Analysis:
             for leaf in leaves:
                 parts.append(sums[self._given : self._given + leaf.size].reshape(leaf.shape))
                 self._given += leaf.size
-            self.count += 1
             self._advance(like(self._asked.values, parts))
         return self._asked
 
     def _restart(self) -> None:
-        self._questions, self._given, self.count = self._begin(), 0, 0
+        self._questions, self._given = self._begin(), 0
         self._advance(None)
 
     def _advance(self, answer: Any) -> None:

@@ -112,9 +112,15 @@ class RolledBack(Stage):
     def round_over(self, one: Honest, k: int) -> None:
         if one.member.name != VICTIM or one.restarts:
             return
-        _copy(one.member.home.folder, self.folder / "copies" / str(k))
+        if k in (self.last, self._copied):  # a home has a megabyte, and there are hundreds of scenes
+            _copy(one.member.home.folder, self.folder / "copies" / str(k))
         if k == self.last:
             raise Killed
+
+    @property
+    def _copied(self) -> int:
+        """The round from which the copy is that is put back."""
+        return max(1, self.last - self.depth)
 
     async def _part(self, one: Honest) -> None:
         if one.member.name == VICTIM:
@@ -136,7 +142,7 @@ class RolledBack(Stage):
             await self.back.wait()
         copies, home = self.folder / "copies", one.member.home.folder
         _replace(home, copies / str(self.last))
-        self.restored.restore(home, copies / str(max(1, self.last - self.depth)))
+        self.restored.restore(home, copies / str(self._copied))
         one.finished = await self._run(one)
 
     async def _killed(self, one: Honest) -> None:

@@ -29,6 +29,8 @@ NEAR = 0.02
 """Energies within this part of the worst are taken up as limits: they would become the worst ones next."""
 TAKEN = 150
 """Limits that are taken up at once, at most."""
+AVERAGED = 20_000
+"""Limits of which a mean is taken, at most."""
 ENOUGH = 1e-3
 """Once conductances are proved to be within this part of the best, no better ones are looked for."""
 
@@ -85,9 +87,13 @@ def optimise_links(
     g = best = np.full(len(network.links), equal)
     cuts, limits, least = _Cuts(), set[Limit](), 0.0
     for _ in range(STEPS):
-        near = every.nearly_worst(g)
+        worst = every.nearly_worst(g)
+        near = worst[:TAKEN]
         limits.update(near)
         cuts.add(g, *every.with_slopes(near, g))
+        if TAKEN < len(worst) <= AVERAGED:
+            # What holds for each holds for their mean: on graphs whose links are alike that alone shows the best.
+            cuts.add(g, *(one.mean(axis=0, keepdims=True) for one in every.with_slopes(worst, g)))
         least = max(least, cuts.least(limit))
         if best.sum() <= least * (1 + ENOUGH):
             break
@@ -150,7 +156,7 @@ class _Energies:
         """Coalitions and what they look at, where that is nearly as bad as the worst: agent twice for a record."""
         energies = self.all(g)
         found = np.argwhere(energies >= (1 - NEAR) * energies.max())
-        order = np.argsort(-energies[tuple(found.T)], kind="stable")[:TAKEN]
+        order = np.argsort(-energies[tuple(found.T)], kind="stable")
         return [(c, j if self.record else i, j) for c, i, j in found[order].tolist()]
 
     def with_slopes(self, limits: Sequence[Limit], g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

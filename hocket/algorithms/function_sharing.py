@@ -23,7 +23,15 @@ from hocket.algorithms.parameters import (
 )
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import Deviations, as_deviations, by_link, hashable, in_words, on_links, values
+from hocket.noise.deviations import (
+    Deviations,
+    as_deviations,
+    hashable,
+    in_words,
+    is_by_link,
+    on_links,
+    values,
+)
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
 from hocket.noise.mechanism import Mechanism
@@ -275,7 +283,7 @@ class FunctionSharing(Algorithm):
     def sd_in(self, setting: Setting) -> Deviations:
         """The deviation of a normal coefficient: such that all of a plan's keep the bound, where that is given."""
         if self.sd is not None:
-            return self.sd if by_link(self.sd) else float(self.sd)  # pyright: ignore[reportArgumentType]
+            return self.sd if is_by_link(self.sd) else float(self.sd)  # pyright: ignore[reportArgumentType]
         events = 2 * len(setting.network.links) * self.basis.width(setting.dim)
         return float(self._level) * sd_within_bound(events=events, failure=self.failure)
 

@@ -27,7 +27,7 @@ from hocket.algorithms.parameters import (
 from hocket.algorithms.rss_nb_noise import check_clip, draws_of, grid_of, mechanism_of
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import Deviations, as_deviations, by_link, in_words, on_links
+from hocket.noise.deviations import Deviations, as_deviations, in_words, is_by_link, on_links
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
 from hocket.problems.objective_class import ObjectiveClass
@@ -96,10 +96,12 @@ class RssNb(Algorithm):
         check_choice(
             "scaled_by", self.scaled_by, "this step", "last step", auto="either, as noise asks for it"
         )
-        if (by_link(self.sd) or is_positive(self.sd)) and (is_positive(self.delta) or self.split == "paper"):
+        if (is_by_link(self.sd) or is_positive(self.sd)) and (
+            is_positive(self.delta) or self.split == "paper"
+        ):
             raise BadAlgorithm(
-                f"sd = {in_words(self.sd)} beside delta = {self.delta:g} and split = {self.split!r}: both say how large noise "
-                "between neighbours is; leave sd out, or take delta = 0 and split='link'"
+                f"sd = {in_words(self.sd)} beside delta = {self.delta:g} and split = {self.split!r}: both say how "
+                "large noise between neighbours is; leave sd out, or take delta = 0 and split='link'"
             )
         check_clip(self)
         if self.split == "paper" and self.distribution == "gaussian":
@@ -198,7 +200,7 @@ class RssNb(Algorithm):
     @property
     def by_deviation(self) -> bool:
         """Whether σ says how large noise between neighbours is, and not Δ."""
-        return by_link(self.sd) or self.sd > 0  # pyright: ignore[reportOperatorIssue]
+        return is_by_link(self.sd) or self.sd > 0  # pyright: ignore[reportOperatorIssue]
 
     @property
     def normal(self) -> bool:

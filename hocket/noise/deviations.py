@@ -30,9 +30,11 @@ def as_deviations(given: Any) -> Any:
     return given
 
 
-def by_link(sd: Any) -> bool:
-    """Whether links have a σ each."""
-    return isinstance(sd, tuple | dict)
+def is_by_link(sd: Any) -> bool:
+    """Whether this is σ of each link, as an algorithm keeps it."""
+    if isinstance(sd, dict):
+        return all(isinstance(ends, tuple) for ends in sd)
+    return isinstance(sd, tuple) and all(isinstance(one, float) for one in sd)
 
 
 def on_links(sd: Any, network: Network) -> Float[np.ndarray, " links"]:
@@ -42,15 +44,17 @@ def on_links(sd: Any, network: Network) -> Float[np.ndarray, " links"]:
         missing = [link for link in links if link not in sd]
         unknown = [link for link in sd if link not in links]
         if unknown:
-            raise BadAlgorithm(f"sd is given for {_named(unknown[0], network)}, which are not linked; leave it out")
+            raise BadAlgorithm(
+                f"sd is given for {_named(unknown[0], network)}, which are not linked; leave it out"
+            )
         if missing:
             raise BadAlgorithm(f"sd has no number for the link of {_named(missing[0], network)}; give it one")
         return np.array([sd[link] for link in links])
     if isinstance(sd, tuple) and len(sd) != len(links):
         first = f"; the first is that of {_named(links[0], network)}" if links else ""
         raise BadAlgorithm(
-            f"sd has {len(sd)} numbers for the {len(links)} links of {network.name}; give one for each of net.links, in "
-            f"order{first}"
+            f"sd has {len(sd)} numbers for the {len(links)} links of {network.name}; give one for each of net.links, "
+            f"in order{first}"
         )
     return np.array(sd) if isinstance(sd, tuple) else np.full(len(links), sd)
 

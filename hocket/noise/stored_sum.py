@@ -43,8 +43,8 @@ class StoredSum:
     unit: float
     """The public grid's: a power of two."""
     sd: Any
-    """σ: of one directed draw, before a coefficient's own weight; a number, or what `deviations.hashable` makes of one by
-    link. Noise is drawn `on_link`, where it is a number."""
+    """σ: of one directed draw, before a coefficient's own weight; a number, or what `deviations.hashable` makes of one
+    by link. Noise is drawn `on_link`, where it is a number."""
     own: float = 0.0
     """τ: of what an agent draws for itself."""
 

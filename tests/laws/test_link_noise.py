@@ -1,5 +1,5 @@
-"""Noise with a deviation for each link: alike on all links it is the same to the bit, and everybody who looks at it sees
-what is really dealt."""
+"""Noise with a deviation for each link: alike on all links it is the same to the bit, and everybody who looks at it
+sees what is really dealt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from tests.units.certificate_cases import dense, graphs
 
 DIM = 2
 STEP = hk.Power(1.0, 20, 0.75)
-BARBELL = hk.Network.from_edges([(0, 1), (0, 2), (1, 2), (1, 4), (2, 3), (3, 4), (3, 5), (4, 5)], name="barbell")
+BARBELL = hk.Network.from_edges(
+    [(0, 1), (0, 2), (1, 2), (1, 4), (2, 3), (3, 4), (3, 5), (4, 5)], name="barbell"
+)
 """Two triangles, and two links between them: no link is like another but its mirror image."""
 SIGMA = (1.0, 2.0, 0.2, 0.3, 3.0, 0.3, 2.0, 0.4)
 KINDS: dict[str, Any] = {
@@ -117,7 +119,7 @@ def test_an_algorithm_is_certified_as_its_key_with_the_same_deviations(network, 
     itself = hk.certify(network, hk.FunctionSharing(2, sd=sd, own=0.3), dim=1, **asked)
     ends = hk.FunctionSharing(2, sd=by_ends(network, sd), own=0.3)
     assert hk.certify(network, ends, dim=1, **asked).mu == itself.mu == by_key.mu
-    honest, covariance = dense(network, set(by_key.coalition), sd, 0.3)
+    _, covariance = dense(network, set(by_key.coalition), sd, 0.3)
     worst = 0.5 * np.sqrt(np.linalg.inv(covariance).diagonal().max())
     assert by_key.mu == pytest.approx(worst)
 
@@ -172,7 +174,10 @@ def test_real_runs_are_told_apart_as_well_as_the_certificate_says_and_no_better(
 
 def test_links_that_come_and_go_are_counted_over_all_phases():
     """One number for each link of the union; silent in the phases in which its link is."""
-    parts = [hk.Network.from_edges([(0, 1), (1, 2), (2, 3)]), hk.Network.from_edges([(0, 1), (0, 3), (1, 2)], n=4)]
+    parts = [
+        hk.Network.from_edges([(0, 1), (1, 2), (2, 3)]),
+        hk.Network.from_edges([(0, 1), (0, 3), (1, 2)], n=4),
+    ]
     varying = hk.Network.varying(parts)
     assert varying.links.tolist() == [[0, 1], [0, 3], [1, 2], [2, 3]]
     sd = [1.0, 2.0, 3.0, 4.0]

@@ -29,7 +29,7 @@ LABEL = 8
 
 @lru_cache(maxsize=64)
 def link_draws(key: bytes, stored: StoredSum, dim: int) -> tuple[Whole, Whole]:
-    """What the two ends of a link drew once under their key, with this link's σ: that of the lower-numbered end first."""
+    """What the two ends of a link drew once under their key, with its σ: that of the lower-numbered end first."""
     return stored.of_link(Bits(secret_bytes(key, LABEL)), dim)
 
 

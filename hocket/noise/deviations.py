@@ -83,7 +83,7 @@ def plain(sd: Any) -> Any:
 def in_words(sd: Any) -> str:
     """σ in a sentence."""
     low, high = min(values(sd)), max(values(sd))
-    return f"{low:g}" if low == high else f"{low:g} to {high:g}, by link"
+    return f"{low:g}" if low == high else f"{low:g} to {high:g} by link"
 
 
 def _by_ends(given: Mapping[Any, Any]) -> dict[tuple[int, int], Any]:

@@ -4,6 +4,7 @@ sees what is really dealt."""
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import hocket as hk
 from hocket.algorithm import Setting
-from hocket.errors import BadAlgorithm
+from hocket.errors import BadAlgorithm, NoTheorem
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import When
 from hocket.noise.threefry import seed_key
@@ -75,6 +76,16 @@ def test_the_same_on_all_links_is_one_number_bit_for_bit(kind, network, seed, sd
 @given(network=networks(), seed=st.integers(0, 2**32), sd=deviations)
 def test_a_list_and_a_table_by_ends_are_the_same(kind, network, seed, sd):
     same(played(network, KINDS[kind](sd), seed), played(network, KINDS[kind](by_ends(network, sd)), seed))
+
+
+@pytest.mark.parametrize("kind", ["fs", "rss-nb-own"])
+def test_fractions_have_the_same_noise(kind):
+    problem, step = quadratics(6, 1, 0), Constant(Fraction(1, 10))
+    exact, floats = (
+        hk.solve(problem, BARBELL, KINDS[kind](SIGMA), step=step, rounds=3, engine=engine)
+        for engine in ("exact", "simulator")
+    )
+    np.testing.assert_allclose(exact.x.astype(float), floats.x, atol=1e-14)  # float64, three rounds
 
 
 @pytest.mark.parametrize("kind", ["fs", "fs-quadratic", "rss-nb"])
@@ -219,3 +230,9 @@ def test_what_does_not_fit_the_network_is_refused_by_name(sd, said):
     for algorithm in (hk.FunctionSharing(2, sd=sd), hk.RssNb(0.0, sd=sd)):
         with pytest.raises(BadAlgorithm, match=said):
             hk.solve(problem, network, algorithm, rounds=2)
+
+
+def test_widths_for_one_bound_are_not_claimed():
+    run = hk.solve(world({}), BARBELL, hk.FunctionSharing(2, sd=SIGMA), rounds=2, keep="transcript")
+    with pytest.raises(NoTheorem, match="links have a deviation each"):
+        hk.privacy.ambiguity(BARBELL, {0}, {1}, run=run)

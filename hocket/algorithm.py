@@ -172,6 +172,11 @@ class Algorithm(eqx.Module):
         """Δ: the bound on what is added to its words, in units of a gradient; None where nobody knows."""
         return None if getattr(self, "noise", None) is not None else float(getattr(self, "delta", 0.0))
 
+    @property
+    def reach_beyond(self) -> float | None:
+        """How far outside X a true word may lie, over α_k; None where nothing bounds it."""
+        return self.noise_bound
+
     def bounded_noise(self) -> tuple[bool | None, str]:
         """Whether what it adds to its words stays within a bound in all rounds there may ever be, and why."""
         return True, "nothing is added to what agents say"

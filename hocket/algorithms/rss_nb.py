@@ -212,6 +212,11 @@ class RssNb(Algorithm):
         return None if self.by_deviation or self.own > 0 else super().noise_bound
 
     @property
+    def reach_beyond(self) -> float | None:
+        # Projected before the step, a state lies outside by as much as its gradient moves it.
+        return None if self.project == "mixed" or self.clip is not None else self.noise_bound
+
+    @property
     def title(self) -> str:
         return f"{self.label}, anchored" if self.keeps_noise else self.label
 

@@ -43,6 +43,21 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
     np.testing.assert_allclose(np.stack([member.x for member in finished]), run.x, atol=1e-12, rtol=0)
 
 
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        hk.RssNb.certified(0.3, 0.1),
+        hk.RssNb(0.0, sd=[0.1, 0.2, 0.3, 0.4, 0.5]),
+        hk.RssNb(0.3, project="mixed"),
+    ],
+    ids=["certified", "by link", "mixed"],
+)
+def test_true_words_outside_the_set_are_believed_where_nothing_bounds_them(algorithm, tmp_path):
+    problem = hk.polynomials([[0, 1, 1], [0, -1, 2], [0, 0.5, 0.5], [0, 0, 1], [0, 2, 3]], box=(0.5, 0.6))
+    finished = Company(problem, hk.Network.cycle(5), algorithm, tmp_path, rounds=5, start=0.55).play()
+    assert len(finished) == 5
+
+
 def test_own_noise_is_each_members_own():
     """Two members' differ, a round's is not the next one's, and their deviation is what the plan says."""
     plan = Setting(hk.Network.cycle(3), 20_000, hk.Constant(0.1), 10)

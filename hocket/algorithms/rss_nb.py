@@ -27,7 +27,7 @@ from hocket.algorithms.parameters import (
 from hocket.algorithms.rss_nb_noise import check_clip, draws_of, grid_of, mechanism_of
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
-from hocket.noise.deviations import Deviations, as_deviations, in_words, is_by_link, on_links
+from hocket.noise.deviations import Deviations, as_deviations, in_words, is_above_zero, is_by_link, on_links
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
 from hocket.problems.objective_class import ObjectiveClass
@@ -200,7 +200,7 @@ class RssNb(Algorithm):
     @property
     def by_deviation(self) -> bool:
         """Whether σ says how large noise between neighbours is, and not Δ."""
-        return is_by_link(self.sd) or self.sd > 0  # pyright: ignore[reportOperatorIssue]
+        return is_above_zero(self.sd)
 
     @property
     def normal(self) -> bool:

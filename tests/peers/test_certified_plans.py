@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hocket as hk
 from hocket.cli.peer import peer
+from hocket.cli.peer.epsilon import price_in_words
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
 from hocket.federation import LeastSquaresTask
 from hocket.federation.cards import Card
@@ -138,6 +140,41 @@ def test_where_links_are_not_alike_each_has_the_noise_it_takes(wanted, key):
 def test_alike_links_keep_one_number():
     assert drafted(RECORD).planned.edges is None
     assert isinstance(drawn().algorithm.sd, float)
+    assert not any("by link" in line for line in price_in_words(drafted(RECORD)))
+
+
+def test_what_noise_by_link_saves_is_said():
+    found = drafted(RECORD, **LADDER)
+    said = price_in_words(found)
+    assert "between neighbours, by link" in said[0]
+    assert f"would take {found.planned.edges.gain:.3g} times the variance to promise the same" in said[1]
+
+
+def test_members_who_leave_take_the_noise_of_their_own_links_along():
+    plan = drawn(**LADDER)
+    left = certificate_of_plan(plan, leavers=[5])
+    by_key = hk.certify(
+        plan.network,
+        "function-sharing",
+        sigma=[plan.algorithm.stored.counted_as(one) for one in plan.algorithm.sd],
+        own=plan.algorithm.stored.counted_as(plan.algorithm.own),
+        sensitivity=plan.certificate.sensitivity,
+        colluders=1,
+        leavers=[5],
+    )
+    assert left.mu == pytest.approx(by_key.mu, rel=1e-12)
+    assert left.mu > certificate_of_plan(plan).mu
+
+
+def test_runs_with_other_noise_on_one_link_are_not_the_same_noise():
+    plan = drawn(**LADDER)
+    same = drawn(**LADDER, run={"id": 16 * "1"})
+    more = [*plan.algorithm.sd[:-1], 2 * plan.algorithm.sd[-1]]
+    other = dataclasses.replace(
+        same, algorithm_section=same.algorithm_section.model_copy(update={"sd": more})
+    )
+    assert "kept the same noise" in check_certificate(same, earlier=[before(plan)]).words[1]
+    assert check_certificate(other, earlier=[before(plan)]).composed == np.inf
 
 
 @pytest.mark.parametrize(

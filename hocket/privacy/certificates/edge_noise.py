@@ -31,6 +31,10 @@ TAKEN = 150
 """Limits that are taken up at once, at most."""
 AVERAGED = 20_000
 """Limits of which a mean is taken, at most."""
+WORTH = 1.05
+"""How many times the variance equal noise must take for σ by link to be worth its many numbers."""
+MOST_LINKS = 64
+"""Links up to which σ is chosen for each without being asked to."""
 ENOUGH = 1e-3
 """Once conductances are proved to be within this part of the best, no better ones are looked for."""
 
@@ -101,6 +105,11 @@ def optimise_links(
         raised = g * _raised(every, g, limit)
         best = raised if raised.sum() < best.sum() else best
     return EdgeNoise(best, equal, min(least, float(best.sum())))
+
+
+def takes_seconds(network: Network, colluders: int) -> bool:
+    """Whether noise by link is found in seconds."""
+    return len(network.links) <= MOST_LINKS and math.comb(network.n, colluders) <= MOST
 
 
 class _Energies:

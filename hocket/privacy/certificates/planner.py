@@ -15,7 +15,7 @@ from hocket.networks.network import Network
 from hocket.privacy.certificates import gdp
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
-from hocket.privacy.certificates.edge_noise import MOST, EdgeNoise, optimise_links
+from hocket.privacy.certificates.edge_noise import WORTH, EdgeNoise, optimise_links, takes_seconds
 from hocket.privacy.certificates.price import Price
 from hocket.privacy.wording import counted
 from hocket.steps import Number, Step
@@ -25,10 +25,6 @@ SLACK = 0.05
 """How much more noise the sum may have than with endless noise between neighbours, if nothing else is said."""
 ENDLESS = 1e5
 """σ/τ at which more noise between neighbours changes nothing any more."""
-WORTH = 1.05
-"""How many times the variance equal noise must take for σ by link to be worth its many numbers."""
-MOST_LINKS = 64
-"""Links up to which σ is chosen for each without being asked to: seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,14 +225,13 @@ class _Asked:
         scale = rounded_up(unit.mu / self.goal)
         sigma, own = ratio * scale, own * scale
         edges = None
-        if per_link and (per_link != "auto" or self.may_look(network)):
+        if per_link and (per_link != "auto" or takes_seconds(network, self.colluders)):
             edges = self.by_link(network, unit, ratio, scale)
-        if edges is not None and per_link == "auto" and edges.gain < WORTH:
+        if edges is not None and per_link == "auto" and not self.worth_it(network, edges, own):
             edges = None
-        if edges is not None:
-            sigma = float(edges.sigma.max())
-        found = self.certificate(network, sigma if edges is None else edges.sigma, own)
-        price = self.price(network, sigma if edges is None else edges.sigma, own, found)
+        by_link = sigma if edges is None else edges.sigma
+        found, sigma = self.certificate(network, by_link, own), float(np.max(by_link))
+        price = self.price(network, by_link, own, found)
         return CertificatePlan(
             found,
             network,
@@ -263,9 +258,10 @@ class _Asked:
             low, high = (low, middle) if enough else (middle, high)
         return high
 
-    def may_look(self, network: Network) -> bool:
-        """Whether σ by link is found in seconds."""
-        return len(network.links) <= MOST_LINKS and math.comb(network.n, self.colluders) <= MOST
+    def worth_it(self, network: Network, edges: EdgeNoise, own: float) -> bool:
+        """Whether σ by link saves enough, and is certified: a bound over all coalitions takes the least of links."""
+        mu = self.certificate(network, edges.sigma, own).mu
+        return edges.gain >= WORTH and mu <= self.goal * (1 + 1e-9)
 
     def by_link(self, network: Network, unit: Certificate, ratio: float, scale: float) -> EdgeNoise:
         """σ for each link, that keeps the same μ with least variance altogether."""

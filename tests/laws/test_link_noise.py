@@ -183,6 +183,13 @@ def test_real_runs_are_told_apart_as_well_as_the_certificate_says_and_no_better(
     assert hk.certify(BARBELL, turned, coalition={0}, problem=worlds[0], **plan, **hidden).mu < low
 
 
+def test_a_shard_deals_what_its_own_links_have():
+    """Where only some links are at hand, as in a cluster; none in place of a link deals nothing."""
+    draw = hk.RssNb(0.0, sd=SIGMA).draws(Setting(BARBELL, 1, STEP, 4))["paired"]
+    some = draw.among(np.array([4, -1, 0]), np.array([2, 3]))
+    np.testing.assert_array_equal(some.sd, [[SIGMA[4], 0.0, SIGMA[0]]])
+
+
 def test_links_that_come_and_go_are_counted_over_all_phases():
     """One number for each link of the union; silent in the phases in which its link is."""
     parts = [

@@ -19,6 +19,7 @@ import jax
 from hocket.agent import Agent
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
+from hocket.noise.deviations import Deviations
 from hocket.noise.draws import Draw
 from hocket.noise.functions import NoiseFunctions
 from hocket.noise.mechanism import Mechanism
@@ -171,6 +172,11 @@ class Algorithm(eqx.Module):
         """Δ: the bound on what is added to its words, in units of a gradient; None where nobody knows."""
         return None if getattr(self, "noise", None) is not None else float(getattr(self, "delta", 0.0))
 
+    @property
+    def reach_beyond(self) -> float | None:
+        """How far outside X a true word may lie, over α_k; None where nothing bounds it."""
+        return self.noise_bound
+
     def bounded_noise(self) -> tuple[bool | None, str]:
         """Whether what it adds to its words stays within a bound in all rounds there may ever be, and why."""
         return True, "nothing is added to what agents say"
@@ -218,10 +224,11 @@ class Algorithm(eqx.Module):
 
     @classmethod
     def with_certificate(
-        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> Algorithm:
-        """With normal noise on which a certificate stands: σ between neighbours and τ of one's own, on a grid of this
-        unit as far as it can be. `clip` is what a step's displacement is cut to, where members are protected."""
+        """With normal noise on which a certificate stands: σ between neighbours, perhaps by link, and τ of one's own;
+        on a grid of this unit as far as it can be. `clip` is what a step's displacement is cut to, where members are
+        protected."""
         raise BadAlgorithm(
             f"{cls.key} has no normal noise that a certificate stands on; choose an algorithm that has"
         )

@@ -23,6 +23,15 @@ from hocket.algorithms.parameters import (
 )
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
+from hocket.noise.deviations import (
+    Deviations,
+    as_deviations,
+    hashable,
+    in_words,
+    is_by_link,
+    on_links,
+    values,
+)
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.functions import FAMILIES, Family, NoiseFunctions
 from hocket.noise.mechanism import Mechanism
@@ -68,8 +77,9 @@ class FunctionSharing(Algorithm):
     """`uniform`: coefficients within the bound for certain. `gaussian`: save with probability `failure`."""
     failure: float = 1e-6
     """δ: the probability that any coefficient of normal noise functions exceeds the bound."""
-    sd: float | None = None
-    """σ: the standard deviation of one coefficient in one directed draw, which then is normal; in place of a bound."""
+    sd: Deviations | None = eqx.field(default=None, converter=as_deviations)
+    """σ: the standard deviation of one coefficient in one directed draw, which then is normal; in place of a bound. One
+    number, one for each of `net.links` in order, or by ends, {(0, 1): 2.0, …}."""
     own: float = 0.0
     """τ: that of noise which an agent draws for itself, once, and which nothing cancels: it hides records, and moves
     the optimum."""
@@ -120,24 +130,24 @@ class FunctionSharing(Algorithm):
     @property
     def _level(self) -> float:
         """The size of the noise as it was given: zero for none."""
-        return (self.sd if self.bound is None else self.bound) or 0.0
+        return (max(values(self.sd)) if self.bound is None else self.bound) or 0.0
 
     @property
     def largest(self) -> float:
         """The largest magnitude of a coefficient; of normal ones save with probability `failure`, on any plan."""
         if self.sd is None:
             return self._level
-        return self.sd / sd_within_bound(events=MOST_NUMBERS, failure=self.failure)
+        return self._level / sd_within_bound(events=MOST_NUMBERS, failure=self.failure)
 
     @property
     def stored(self) -> StoredSum | None:
         if self.grid is None or self.sd is None:
             return None
-        return StoredSum(self.basis, float(self.grid), float(self.sd), float(self.own))
+        return StoredSum(self.basis, float(self.grid), hashable(self.sd), float(self.own))
 
     @classmethod
     def with_certificate(
-        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> FunctionSharing:
         """Its family is the smallest that hides objectives of this class."""
         if clip is not None:
@@ -235,18 +245,20 @@ class FunctionSharing(Algorithm):
             )
         if self.effective() is not self:
             return "FS without noise is plain DGD"
-        stored, sd, own = self.stored, self.sd_in(setting), float(self.own)
+        stored, own = self.stored, float(self.own)
+        sd = on_links(self.sd_in(setting), setting.network)
         if stored is not None:
-            sd, own = stored.counted_as(sd), stored.counted_as(own)
+            sd, own = np.array([stored.counted_as(one) for one in sd.tolist()]), stored.counted_as(own)
         return Mechanism(
             "objective",
-            np.full((1, len(setting.network.links)), sd),
+            sd[None],
             own_sd=own,
             exact=stored is not None,
         )
 
     def check(self, setting: Setting) -> None:
         check_company(setting)
+        on_links(self.sd_in(setting), setting.network)
         if self.stored is not None:
             self.stored.check(setting.dim, setting.network.n)
 
@@ -268,21 +280,21 @@ class FunctionSharing(Algorithm):
             return problem
         return stored_problem(self.stored, problem, network, draws["function"], draws.get("own"))
 
-    def sd_in(self, setting: Setting) -> float:
+    def sd_in(self, setting: Setting) -> Deviations:
         """The deviation of a normal coefficient: such that all of a plan's keep the bound, where that is given."""
         if self.sd is not None:
-            return float(self.sd)
+            return self.sd if is_by_link(self.sd) else float(self.sd)  # pyright: ignore[reportArgumentType]
         events = 2 * len(setting.network.links) * self.basis.width(setting.dim)
         return float(self._level) * sd_within_bound(events=events, failure=self.failure)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
-        width, links = self.basis.width(setting.dim), len(setting.network.links)
+        width = self.basis.width(setting.dim)
         scale = self.sd_in(setting) if self.normal else self._level
         relative = self.basis.relative_variance(setting.dim)
         size: dict[str, Any] = {"width": width, "once": True}
         size["relative"] = None if relative is None else np.sqrt(relative)
         given = tabulated(self.noise, setting, first=1, width=width, once=True)
-        size_of_link = np.full((1, links), scale)
+        size_of_link = on_links(scale, setting.network)[None]
         if (stored := self.stored) is not None:
             whole: dict[str, Any] = size | {"stored": stored, "dim": setting.dim}
             dealt: Draw = WholePaired(size_of_link, label=8, given=given, normal=True, **whole)
@@ -308,7 +320,7 @@ class FunctionSharing(Algorithm):
         """What it hides of these objectives, and what stays open."""
         size = f"each up to the width its bound {self.largest:g} buys"
         if self.sd is not None:
-            size = f"under normal coefficients of deviation {self.sd:g}"
+            size = f"under normal coefficients of deviation {in_words(self.sd)}"
         elif self.normal:
             size += f", which noise keeps with probability {1 - self.failure:.9g}"
         hidden, covers, degree = f"FS hides {self.basis.hides}, {size}", self.basis.covers, problem.degree

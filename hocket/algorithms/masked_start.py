@@ -44,6 +44,10 @@ class MaskedStart(Algorithm):
         self.algorithm.check(setting)
 
     @property
+    def reach_beyond(self) -> float | None:
+        return self.algorithm.reach_beyond
+
+    @property
     def scaled_with_gradient(self) -> bool:
         return self.algorithm.scaled_with_gradient
 

@@ -27,6 +27,7 @@ from hocket.algorithms.parameters import (
 from hocket.algorithms.rss_nb_noise import check_clip, draws_of, grid_of, mechanism_of
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
+from hocket.noise.deviations import Deviations, as_deviations, in_words, is_above_zero, is_by_link, on_links
 from hocket.noise.draws import Draw
 from hocket.noise.mechanism import Mechanism
 from hocket.problems.objective_class import ObjectiveClass
@@ -66,8 +67,9 @@ class RssNb(Algorithm):
     """`uniform`: ‖d_j‖ ≤ Δ for certain. `gaussian`: save with probability `failure`; its shape gives less away."""
     failure: float = 1e-6
     """δ: the probability that normal noise exceeds Δ, anywhere in a run."""
-    sd: float = 0.0
-    """σ: the deviation of one directed normal draw, per coordinate and in units of a gradient, in place of Δ."""
+    sd: Deviations = eqx.field(default=0.0, converter=as_deviations)
+    """σ: the deviation of one directed normal draw, per coordinate and in units of a gradient, in place of Δ. One
+    number, one for each of `net.links` in order, or by ends, {(0, 1): 2.0, …}."""
     own: float = 0.0
     """τ: the deviation of normal noise that every agent adds to its word by itself, and that nothing cancels."""
     project: Projection = eqx.field(static=True, default="stepped")
@@ -94,10 +96,12 @@ class RssNb(Algorithm):
         check_choice(
             "scaled_by", self.scaled_by, "this step", "last step", auto="either, as noise asks for it"
         )
-        if is_positive(self.sd) and (is_positive(self.delta) or self.split == "paper"):
+        if (is_by_link(self.sd) or is_positive(self.sd)) and (
+            is_positive(self.delta) or self.split == "paper"
+        ):
             raise BadAlgorithm(
-                f"sd = {self.sd:g} beside delta = {self.delta:g} and split = {self.split!r}: both say how large noise "
-                "between neighbours is; leave sd out, or take delta = 0 and split='link'"
+                f"sd = {in_words(self.sd)} beside delta = {self.delta:g} and split = {self.split!r}: both say how "
+                "large noise between neighbours is; leave sd out, or take delta = 0 and split='link'"
             )
         check_clip(self)
         if self.split == "paper" and self.distribution == "gaussian":
@@ -106,7 +110,7 @@ class RssNb(Algorithm):
             )
 
     @classmethod
-    def certified(cls, sd: float, own: float = 0.0, **options: Any) -> RssNb:
+    def certified(cls, sd: Deviations, own: float = 0.0, **options: Any) -> RssNb:
         """With normal noise that certificates know: `sd` between neighbours, `own` by each agent alone.
 
         What was mixed is projected, before the step, and noise is scaled as the gradient is that it hides.
@@ -116,7 +120,7 @@ class RssNb(Algorithm):
 
     @classmethod
     def with_certificate(
-        cls, sd: float, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
+        cls, sd: Deviations, own: float, *, unit: float, clip: float | None, objectives: ObjectiveClass
     ) -> RssNb:
         return cls.certified(sd, own, clip=clip, grid=None if clip is None else unit)
 
@@ -194,13 +198,23 @@ class RssNb(Algorithm):
         return self.own > 0
 
     @property
+    def by_deviation(self) -> bool:
+        """Whether σ says how large noise between neighbours is, and not Δ."""
+        return is_above_zero(self.sd)
+
+    @property
     def normal(self) -> bool:
         """Whether pairwise noise is normal."""
-        return self.distribution == "gaussian" or self.sd > 0
+        return self.distribution == "gaussian" or self.by_deviation
 
     @property
     def noise_bound(self) -> float | None:
-        return None if self.sd > 0 or self.own > 0 else super().noise_bound
+        return None if self.by_deviation or self.own > 0 else super().noise_bound
+
+    @property
+    def reach_beyond(self) -> float | None:
+        # Projected before the step, a state lies outside by as much as its gradient moves it.
+        return None if self.project == "mixed" or self.clip is not None else self.noise_bound
 
     @property
     def title(self) -> str:
@@ -235,7 +249,7 @@ class RssNb(Algorithm):
         )
 
     def bounded_noise(self) -> tuple[bool | None, str]:
-        if self.sd > 0 or self.own > 0:
+        if self.by_deviation or self.own > 0:
             return None, "normal noise given by its deviation keeps within no bound for certain"
         if self.noise is None and self.distribution == "gaussian" and self.delta:
             chance = f"{1 - self.failure:.9g}"
@@ -247,6 +261,7 @@ class RssNb(Algorithm):
 
     def check(self, setting: Setting) -> None:
         check_company(setting)
+        on_links(self.sd, setting.network)
         if (grid := grid_of(self)) is not None:
             grid.check(setting.network, self.clip or 0.0)
 
@@ -254,7 +269,7 @@ class RssNb(Algorithm):
         return Dgd()
 
     def effective(self) -> Algorithm:
-        silent = self.delta == 0 and self.noise is None and self.sd == 0 and self.own == 0
+        silent = self.delta == 0 and self.noise is None and not self.by_deviation and self.own == 0
         return Dgd() if silent and self.project == "stepped" and self.clip is None else self
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
@@ -270,14 +285,14 @@ class RssNb(Algorithm):
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         if self.own > 0:
             return [
-                f"noise of σ = {self.sd:g} between neighbours, and of τ = {self.own:g} by each agent alone"
-                if self.sd > 0
+                f"noise of σ = {in_words(self.sd)} between neighbours, and of τ = {self.own:g} by each agent alone"
+                if self.by_deviation
                 else f"noise of τ = {self.own:g} by each agent alone, beside what cancels",
                 "agents' last states stay at home: publish run.published, never run.x",
             ]
-        if self.sd > 0:
+        if self.by_deviation:
             return [
-                f"noise is normal, of σ = {self.sd:g} per draw and coordinate: within no bound for certain"
+                f"noise is normal, of σ = {in_words(self.sd)} per draw and coordinate: within no bound for certain"
             ]
         if self.distribution == "uniform":
             return []

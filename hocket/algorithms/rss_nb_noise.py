@@ -12,6 +12,7 @@ from hocket.algorithm import Setting
 from hocket.algorithms.parameters import LONGEST_RUN, is_positive, sd_within_norm, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
+from hocket.noise.deviations import hashable, on_links
 from hocket.noise.draws import Draw, Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
 from hocket.noise.round_grid import GridOwn, GridPaired, RoundGrid
@@ -29,7 +30,7 @@ def draws_of(algorithm: RssNb, setting: Setting) -> Mapping[str, Draw]:
     # Bounds add, and so do variances: either way fresh noise and anchor together use Δ up.
     fresh = np.sqrt(1 - algorithm.anchor**2) if normal else 1 - algorithm.anchor
     # α_{k−1} exceeds α_k by at most this ratio; whatever it scales pays for it, so that ‖d‖ ≤ Δ still holds.
-    ratio = 1.0 if algorithm.sd > 0 else setting.step.max_ratio(setting.rounds)
+    ratio = 1.0 if algorithm.by_deviation else setting.step.max_ratio(setting.rounds)
     late = ratio if algorithm.scaled_with_gradient else 1.0
     given = tabulated(algorithm.noise, setting, first=2)
     how: dict[str, Any] = {"width": setting.dim}
@@ -66,7 +67,8 @@ def mechanism_of(algorithm: RssNb, setting: Setting) -> Mechanism | str:
     # Where own noise is normal and the rest is not, the rest is taken for known, which is safe.
     sd = np.asarray(draws["paired"].sd) * counted
     if grid is not None:
-        sd, own = np.where(sd > 0, grid.counted_as(algorithm.sd), 0.0), grid.counted_as(own)
+        # A silent link has no noise, and counts for none.
+        sd, own = np.array([[*map(grid.counted_as, row)] for row in sd.tolist()]), grid.counted_as(own)
     return Mechanism(
         on="gradients",
         link_sd=sd,
@@ -83,7 +85,7 @@ def grid_of(algorithm: RssNb) -> RoundGrid | None:
     """The grid that its noise is drawn on, if it is."""
     if algorithm.grid is None:
         return None
-    return RoundGrid(float(algorithm.grid), float(algorithm.sd), float(algorithm.own))
+    return RoundGrid(float(algorithm.grid), hashable(algorithm.sd), float(algorithm.own))
 
 
 def check_clip(algorithm: RssNb) -> None:
@@ -108,8 +110,8 @@ def check_clip(algorithm: RssNb) -> None:
 
 def link_scale(algorithm: RssNb, setting: Setting) -> Levels:
     """Largest magnitude of one coordinate of a directed draw, or its deviation if normal, by phase and link."""
-    if algorithm.sd > 0:
-        return np.where(setting.network.active, algorithm.sd, 0.0)
+    if algorithm.by_deviation:
+        return np.where(setting.network.active, on_links(algorithm.sd, setting.network), 0.0)
     if algorithm.normal:
         return algorithm.delta * link_sd(setting, algorithm.failure)
     return algorithm.delta * link_share(setting, algorithm.split) / np.sqrt(setting.dim)

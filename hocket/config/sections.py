@@ -16,6 +16,7 @@ from hocket.config.files import found
 from hocket.errors import BadConfig
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
+from hocket.noise.deviations import Deviations
 from hocket.steps import Constant, Power, Step
 
 LONGEST = 40
@@ -141,7 +142,8 @@ def _in_words(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return " or ".join(map(repr, get_args(kind)))
     words = {float: "a number", float | None: "a number", int: "a whole number", bool: "true or false"}
-    return words.get(kind, "text")
+    by_link = "a number, or a list of one for each link, in the order of the network's"
+    return (words | dict.fromkeys((Deviations, Deviations | None), by_link)).get(kind, "text")
 
 
 ALGORITHM_SECTIONS = {name: algorithm_section(algorithm) for name, algorithm in ALGORITHMS.items()}

@@ -20,6 +20,7 @@ from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.networks.network import Network
 from hocket.noise import threefry
+from hocket.noise.deviations import is_by_link, values
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
@@ -124,10 +125,13 @@ def _total(pooled: Problem, x: Any) -> Any:
 
 
 def _numbers_only(algorithm: Algorithm) -> Algorithm:
-    """Without the user's own noise: it has become a table among the draws."""
-    if getattr(algorithm, "noise", None) is None:
-        return algorithm
-    return dataclasses.replace(algorithm, noise=None)
+    """Without the user's own noise, and without σ of each link: both have become tables among the draws."""
+    if getattr(algorithm, "noise", None) is not None:
+        algorithm = dataclasses.replace(algorithm, noise=None)
+    if is_by_link(sd := getattr(algorithm, "sd", None)):
+        # One number stands for all, so that a program compiled for one σ serves here too.
+        algorithm = dataclasses.replace(algorithm, sd=max(values(sd)))
+    return algorithm
 
 
 def _check_counters(draws: dict[str, Draw], network: Network) -> None:

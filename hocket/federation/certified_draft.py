@@ -15,6 +15,7 @@ from hocket.federation.cards import Card
 from hocket.federation.plan_draft import sized
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
+from hocket.noise.deviations import plain
 from hocket.privacy.certificates.planner import (
     CertificatePlan,
     Protect,
@@ -127,9 +128,15 @@ def certified_draft(
         rounds=rounds if fresh else None,
         # Noise is scaled as the gradient is that it hides, so that the step does not matter.
         step=None,
+        per_link="auto",
     )
-    # On a grid noise counts for a little less than it is.
-    sigma, own = (one and rounded_up(math.hypot(one, 8 * unit)) for one in (planned.sigma, planned.own))
+
+    def on_grid(sd: float) -> float:
+        """On a grid noise counts for a little less than it is."""
+        return sd and rounded_up(math.hypot(sd, 8 * unit))
+
+    by_link, own = planned.by_link, on_grid(planned.own)
+    sigma = [on_grid(one) for one in by_link] if isinstance(by_link, tuple) else on_grid(by_link)
     algorithm = kind.with_certificate(
         sigma,
         own,
@@ -137,7 +144,7 @@ def certified_draft(
         clip=wanted.clip,
         objectives=ObjectiveClass.parse(objectives).in_dimension(dimension),
     )
-    table = {one.name: getattr(algorithm, one.name) for one in dataclasses.fields(algorithm)}
+    table = {one.name: plain(getattr(algorithm, one.name)) for one in dataclasses.fields(algorithm)}
     table = {name: value for name, value in table.items() if name not in NOT_IN_A_FILE and value is not None}
     bounds = (
         {} if wanted.columns is None else {"columns": wanted.every_column(dimension), "target": wanted.target}

@@ -189,8 +189,10 @@ class CertificateSection(Section):
         description="how far from zero each column of a record may be, zero or more",
     )
     target: float | None = Field(None, ge=0, description="how far from zero a record's target may be")
-    sigma: float = Field(
-        ge=0, description="a number: the deviation of noise between two neighbours, as planned"
+    sigma: (
+        Annotated[float, Field(ge=0)] | Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1)]
+    ) = Field(
+        description="the deviation of noise between two neighbours, as planned: a number, or a list of one by link"
     )
     own: float = Field(ge=0, description="a number: that of noise of a member's own, as planned")
     mu: float = Field(gt=0, description="a positive number: the μ that this noise gives")

@@ -8,7 +8,7 @@ host, before its first round, since no compiled code draws a discrete Gaussian.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
+from hocket.noise.deviations import values
 from hocket.noise.discrete_gaussian import Bits, discrete_gaussians
 from hocket.noise.draws import Gaussian, Paired
 from hocket.noise.stored_sum import FARTHEST, FINEST, RANGE, ROUNDING
@@ -34,10 +35,15 @@ class RoundGrid:
 
     unit: float
     """A power of two."""
-    sd: float
-    """σ: of one directed draw."""
+    sd: Any
+    """σ: of one directed draw; a number, or what `deviations.hashable` makes of one by link. Noise is drawn `on_link`,
+    where it is a number."""
     own: float = 0.0
     """τ: of what an agent draws for itself."""
+
+    def on_link(self, sd: float) -> RoundGrid:
+        """The same on a link with this σ."""
+        return replace(self, sd=sd)
 
     def of_link(self, bits: Bits, width: int) -> tuple[Numbers, Numbers]:
         """What a link's two ends draw in a round: its lower-numbered end's draw first."""
@@ -54,13 +60,13 @@ class RoundGrid:
     def check(self, network: Network, clip: float) -> None:
         """Refuse a grid that is too coarse for its noise, or so fine that sums would not be exact."""
         least = FINEST * math.sqrt(network.n) * self.unit
-        for name, sd in (("sd", self.sd), ("own", self.own)):
+        for name, sd in (("sd", min(values(self.sd))), ("own", self.own)):
             if 0 < sd < least:
                 raise BadAlgorithm(
                     f"grid = {self.unit:g} is too coarse for {name} = {sd:g} among {network.n} agents: noise has at "
                     f"least {least / self.unit:.3g} units of the grid; take a finer one"
                 )
-        largest = FARTHEST * (2 * int(network.degrees.max()) * self.sd + self.own) + clip
+        largest = FARTHEST * (2 * int(network.degrees.max()) * max(values(self.sd)) + self.own) + clip
         if largest >= RANGE * self.unit:
             raise BadAlgorithm(
                 f"grid = {self.unit:g} is so fine that noise and gradients, of {largest:.3g} at most, have more units "
@@ -83,11 +89,12 @@ class GridPaired(Paired):
         if table is None:
             table = np.zeros((self.rounds + 1, len(network.links), 2, self.width))
             _check_count(table.size)
-            stream = derive(key, self.label)
+            stream, scale = derive(key, self.label), np.asarray(self.scale).tolist()
             for k in range(max(self.first, 1), self.rounds + 2):
                 for link in np.flatnonzero(network.active[(k - 1) % network.period]).tolist():
                     bits = bits_of(stream, k * len(network.links) + link)
-                    table[k - 1, link] = self.grid.of_link(bits, self.width)
+                    grid = self.grid.on_link(scale[(k - 1) % len(scale)][link])
+                    table[k - 1, link] = grid.of_link(bits, self.width)
         return Paired(
             self.scale, width=self.width, label=self.label, first=self.first, normal=True, given=table
         )

@@ -10,13 +10,14 @@ floats do to them is done to f̂_j.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
 
 from hocket.errors import BadAlgorithm, BadProblem
+from hocket.noise.deviations import values
 from hocket.noise.discrete_gaussian import Bits, discrete_gaussians
 from hocket.noise.functions import Family
 
@@ -41,10 +42,15 @@ class StoredSum:
     family: Family
     unit: float
     """The public grid's: a power of two."""
-    sd: float
-    """σ: of one directed draw, before a coefficient's own weight."""
+    sd: Any
+    """σ: of one directed draw, before a coefficient's own weight; a number, or what `deviations.hashable` makes of one
+    by link. Noise is drawn `on_link`, where it is a number."""
     own: float = 0.0
     """τ: of what an agent draws for itself."""
+
+    def on_link(self, sd: float) -> StoredSum:
+        """The same on a link with this σ."""
+        return replace(self, sd=sd)
 
     def link_variances(self, dim: int) -> list[int]:
         """σ² of each coefficient in square units, a whole number: never less than what was asked for."""
@@ -67,7 +73,7 @@ class StoredSum:
         """Refuse a grid that is too coarse for its noise."""
         relative = self.family.relative_variance(dim)
         weight = 1.0 if relative is None else math.sqrt(relative.min())
-        for name, sd in (("sd", self.sd), ("own", self.own)):
+        for name, sd in (("sd", min(values(self.sd))), ("own", self.own)):
             least = FINEST * math.sqrt(agents) * self.unit / weight
             if 0 < sd < least:
                 finer = 2.0 ** math.floor(math.log2(self.unit * sd / least))

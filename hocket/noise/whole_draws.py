@@ -31,13 +31,16 @@ class WholePaired(Paired):
     dim: int = eqx.field(static=True, kw_only=True)
 
     def settled(self, key: tuple[Any, Any], network: Network) -> Paired:
+        on_links = [self.stored.on_link(sd) for sd in np.asarray(self.scale)[0].tolist()]
         if self.given is not None:
             table = np.asarray(self.given, dtype=np.float64)
-            for drawn in self.stored.units(table).reshape(-1, self.width):
-                self.stored.check_dealt(drawn, self.dim)
+            units = self.stored.units(table)
+            for link, stored in enumerate(on_links):
+                for drawn in units[:, link].reshape(-1, self.width):
+                    stored.check_dealt(drawn, self.dim)
         else:
-            stream, links = derive(key, self.label), range(len(network.links))
-            rows = [self.stored.of_link(bits_of(stream, link), self.dim) for link in links]
+            stream = derive(key, self.label)
+            rows = [one.of_link(bits_of(stream, link), self.dim) for link, one in enumerate(on_links)]
             table = self.stored.values(np.array(rows, dtype=object))[None]
         return Paired(self.scale, width=self.width, label=self.label, once=True, normal=True, given=table)
 

@@ -17,6 +17,7 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise import threefry
+from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
 from hocket.steps import Step, as_step
@@ -148,10 +149,14 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm's name and parameters."""
     values = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
     return {"name": type(algorithm).__name__} | {
-        name: value if isinstance(value, float | int | str | bool) else "given by the user"
-        for name, value in values.items()
-        if value is not None
+        name: _described(value) for name, value in values.items() if value is not None
     }
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, float | int | str | bool):
+        return value
+    return plain(value) if is_by_link(value) else "given by the user"
 
 
 def versions() -> dict[str, str]:

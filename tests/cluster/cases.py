@@ -94,6 +94,9 @@ OTHERS: dict[str, Case] = {
     "star": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.star(9)),
     "dense": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.complete(18)),
     "large": lambda engine: play(engine, hk.RssNb(1.0), hk.Network.random_regular(4, 40)),
+    "by-link": lambda engine: play(
+        engine, hk.RssNb(0.0, sd=np.linspace(0.1, 2, len(SEVEN.links)), anchor=0.5), SEVEN
+    ),
     "mixed-losses": mixed_losses,
     "given-noise": given_noise,
     "float32": lambda engine: play(engine, hk.RssNb(1.0), SEVEN, dtype=np.float32),

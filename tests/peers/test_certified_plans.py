@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import hocket as hk
 from hocket.cli.peer import peer
+from hocket.cli.peer.epsilon import price_in_words
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
 from hocket.federation import LeastSquaresTask
 from hocket.federation.cards import Card
@@ -27,6 +29,7 @@ from hocket.federation.plan_file import parse_plan, plan_text
 from hocket.federation.record_bounds import check_records
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.links.identity import Identity
 from hocket.privacy import gdp
 
 from .plans import CARDS, IDENTITIES
@@ -96,6 +99,102 @@ def test_what_is_drawn_up_promises_what_was_wanted_and_no_more_noise_than_that(
     again = parse_plan(plan_text(plan))
     assert again.hash == plan.hash
     assert again.certificate == plan.certificate
+
+
+SIX = (*CARDS, Card.of(Identity.create("clinic-f"), "clinic-f.example:7005"))
+LADDER = {"cards": SIX, "topology": "grid:2x3"}
+"""Six members on a ladder: its middle rung is unlike its ends."""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "key"),
+    [(RECORD, "function-sharing"), (MEMBER, "rss-nb")],
+    ids=["record", "member"],
+)
+def test_where_links_are_not_alike_each_has_the_noise_it_takes(wanted, key):
+    found, plan = drafted(wanted, key=key, **LADDER), drawn(wanted, key=key, **LADDER)
+    assert found.planned.edges is not None
+    assert found.planned.edges.gain > 1.05
+    checked = check_certificate(plan)
+    assert checked is not None
+    assert 1 - 2e-5 < checked.epsilon <= 1.0
+    assert checked.certificate.arithmetic == "exact"
+    again = parse_plan(plan_text(plan))
+    assert again.hash == plan.hash
+    sd = plan.tables()["algorithm"]["sd"]
+    assert sd == plan.tables()["certificate"]["sigma"]
+    assert len({*sd}) > 1
+    # Less on any one link is another plan, and never a better one.
+    for link in range(len(sd)):
+        less = [one * (0.8 if place == link else 1.0) for place, one in enumerate(sd)]
+        other = dataclasses.replace(
+            plan, algorithm_section=plan.algorithm_section.model_copy(update={"sd": less})
+        )
+        assert other.hash != plan.hash
+        assert certificate_of_plan(other).mu >= certificate_of_plan(plan).mu
+    less = plan.algorithm_section.model_copy(update={"sd": [0.9 * one for one in sd]})
+    with pytest.raises(UnsafePlan, match="its noise gives"):
+        check_certificate(dataclasses.replace(plan, algorithm_section=less))
+
+
+def test_alike_links_keep_one_number():
+    assert drafted(RECORD).planned.edges is None
+    assert isinstance(drawn().algorithm.sd, float)
+    assert not any("by link" in line for line in price_in_words(drafted(RECORD)))
+
+
+def test_what_noise_by_link_saves_is_said():
+    found = drafted(RECORD, **LADDER)
+    said = price_in_words(found)
+    assert "between neighbours, by link" in said[0]
+    assert f"would take {found.planned.edges.gain:.3g} times the variance to promise the same" in said[1]
+
+
+def test_members_who_leave_take_the_noise_of_their_own_links_along():
+    plan = drawn(**LADDER)
+    left = certificate_of_plan(plan, leavers=[5])
+    by_key = hk.certify(
+        plan.network,
+        "function-sharing",
+        sigma=[plan.algorithm.stored.counted_as(one) for one in plan.algorithm.sd],
+        own=plan.algorithm.stored.counted_as(plan.algorithm.own),
+        sensitivity=plan.certificate.sensitivity,
+        colluders=1,
+        leavers=[5],
+    )
+    assert left.mu == pytest.approx(by_key.mu, rel=1e-12)
+    assert left.mu > certificate_of_plan(plan).mu
+
+
+def test_runs_with_other_noise_on_one_link_are_not_the_same_noise():
+    plan = drawn(**LADDER)
+    same = drawn(**LADDER, run={"id": 16 * "1"})
+    more = [*plan.algorithm.sd[:-1], 2 * plan.algorithm.sd[-1]]
+    other = dataclasses.replace(
+        same, algorithm_section=same.algorithm_section.model_copy(update={"sd": more})
+    )
+    assert "kept the same noise" in check_certificate(same, earlier=[before(plan)]).words[1]
+    assert check_certificate(other, earlier=[before(plan)]).composed == np.inf
+
+
+@pytest.mark.parametrize(
+    ("sd", "error", "said"),
+    [
+        ([1.0] * 6, BadInput, "6 numbers for the 7 links of grid:2x3; .* that of clinic-a and clinic-b"),
+        ([1.0] * 6 + [0.0], BadInput, "sd = 0.0 for link 6"),
+        (
+            [1.0] * 6 + ["1"],
+            BadConfig,
+            r"\[algorithm\] sd = .* expected a number, or a list of one for each link",
+        ),
+    ],
+)
+def test_a_plan_s_deviations_are_checked_when_it_is_read(sd, error, said):
+    text = plan_text(drawn(**LADDER))
+    kept = str(drawn(**LADDER).tables()["algorithm"]["sd"])
+    assert kept in text
+    with pytest.raises(error, match=said):
+        parse_plan(text.replace(f"sd = {kept}", f"sd = {sd}".replace("'", '"')))
 
 
 def test_a_plan_without_a_promise_has_the_hash_it_always_had():

@@ -9,7 +9,7 @@ import hocket as hk
 from hocket.algorithm import Setting
 from hocket.algorithms.rss_nb_noise import link_sd
 from hocket.federation.engine.role import Role
-from hocket.federation.engine.shares import ChainStreams, shares
+from hocket.federation.engine.shares import ChainStreams, directed, shares
 
 from .company import Company
 
@@ -23,6 +23,10 @@ ALGORITHMS = {
     "joint average": hk.JointAverage(),
     "own": hk.RssNb.certified(sd=0.3, own=0.1),
     "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
+    "whole numbers by link": hk.RssNb.certified(
+        sd={(0, 1): 0.1, (1, 2): 0.2, (2, 3): 0.3, (3, 4): 0.4, (4, 0): 0.5}, clip=2.0, grid=2.0**-20
+    ),
+    "fs by link": hk.FunctionSharing(degree=4, sd=[0.01, 0.02, 0.03, 0.04, 0.05]),
     "normal fs": hk.FunctionSharing(degree=4, bound=0.1, distribution="gaussian"),
 }
 
@@ -37,6 +41,21 @@ def test_final_states_equal_the_replay(algorithm, tmp_path):
     run = company.replay()
     # float64, 40 rounds, sums in another order.
     np.testing.assert_allclose(np.stack([member.x for member in finished]), run.x, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        hk.RssNb.certified(0.3, 0.1),
+        hk.RssNb(0.0, sd=[0.1, 0.2, 0.3, 0.4, 0.5]),
+        hk.RssNb(0.3, project="mixed"),
+    ],
+    ids=["certified", "by link", "mixed"],
+)
+def test_true_words_outside_the_set_are_believed_where_nothing_bounds_them(algorithm, tmp_path):
+    problem = hk.polynomials([[0, 1, 1], [0, -1, 2], [0, 0.5, 0.5], [0, 0, 1], [0, 2, 3]], box=(0.5, 0.6))
+    finished = Company(problem, hk.Network.cycle(5), algorithm, tmp_path, rounds=5, start=0.55).play()
+    assert len(finished) == 5
 
 
 def test_own_noise_is_each_members_own():
@@ -61,6 +80,43 @@ def test_own_noise_is_each_members_own():
     correlation = np.corrcoef(drawn)[np.triu_indices(3, 1)]
     assert abs(correlation).max() < 0.04  # of independent draws it deviates by 0.007
     np.testing.assert_array_equal(own(roles[0], 2), drawn[0])
+
+
+SIGMA = {(0, 1): 0.5, (0, 2): 1.0, (0, 3): 2.0, (1, 2): 4.0, (2, 3): 8.0}
+FAN = hk.Network.from_edges([*SIGMA])
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "dim"),
+    [
+        (hk.RssNb(0.0, sd=SIGMA), 4000),
+        (hk.RssNb.certified(SIGMA, clip=1.0, grid=2.0**-16), 1000),
+        (hk.FunctionSharing(1, sd=SIGMA, family="linear"), 2000),
+        (hk.FunctionSharing(2, sd=[*SIGMA.values()], family="quadratic", grid=2.0**-16), 40),
+    ],
+    ids=["rss-nb", "rss-nb-grid", "fs", "fs-grid"],
+)
+def test_every_link_has_the_deviation_that_the_plan_gives_it(algorithm, dim):
+    """Both ends draw the same there, as widely spread as its σ says; and what is dealt cancels."""
+    plan, links = Setting(FAN, dim, hk.Constant(0.1), 5), [*SIGMA]
+    keys = {link: bytes([place + 1]) * 32 for place, link in enumerate(links)}
+    found, total = {}, 0.0
+    for j in range(FAN.n):
+        role = Role(j, plan, algorithm, hk.Everywhere(), np.dtype(np.float64))
+        mine = {other: keys[min(j, other), max(j, other)] for other in role.neighbours}
+        streams = ChainStreams(2, mine, mine, bytes(32), role.dtype)
+        name = next(iter(role.draws))
+        drawn = directed(role, streams, name, 2)
+        for slot, other in enumerate(role.neighbours):
+            both = np.stack([drawn.forward[0, slot], drawn.backward[0, slot]])
+            link = (min(j, other), max(j, other))
+            np.testing.assert_array_equal(both, found.setdefault(link, both))
+            total = total + (both[0] - both[1]) * (1 if j > other else -1)
+    relative = getattr(role.draws[name], "relative", None)
+    for link, both in found.items():
+        spread = (both if relative is None else both / relative).std()
+        assert spread == pytest.approx(SIGMA[link], rel=0.1)  # 1,700 numbers or more: known to 2 %
+    np.testing.assert_allclose(total, 0.0, atol=1e-12)
 
 
 def test_normal_draws_are_normal_and_cancel():

@@ -110,6 +110,19 @@ def test_later_runs_follow_the_same_sum(tmp_path):
     assert (sums(group) == first).all()
 
 
+def test_with_a_deviation_for_each_link_noise_cancels_and_another_is_another_noise(tmp_path):
+    group = federation(tmp_path, sd=[0.5, 1.0, 2.0])
+    play(everybody(group))
+    kept, stored = sums(group), group.plan.algorithm.stored
+    true = [stored.objective(task_of(j).coefficients()) for j in range(3)]
+    assert (kept.sum(axis=0) == sum(true)).all()
+    play(everybody(group, plan=another_plan(group)))
+    assert (sums(group) == kept).all()
+    group.algorithm = group.algorithm | {"sd": [0.5, 1.0, 3.0]}
+    with pytest.raises(JournalError, match=r"dealt with (birch|cedar) as .* spread by \[2\.0\]"):
+        play(everybody(group, plan=another_plan(group)))
+
+
 def test_a_sum_that_was_made_on_other_terms_is_refused(tmp_path):
     with closing(LastingNoise.open(tmp_path / "noise.sqlite", "targets")) as lasting:
         assert lasting.stored_sum("so") is None
@@ -140,10 +153,11 @@ def test_own_noise_is_nobody_elses():
         assert (first != second).any() == bool(own)
 
 
-def test_noise_with_a_leaver_is_taken_off():
+@pytest.mark.parametrize("sd", [1.0, [0.5, 1.0, 2.0, 3.0, 4.0, 5.0]], ids=["alike", "by link"])
+def test_noise_with_a_leaver_is_taken_off(sd):
     """The leaver knows it; those who stay still sum to what they hold."""
     network = hk.Network.complete(4)
-    algorithm = hk.FunctionSharing(2, sd=1.0, family="quadratic", grid=GRID)
+    algorithm = hk.FunctionSharing(2, sd=sd, family="quadratic", grid=GRID)
     stayed = [replace(role, dropped=frozenset({3})) for role in roles(network, algorithm)[:3]]
     total = np.zeros(algorithm.basis.width(DIM))
     for j, role in enumerate(stayed):

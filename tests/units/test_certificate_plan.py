@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy import optimise_links, plan_certificate
-from hocket.privacy.certificates.edge_noise import _Energies
+from hocket.privacy.certificates.edge_noise import _Energies, takes_seconds
 
 WHEEL = hk.Network.from_edges([(0, j) for j in range(1, 8)] + [(j, j % 7 + 1) for j in range(1, 8)])
 KITE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)])
@@ -136,3 +136,22 @@ def test_a_network_that_colluders_cut_is_refused_for_transfers():
         optimise_links(KITE, 1, limit=1.0, protect="record")
     with pytest.raises(BadInput, match="no noise on links brings"):
         optimise_links(KITE, 1, limit=0.1, protect="record", own=1.0)
+
+
+@pytest.mark.parametrize("protect", ["transfer", "record"])
+def test_noise_by_link_is_taken_where_it_is_worth_it(protect):
+    asked = ASKED | {"protect": protect, "sensitivity": 1.0, "per_link": "auto"}
+    alike, unlike = (plan_certificate(one, SHARING, **asked) for one in (hk.Network.complete(5), WHEEL))
+    assert alike.edges is None
+    assert unlike.edges is not None
+    assert unlike.edges.gain > 1.05
+    assert unlike.certificate.epsilon(1e-6) <= 1.0 + 1e-9
+    equal = plan_certificate(WHEEL, SHARING, **asked | {"per_link": False})
+    assert unlike.own == equal.own
+    assert unlike.price.at_agent < equal.price.at_agent
+
+
+def test_noise_by_link_is_not_looked_for_where_that_takes_long():
+    assert takes_seconds(WHEEL, 1)
+    assert not takes_seconds(hk.Network.harary(5, 120), 1)
+    assert not takes_seconds(hk.Network.cycle(60), 3)

@@ -11,7 +11,7 @@ import pytest
 
 import hocket.experiments.certificates.report as report
 from hocket.cli import main
-from hocket.experiments.certificates import decor, price
+from hocket.experiments.certificates import by_link, decor, price
 from hocket.experiments.certificates.runs import QUICK
 
 
@@ -66,3 +66,14 @@ def test_a_small_run_leaves_its_files(capsys, monkeypatch, tmp_path):
             row["noise"], rel=0.6
         )  # of 20 runs: a deviation of 16 %
     assert "DECOR" not in answer["conclusion"]  # five rounds say nothing of it
+
+
+@pytest.mark.slow
+def test_noise_by_link_is_less_at_the_hub_and_runs_gain_by_it():
+    name, wheel, colluders = by_link.irregular()[2]
+    found = by_link.by_link(name, wheel, colluders, 20)
+    assert found.transfer.gain > by_link.PLAYED
+    assert found.worst[1] < 0.6 * found.worst[0]
+    assert found.gap is not None
+    assert found.gap[1] < found.gap[0]
+    assert by_link.by_link(*by_link.irregular()[-1], 20).gap is None

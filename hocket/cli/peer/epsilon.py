@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -84,6 +85,8 @@ def price_in_words(drafted: CertifiedDraft) -> list[str]:
     """What a promise costs, beside a trusted server and beside everybody for itself."""
     planned, price = drafted.planned, drafted.planned.price
     noise = f"σ = {planned.sigma:.4g} between neighbours"
+    if (edges := planned.edges) is not None:
+        noise = f"σ = {edges.sigma.min():.4g} to {edges.sigma.max():.4g} between neighbours, by link"
     if not planned.own:
         lines = [f"Noise: {noise}, which cancels: the answer is as exact as without."]
     else:
@@ -92,6 +95,11 @@ def price_in_words(drafted: CertifiedDraft) -> list[str]:
             f"{price.on_sum:.4g}, {price.over_central:.3g} times what a trusted server would add "
             f"({price.central:.4g}); everybody for itself would add {price.local:.4g}."
         ]
+    if edges is not None:
+        equal = math.sqrt(edges.equal / 2)
+        lines.append(
+            f"The same σ on all links, {equal:.4g}, would take {edges.gain:.3g} times the variance to promise the same."
+        )
     others = ", ".join(f"{one.network.name} (σ = {one.sigma:.4g})" for one in planned.considered)
     return lines + ([f"Links: {planned.network.name}, rather than {others}."] if others else [])
 

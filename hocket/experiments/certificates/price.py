@@ -1,4 +1,4 @@
-"""What a certificate costs: noise on the sum, by formula and by runs, against σ/τ, and by link."""
+"""What a certificate costs: noise on the sum, by formula and by runs, and against σ/τ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from hocket.engines.sweep import sweep
 from hocket.networks.network import Network
 from hocket.privacy import gdp
 from hocket.privacy.certificates.certify import certify
-from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
 from hocket.problems.standard import polynomials
 from hocket.steps import Constant
 
@@ -163,39 +162,3 @@ def over_central(network: Network, colluders: int, ratios: tuple[float, ...] = R
         for ratio in ratios
     ]
     return OverCentral(network.name, network.n, colluders, ratios, np.sqrt(network.n * np.array(kappa)))
-
-
-@dataclass(frozen=True, eq=False)
-class ByLink:
-    """Noise by link beside the same on all, for one irregular graph."""
-
-    name: str
-    colluders: int
-    transfer: EdgeNoise
-    record: EdgeNoise
-
-
-def irregular() -> tuple[tuple[str, Network, int], ...]:
-    """Graphs whose links are not alike."""
-    wheel = [(0, j) for j in range(1, 8)] + [(j, j % 7 + 1) for j in range(1, 8)]
-    cliques = [(i + 5 * part, j + 5 * part) for part in (0, 1) for i in range(5) for j in range(i + 1, 5)]
-    chord = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4), (0, 2)]
-    return (
-        ("a ring of 5 with a chord", Network.from_edges(chord), 1),
-        ("a wheel of 8", Network.from_edges(wheel), 1),
-        ("a wheel of 8", Network.from_edges(wheel), 2),
-        ("two cliques of 5, two bridges", Network.from_edges([*cliques, (0, 5), (1, 6)]), 1),
-        ("a grid of 4 by 4", Network.grid(4, 4), 1),
-        ("a ring of 8, equal links", Network.cycle(8), 1),
-    )
-
-
-def by_link(name: str, network: Network, colluders: int) -> ByLink:
-    """For a unit moved, and for a record within five per cent of the least own noise."""
-    limit = 1.05**2 / (network.n - colluders)
-    return ByLink(
-        name,
-        colluders,
-        optimise_links(network, colluders, limit=1.0),
-        optimise_links(network, colluders, limit=limit, protect="record", own=1.0),
-    )

@@ -35,6 +35,8 @@ def data(found: Certificates) -> dict[str, Any]:
                 "insiders": one.colluders,
                 "transfer": one.transfer.gain,
                 "record": one.record.gain,
+                "worst": list(one.worst),
+                "gap": one.gap and list(one.gap),
             }
             for one in found.by_link
         ],

@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hocket.experiments.certificates import clinics
+from hocket.experiments.certificates.by_link import ByLink, by_link, irregular
 from hocket.experiments.certificates.clinics import Error, OverLinks
 from hocket.experiments.certificates.decor import INSIDERS, Gap, Insiders, gaps, insiders, published
 from hocket.experiments.certificates.price import (
     GRAPHS,
-    ByLink,
     OverCentral,
     Row,
-    by_link,
     five_rows,
-    irregular,
     over_central,
 )
 from hocket.experiments.certificates.told import CASES, Held, held
@@ -74,7 +72,7 @@ def play(size: Size, watch: Watch = unwatched) -> Certificates:
             "gaps": [partial(gaps, problem, one, **asked) for problem in size.problems for one in settings],
             "held": [partial(held, case, size.transcripts) for case in CASES],
             "rows": [partial(five_rows, size.runs)],
-            "by_link": [partial(by_link, *one) for one in irregular()],
+            "by_link": [partial(by_link, *one, size.runs) for one in irregular()],
             "over": [partial(over_central, *one) for one in GRAPHS],
             "insiders": [partial(insiders, one) for one in published()],
         },

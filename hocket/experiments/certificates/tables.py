@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hocket.experiments.certificates.by_link import MOVED
+from hocket.experiments.certificates.by_link import ROUNDS as LINK_ROUNDS
 from hocket.experiments.certificates.clinics import DELTA as LINKS_DELTA
 from hocket.experiments.certificates.clinics import EPSILON as LINKS_EPSILON
 from hocket.experiments.certificates.clinics import RIDGE
@@ -62,13 +64,15 @@ def link_table(found: Certificates) -> Table:
             str(one.colluders),
             f"{one.transfer.gain:.3f}",
             f"{one.record.gain:.3f}",
+            f"{one.worst[0]:.2f}, {one.worst[1]:.2f}",
+            "" if one.gap is None else f"{one.gap[0]:.1e}, {one.gap[1]:.1e}",
             f"{max(one.transfer.total / one.transfer.least, one.record.total / one.record.least) - 1:.0e}",
         )
         for one in found.by_link
     ]
-    head = ("", "insiders", "for transfers", "for records", "from the best, at most")
-    caption = "How many times the variance equal noise on all links takes"
-    return Table(head, tuple(rows), caption, numeric=frozenset({1, 2, 3, 4}))
+    head = ("", "insiders", "for transfers", "for records", "at the worst", "gap", "from the best, at most")
+    caption = "How many times the variance equal noise on all links takes; and what is left of it, alike and by link"
+    return Table(head, tuple(rows), caption, numeric=frozenset({1, 2, 3, 4, 5, 6}))
 
 
 def clinic_table(found: Certificates) -> Table:
@@ -152,7 +156,10 @@ def notes(found: Certificates) -> list[str]:
         "Told apart: a likelihood ratio of normal noise is normal, with means μ² apart and deviation μ; `at least` is "
         "Clopper and Pearson's bound on its errors, at a confidence of 95 %, for a mechanism known to be Gaussian.",
         "Excess loss is E Σf(x) − min Σf: the variance of noise on the sum over twice the curvature of Σf.",
-        "By link: the best is within the last column of a bound by duality, so that no more is to be had.",
+        "By link: the best is within the last column of a bound by duality, so that no more is to be had. `At the "
+        "worst` is the deviation of noise at the agent who has most, for a unit moved with μ = 1; `gap` the median of "
+        f"{found.size.runs:,} runs of function sharing over {LINK_ROUNDS:,} rounds that hide a quadratic of norm "
+        f"{MOVED:g}, where equal noise takes a quarter more variance.",
         "Clinics: errors are distances of coefficients from those without noise, under the same ridge. All three rows "
         "share their draws but for their size; draws whose sum is not convex are left out of medians.",
         "DECOR's distance is the mean over users of ‖x − x*‖²; for logistic regression, the mean loss at the user that "

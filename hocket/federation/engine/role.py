@@ -20,6 +20,7 @@ from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise.draws import Balanced, Draw, Gaussian, Paired, When
 from hocket.noise.round_grid import RoundGrid
+from hocket.noise.stored_sum import StoredSum
 from hocket.problems.sets import FeasibleSet
 
 
@@ -136,6 +137,14 @@ class Role:
         ):  # own noise is part of the stored sum, and nobody asks for it again
             drawn = {name: draw for name, draw in drawn.items() if not draw.private}
         return {name: self._own_part(draw) for name, draw in drawn.items()}
+
+    def stored_on(self, neighbour: int) -> StoredSum:
+        """How the stored sum's noise is drawn with a neighbour: every link has a σ of its own."""
+        (draw,) = (one for one in self.draws.values() if isinstance(one, Paired))
+        assert self.algorithm.stored is not None
+        return self.algorithm.stored.on_link(
+            float(draw.scale[0, self.slots[self.neighbours.index(neighbour)]])
+        )
 
     @cached_property
     def dealing(self) -> dict[str, Callable[[Any, When, Any], Any]]:

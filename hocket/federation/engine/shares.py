@@ -163,7 +163,8 @@ def kept_shares(role: Role, streams: ChainStreams) -> dict[str, Any]:
 def directed(role: Role, streams: ChainStreams, name: str, k: int) -> Pair:
     """Both ends' draws on every slot's link, scaled: what a replay hands to the simulator."""
     if (stored := role.algorithm.stored) is not None:
-        both = np.array([link_draws(streams.once[other], stored, role.plan.dim) for other in role.neighbours])
+        dim = role.plan.dim
+        both = np.array([link_draws(streams.once[one], role.stored_on(one), dim) for one in role.neighbours])
         return Pair(*stored.values(both).swapaxes(0, 1)[:, None])
     kind = role.kinds[name]
     drawn = np.zeros((2, 1, role.tables.slots, kind.width), dtype=role.dtype)
@@ -243,8 +244,10 @@ def _on_grid(
     if k < kind.first:
         return
     for slot, neighbour in enumerate(role.neighbours):
-        if neighbour not in role.dropped and kind.scale[(k - 1) % len(kind.scale), slot] > 0:
-            yield slot, kind.grid.of_link(streams.fresh_bits(neighbour, kind.label, k), kind.width)
+        sd = float(kind.scale[(k - 1) % len(kind.scale), slot])
+        if neighbour not in role.dropped and sd > 0:
+            bits = streams.fresh_bits(neighbour, kind.label, k)
+            yield slot, kind.grid.on_link(sd).of_link(bits, kind.width)
 
 
 def _links(role: Role, streams: ChainStreams, kind: Kind, k: int) -> Iterator[_Link]:

@@ -29,7 +29,7 @@ LABEL = 8
 
 @lru_cache(maxsize=64)
 def link_draws(key: bytes, stored: StoredSum, dim: int) -> tuple[Whole, Whole]:
-    """What the two ends of a link drew once under their key: that of the lower-numbered end first."""
+    """What the two ends of a link drew once under their key, with its σ: that of the lower-numbered end first."""
     return stored.of_link(Bits(secret_bytes(key, LABEL)), dim)
 
 
@@ -38,7 +38,7 @@ def dealt(role: Role, once: Mapping[int, bytes], neighbours: Iterable[int]) -> W
     stored, dim = _stored(role), role.plan.dim
     total = np.zeros(stored.family.width(dim), dtype=object)
     for neighbour in neighbours:
-        lower, higher = link_draws(once[neighbour], stored, dim)
+        lower, higher = link_draws(once[neighbour], role.stored_on(neighbour), dim)
         total = total + (lower - higher if role.index > neighbour else higher - lower)
     return total
 

@@ -98,15 +98,16 @@ def check_own(role: Role, arrays: Iterable[Sequence[np.ndarray]], k: int) -> Non
 
 
 def _check_outside(role: Role, name: str, word: np.ndarray, k: int) -> None:
-    """A word is a state in X under noise of at most α_k Δ: farther out it cannot be true.
+    """A word is a state in X under noise of at most α_k Δ, where noise has a bound: farther out it cannot be true.
 
     Within the plan's reach nothing here overflows in float64, so that the comparison is one of numbers.
     """
-    if not role.feasible.bounded or word.shape != (role.plan.dim,):
+    beyond = role.algorithm.reach_beyond
+    if beyond is None or not role.feasible.bounded or word.shape != (role.plan.dim,):
         return
     said = word.astype(np.float64)
     away = float(np.linalg.norm(said - role.plain_set.project(word)))
-    allowed = role.step(k) * float(getattr(role.algorithm, "delta", 0.0))
+    allowed = role.step(k) * beyond
     rounding = 64 * np.finfo(word.dtype).eps * (1 + float(np.linalg.norm(said)))
     if not away <= SLACK * allowed + rounding:
         raise LinkError(

@@ -29,6 +29,12 @@ NEAR = 0.02
 """Energies within this part of the worst are taken up as limits: they would become the worst ones next."""
 TAKEN = 150
 """Limits that are taken up at once, at most."""
+AVERAGED = 20_000
+"""Limits of which a mean is taken, at most."""
+WORTH = 1.05
+"""How many times the variance equal noise must take for σ by link to be worth its many numbers."""
+MOST_LINKS = 64
+"""Links up to which σ is chosen for each without being asked to."""
 ENOUGH = 1e-3
 """Once conductances are proved to be within this part of the best, no better ones are looked for."""
 
@@ -85,9 +91,13 @@ def optimise_links(
     g = best = np.full(len(network.links), equal)
     cuts, limits, least = _Cuts(), set[Limit](), 0.0
     for _ in range(STEPS):
-        near = every.nearly_worst(g)
+        worst = every.nearly_worst(g)
+        near = worst[:TAKEN]
         limits.update(near)
         cuts.add(g, *every.with_slopes(near, g))
+        if TAKEN < len(worst) <= AVERAGED:
+            # What holds for each holds for their mean: on graphs whose links are alike that alone shows the best.
+            cuts.add(g, *(one.mean(axis=0, keepdims=True) for one in every.with_slopes(worst, g)))
         least = max(least, cuts.least(limit))
         if best.sum() <= least * (1 + ENOUGH):
             break
@@ -95,6 +105,11 @@ def optimise_links(
         raised = g * _raised(every, g, limit)
         best = raised if raised.sum() < best.sum() else best
     return EdgeNoise(best, equal, min(least, float(best.sum())))
+
+
+def takes_seconds(network: Network, colluders: int) -> bool:
+    """Whether noise by link is found in seconds."""
+    return len(network.links) <= MOST_LINKS and math.comb(network.n, colluders) <= MOST
 
 
 class _Energies:
@@ -150,7 +165,7 @@ class _Energies:
         """Coalitions and what they look at, where that is nearly as bad as the worst: agent twice for a record."""
         energies = self.all(g)
         found = np.argwhere(energies >= (1 - NEAR) * energies.max())
-        order = np.argsort(-energies[tuple(found.T)], kind="stable")[:TAKEN]
+        order = np.argsort(-energies[tuple(found.T)], kind="stable")
         return [(c, j if self.record else i, j) for c, i, j in found[order].tolist()]
 
     def with_slopes(self, limits: Sequence[Limit], g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -79,7 +79,13 @@ def functions_of(run: Run) -> Functions:
             "a witness holds coefficients as they are against each other, and this run put them on a grid; run it "
             "without grid=, or ask for a certificate, which is about the grid itself"
         )
-    if "own" in algorithm.draws(Setting(run.network, run.problem.dim, Constant(1.0), 1)):
+    draws = algorithm.draws(Setting(run.network, run.problem.dim, Constant(1.0), 1))
+    if any(np.ptp(draw.sd) > 0 for draw in draws.values()):
+        raise NoTheorem(
+            "a witness and its widths are worked out for one bound on all links, and this run's links have a deviation "
+            "each; ask for a certificate, which knows them"
+        )
+    if "own" in draws:
         raise NoTheorem(
             "this run's agents drew noise of their own, which no exchange of noise functions explains away; a "
             "certificate says what that hides"

@@ -8,7 +8,7 @@ fractions; which of these, and how words travel, is the engine's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from hocket.problems.sets import Everywhere, FeasibleSet
@@ -61,6 +61,12 @@ class Agent:
     """How many agents take part, this one included."""
     local: Local | None = None
     """Local steps in place of one gradient step; None for the paper's algorithms as printed."""
+    plus: Callable[[Any], Any] | None = None
+    """The gradient of a noise function that this agent has added to its objective; None for none."""
+
+    def disguised(self, plus: Callable[[Any], Any] | None) -> Agent:
+        """This agent with the gradient of a noise function added to its objective's, wherever that is asked for."""
+        return replace(self, plus=plus)
 
     def step(self, k: Any) -> Any:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
@@ -95,18 +101,12 @@ class Agent:
         return heard.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:
-        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only."""
-        return self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
+        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only; noise functions included."""
+        gradient = self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
+        return gradient if self.plus is None else gradient + self.plus(v)
 
-    def descend(
-        self,
-        v: Any,
-        k: Any,
-        *,
-        plus: Callable[[Any], Any] | None = None,
-        project: Projection = "stepped",
-    ) -> Any:
-        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps; `plus` adds the gradient of a noise function.
+    def descend(self, v: Any, k: Any, *, project: Projection = "stepped") -> Any:
+        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps.
 
         With `project` "mixed", P_X(v) − α_k ∇f_j(P_X(v)): the step itself is never cut short, so that a state differs
         from what others know by a gradient and by nothing else.
@@ -115,8 +115,5 @@ class Agent:
         if project == "mixed":
             v, feasible = feasible.project(v), EVERYWHERE
         if self.local is not None:
-            return self.local(v, k, step=self.step(k), feasible=feasible, plus=plus)
-        gradient = self.gradient(v)
-        if plus is not None:
-            gradient = gradient + plus(v)
-        return feasible.project(v - self.step(k) * gradient)
+            return self.local(v, k, step=self.step(k), feasible=feasible, plus=self.plus)
+        return feasible.project(v - self.step(k) * self.gradient(v))

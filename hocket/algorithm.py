@@ -85,8 +85,6 @@ class Algorithm(eqx.Module):
     """Whether the paper's convergence theorems are about it."""
     beyond_theorem3: ClassVar[str] = ""
     """Why Theorem 3 is not claimed for it all the same."""
-    plain: ClassVar[bool] = False
-    """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
     tells: ClassVar[bool] = False
     """Whether it balances a word of its own for each neighbour."""
     hides_nothing: ClassVar[bool] = False
@@ -115,6 +113,11 @@ class Algorithm(eqx.Module):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def plain(self) -> bool:
+        """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
+        return False
 
     @property
     def caveat(self) -> str:

@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Round, Setting, x_of
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Distribution,
@@ -52,7 +52,6 @@ class FunctionSharing(Algorithm):
         "Theorem 3 is stated for RSS-NB and RSS-LB; its proof also covers FS, as DGD on f_j + p_j, and "
         "hocket.theory.finite_time gives that bound on the α-weighted time average"
     )
-    plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
 
@@ -76,6 +75,9 @@ class FunctionSharing(Algorithm):
     grid: float | None = eqx.field(static=True, default=None)
     """The unit of a public grid, a power of two such as 2**-20: f_j, p_j and own noise are whole numbers of it, added
     exactly before the first word, and agents descend their sum alone."""
+    inner: Algorithm = Dgd()
+    """The algorithm that minimises the sum of f_j + p_j: the paper's DGD, or an exact one that needs tens of rounds. What
+    is proved of this disguise never asks which."""
 
     def __check_init__(self) -> None:
         for name in ("bound", "sd", "own"):
@@ -158,14 +160,23 @@ class FunctionSharing(Algorithm):
     def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
         return None if anchored else cls(1, 1.0, family="linear")
 
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return self.inner.setup(self._disguise(agent), x)
+
+    @property
+    def plain(self) -> bool:
+        return self.inner.plain
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        heard = yield Say(state)
-        v = agent.mix(state, heard)
+        return (yield from self.inner.round(self._disguise(agent), state, k))
+
+    def _disguise(self, agent: Agent) -> Agent:
+        """The agent with f̂_j = f_j + p_j for its objective: all that the inner algorithm ever sees of it."""
         if self.grid is None:
-            return agent.descend(v, k, plus=self.noise_gradient(agent))
+            return agent.disguised(self.noise_gradient(agent))
         # The agent's objective is f̂_j already. What was dealt with a leaver, who knows it, no longer cancels.
         lost = agent.lost_noise()
-        return agent.descend(v, k, plus=None if lost is None else lambda x: -self.basis.gradient(x, lost))
+        return agent.disguised(None if lost is None else lambda x: -self.basis.gradient(x, lost))
 
     def noise_gradient(self, agent: Agent) -> Callable[[Any], Any]:
         """∇p_j as a function of where it is asked for, own noise included."""
@@ -251,10 +262,10 @@ class FunctionSharing(Algorithm):
             self.stored.check(setting.dim, setting.network.n)
 
     def silent(self) -> Algorithm:
-        return Dgd()
+        return self.inner
 
     def effective(self) -> Algorithm:
-        return Dgd() if self._level == 0 and self.own == 0 and self.noise is None else self
+        return self.inner if self._level == 0 and self.own == 0 and self.noise is None else self
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
         """At one point a noise function is felt by its slope alone, and in floats."""
@@ -293,7 +304,7 @@ class FunctionSharing(Algorithm):
         return {"function": dealt} | ({"own": alone} if self.own else {})
 
     def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
-        return self.noise_gradient(agent)(state)
+        return self.noise_gradient(agent)(x_of(state))
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         said = self._hidden(problem)

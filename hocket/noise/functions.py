@@ -162,6 +162,11 @@ class NoiseFunctions:
         """The highest power of each coordinate by itself that they hide; 0 where they are no separable polynomials."""
         return self.family.degree if isinstance(self.family, PolynomialFamily) else 0
 
+    @property
+    def bend(self) -> bool:
+        """Whether their gradients differ from place to place."""
+        return self.powers != 1
+
 
 def _of_degree(name: str, only: int, family: Callable[[int], Family]) -> Callable[[int], Family]:
     def build(degree: int) -> Family:

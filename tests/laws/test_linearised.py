@@ -231,6 +231,9 @@ def test_every_algorithm_has_a_verdict_and_an_attack(row):
     if algorithm.sums:
         return
     for agent, attack in averaging_attacks(run.view({1, 4}), start=0.0).items():
+        if attack.estimate is None:
+            assert not row.plain and "bend" in attack.why
+            continue
         error = abs(attack.estimate[0, 0] - slopes[agent])
         # Six deviations; noise functions are looked at where agents were heard last, which moves their slope a little.
         assert error <= 6 * attack.predicted_sd[0, 0] + 0.3

@@ -1,0 +1,32 @@
+"""What methods have in common that reach the optimum itself with a constant step."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Spoken
+
+
+class ExactMethod(Algorithm):
+    """An algorithm whose fixed point is the optimum: gaps fall by a factor in every round, where DGD's fall by 1/√k.
+
+    None of them hides anything. What they say is the gradient or tells it: put them inside `FunctionSharing(inner=…)`
+    where objectives must be hidden.
+    """
+
+    hides_nothing: ClassVar[bool] = True
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        return None if anchored else cls()
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+        return 0 * state.x
+
+    @property
+    def open_anyway(self) -> str:
+        return "it adds no noise, and whoever hears a member's words works its gradients out of them"
+
+    def cure(self, *, exact: bool) -> str:
+        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"

@@ -30,6 +30,7 @@ _HOME = {
     "Extra": "algorithms",
     "GradientTracking": "algorithms",
     "Nids": "algorithms",
+    "Safeguard": "algorithms",
     "PrivateDgd": "algorithms",
     "RssLb": "algorithms",
     "RssNb": "algorithms",

@@ -65,8 +65,15 @@ class Agent:
     """The gradient of a noise function that this agent has added to its objective; None for none."""
 
     def disguised(self, plus: Callable[[Any], Any] | None) -> Agent:
-        """This agent with the gradient of a noise function added to its objective's, wherever that is asked for."""
-        return replace(self, plus=plus)
+        """This agent with the gradient of a noise function added to its objective's, wherever that is asked for.
+
+        Whoever is handed it sees nothing of the noise by itself.
+        """
+        return replace(self, plus=plus, shares={})
+
+    def with_part(self, part: Any) -> Agent:
+        """This agent with a part of every step."""
+        return replace(self, alpha=lambda k: part * self.alpha(k))
 
     def step(self, k: Any) -> Any:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
@@ -101,7 +108,7 @@ class Agent:
         return heard.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:
-        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only; noise functions included."""
+        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only; with that of its noise."""
         gradient = self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
         return gradient if self.plus is None else gradient + self.plus(v)
 

@@ -25,7 +25,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
-from hocket.steps import Step
+from hocket.steps import DEFAULT_STEP, Step
 
 
 class Say(NamedTuple):
@@ -91,6 +91,10 @@ class Algorithm(eqx.Module):
     """Whether by design neighbours learn whatever they hear."""
     noise_in: ClassVar[Literal["words", "gradient"] | None] = None
     """Where noise enters: what an agent says, or the gradient that it follows."""
+    asks_gradients: ClassVar[bool] = False
+    """Whether it takes gradients itself, one at a time, so that nothing can stand for its steps between exchanges."""
+    derives_step: ClassVar[bool] = False
+    """Whether its step follows from the problem and the network where nobody gives one."""
     sums: ClassVar[bool] = False
     """Whether it asks for totals, and so for all members until its end."""
     masks_starts: ClassVar[bool] = False
@@ -116,7 +120,7 @@ class Algorithm(eqx.Module):
 
     @property
     def plain(self) -> bool:
-        """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
+        """Whether a round is one word that stands for x, a mix and a step along the gradient, as attacks take it."""
         return False
 
     @property
@@ -209,6 +213,13 @@ class Algorithm(eqx.Module):
             "public. The end of an earlier run depends on the data: beside what neighbours heard before, it gives "
             "gradients away, and Theorem 2 is about what is said from a public start on"
         )
+
+    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
+        """The step that `step="auto"` stands for: derived from the problem where it can be, else one that decays.
+
+        `bend` is how much more than in the problem objectives may bend where others were added to them.
+        """
+        return DEFAULT_STEP
 
     def silent(self) -> Algorithm:
         """What it is without its noise."""

@@ -14,6 +14,7 @@ from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
+from hocket.algorithms.safeguard import Safeguard
 
 __all__ = [
     "AugDgm",
@@ -29,6 +30,7 @@ __all__ = [
     "PrivateDgd",
     "RssLb",
     "RssNb",
+    "Safeguard",
 ]
 
 ALL = (
@@ -45,6 +47,7 @@ ALL = (
     Extra,
     Nids,
     ExactDiffusion,
+    Safeguard,
 )
 BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}
 """Every algorithm by its name in configurations: one that is added needs a place here to be named in one."""

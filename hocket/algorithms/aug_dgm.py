@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.exact_method import ExactMethod
+from hocket.algorithms.exact_method import TrackingMethod
 from hocket.algorithms.gradient_tracking import Tracked
 
 
-class AugDgm(ExactMethod):
+class AugDgm(TrackingMethod):
     """w = P_X(x − αy), x ← Bw, y ← B(y + ∇f(new x) − ∇f(old x)) [Xu, Zhu, Soh and Xie 2015].
 
     Choose it first: it needs tens of rounds where DGD needs thousands, bears the largest steps of those that track

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.exact_method import ExactMethod
+from hocket.algorithms.exact_method import PrimalDualMethod, Shape
 
 
 class Corrected(NamedTuple):
@@ -16,7 +16,7 @@ class Corrected(NamedTuple):
     correction: Any
 
 
-class Extra(ExactMethod):
+class Extra(PrimalDualMethod):
     """x ← P_X(Bx − α∇f(x) + c), c ← c + (Bx − x)/2: EXTRA, with a set PG-EXTRA [Shi, Ling, Wu and Yin 2015].
 
     Choose it where every exchange counts: one array a round, one gradient. The published recursion is in differences of
@@ -34,3 +34,7 @@ class Extra(ExactMethod):
         v = agent.mix(state.x, heard)
         stepped = v - agent.step(k) * agent.gradient(state.x) + state.correction
         return Corrected(agent.feasible.project(stepped), state.correction + (v - state.x) / 2)
+
+    def limit(self, shape: Shape) -> tuple[float, str]:
+        least = shape.least_eigenvalue
+        return 2 * least / shape.smoothness, f" and the least eigenvalue {least:.4g} of (I + B)/2"

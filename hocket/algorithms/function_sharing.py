@@ -30,6 +30,7 @@ from hocket.noise.stored_sum import StoredSum, check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.problem import Problem
+from hocket.steps import DEFAULT_STEP, Step
 
 MOST_NUMBERS = 1 << 32
 """Coefficients that a bound on normal ones is derived for, where only their deviation is given: of any plan."""
@@ -76,8 +77,8 @@ class FunctionSharing(Algorithm):
     """The unit of a public grid, a power of two such as 2**-20: f_j, p_j and own noise are whole numbers of it, added
     exactly before the first word, and agents descend their sum alone."""
     inner: Algorithm = Dgd()
-    """The algorithm that minimises the sum of f_j + p_j: the paper's DGD, or an exact one that needs tens of rounds. What
-    is proved of this disguise never asks which."""
+    """The algorithm that minimises the sum of f_j + p_j: the paper's DGD, or an exact one that needs tens of rounds.
+    What is proved of this disguise never asks which."""
 
     def __check_init__(self) -> None:
         for name in ("bound", "sd", "own"):
@@ -261,6 +262,25 @@ class FunctionSharing(Algorithm):
         if self.stored is not None:
             self.stored.check(setting.dim, setting.network.n)
 
+    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
+        if not self.inner.derives_step:
+            return self.inner.auto_step(problem, network)
+        return self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
+
+    def bend(self, dim: int, network: Network) -> float:
+        """How much noise functions make any agent's objective bend at most; under normal ones, save with probability
+        `failure`."""
+        basis, most = self.basis, 2.0 * network.degrees.max()
+        bend = basis.usual_bend(dim, network.n, self.failure) if self.normal else basis.bend(dim)
+        if bend is None:
+            raise BadAlgorithm(
+                f"nothing bounds how much {basis.hides} bend; give step=, or noise functions that are quadratic at most"
+            )
+        if not self.normal:
+            return bend * most * self._level
+        sd = self.sd_in(Setting(network, dim, DEFAULT_STEP, 1))
+        return float(bend * np.sqrt(most * sd**2 + self.own**2))
+
     def silent(self) -> Algorithm:
         return self.inner
 
@@ -269,10 +289,13 @@ class FunctionSharing(Algorithm):
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
         """At one point a noise function is felt by its slope alone, and in floats."""
+        inner = self.inner.by_coordinate(setting)
         if self.grid is None and self.basis.separable:
-            return self
+            return self if inner is self.inner else dataclasses.replace(self, inner=inner)
         size = {"bound": None, "sd": self.sd_in(setting)} if self.normal else {}
-        return dataclasses.replace(self, degree=1, family="linear", noise=None, grid=None, **size)
+        return dataclasses.replace(
+            self, degree=1, family="linear", noise=None, grid=None, inner=inner, **size
+        )
 
     def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
         if self.stored is None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.exact_method import ExactMethod
+from hocket.algorithms.exact_method import TrackingMethod
 
 
 class Tracked(NamedTuple):
@@ -17,7 +17,7 @@ class Tracked(NamedTuple):
     gradient: Any
 
 
-class GradientTracking(ExactMethod):
+class GradientTracking(TrackingMethod):
     """x ← P_X(Bx − αy), y ← By + ∇f(new x) − ∇f(old x): DIGing [Nedić, Olshevsky and Shi 2017].
 
     Choose it where one exchange in a round is dear: it says x and y together. `AugDgm` bears larger steps, and noise

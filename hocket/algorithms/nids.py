@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.exact_method import ExactMethod
+from hocket.algorithms.exact_method import PrimalDualMethod, Shape
 
 
 class Differenced(NamedTuple):
@@ -17,7 +17,7 @@ class Differenced(NamedTuple):
     correction: Any
 
 
-class Nids(ExactMethod):
+class Nids(PrimalDualMethod):
     """h = x − α∇f(x), u = h + x − (old h), c ← c + (Bu − u)/2, x ← P_X(h + c) [Li, Shi and Yan 2019].
 
     Choose it for objectives that differ in smoothness or networks that mix slowly: any step below 2/L will do, whatever
@@ -40,3 +40,6 @@ class Nids(ExactMethod):
         pulled = (agent.mix(u, heard) - u) / 2
         correction = state.correction + (pulled * (k > 1) if self.first_alone else pulled)
         return Differenced(agent.feasible.project(stepped + correction), stepped, correction)
+
+    def limit(self, shape: Shape) -> tuple[float, str]:
+        return 2 / shape.smoothness, ""

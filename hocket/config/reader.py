@@ -28,12 +28,12 @@ from hocket.config.sections import (
     read_algorithm,
     read_step,
 )
-from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadConfig, BadInput
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
+from hocket.steps import DEFAULT_STEP
 
 Built = TypeVar("Built")
 SECTIONS = ("problem", "network", "algorithm", "step", "run")

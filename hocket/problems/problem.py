@@ -164,6 +164,12 @@ class Problem(eqx.Module):
         return False if False in known else None if None in known else True
 
     @property
+    def strong_convexity(self) -> float | None:
+        """μ: the least that the mean objective bends up, in any direction anywhere on X; None where nobody knows."""
+        (group,) = self.pooled().groups
+        return group.objective.least_curvature(group.data, self.feasible, self.dim)
+
+    @property
     def degree(self) -> int | None:
         """The highest power in any agent's objective, or None where some objective is not a polynomial."""
         degrees = [group.objective.degree(group.data) for group in self.groups]

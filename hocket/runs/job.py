@@ -19,7 +19,7 @@ from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
-from hocket.steps import Step, as_step
+from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
 
@@ -67,7 +67,10 @@ class Job:
             )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        decided = as_step(step), int(rounds), int(seed), first, np.dtype(dtype), grad_at
+        taken = (
+            algorithm.auto_step(problem, network) if isinstance(step, str) and step == AUTO else as_step(step)
+        )
+        decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)
         return job

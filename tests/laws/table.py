@@ -93,6 +93,7 @@ ROWS = [
     Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
     Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
     Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False),
+    Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),

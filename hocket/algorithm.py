@@ -91,10 +91,6 @@ class Algorithm(eqx.Module):
     """Whether by design neighbours learn whatever they hear."""
     noise_in: ClassVar[Literal["words", "gradient"] | None] = None
     """Where noise enters: what an agent says, or the gradient that it follows."""
-    asks_gradients: ClassVar[bool] = False
-    """Whether it takes gradients itself, one at a time, so that nothing can stand for its steps between exchanges."""
-    derives_step: ClassVar[bool] = False
-    """Whether its step follows from the problem and the network where nobody gives one."""
     sums: ClassVar[bool] = False
     """Whether it asks for totals, and so for all members until its end."""
     masks_starts: ClassVar[bool] = False
@@ -117,6 +113,16 @@ class Algorithm(eqx.Module):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def asks_gradients(self) -> bool:
+        """Whether it takes gradients itself, one at a time, so that nothing can stand for its steps between words."""
+        return False
+
+    @property
+    def derives_step(self) -> bool:
+        """Whether its step follows from the problem and the network where nobody gives one."""
+        return False
 
     @property
     def plain(self) -> bool:

@@ -74,8 +74,14 @@ class ExactMethod(Algorithm):
     """
 
     hides_nothing: ClassVar[bool] = True
-    asks_gradients: ClassVar[bool] = True
-    derives_step: ClassVar[bool] = True
+
+    @property
+    def asks_gradients(self) -> bool:
+        return True
+
+    @property
+    def derives_step(self) -> bool:
+        return True
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> Algorithm | None:

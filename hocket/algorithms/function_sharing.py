@@ -168,6 +168,14 @@ class FunctionSharing(Algorithm):
     def plain(self) -> bool:
         return self.inner.plain
 
+    @property
+    def asks_gradients(self) -> bool:
+        return self.inner.asks_gradients
+
+    @property
+    def derives_step(self) -> bool:
+        return self.inner.derives_step
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         return (yield from self.inner.round(self._disguise(agent), state, k))
 
@@ -259,11 +267,17 @@ class FunctionSharing(Algorithm):
 
     def check(self, setting: Setting) -> None:
         check_company(setting)
+        self.inner.check(setting)
+        if self.inner.draws(setting):
+            raise BadAlgorithm(
+                f"{self.inner.title} has noise of its own, which nobody deals inside function sharing; put a method "
+                "without any inside"
+            )
         if self.stored is not None:
             self.stored.check(setting.dim, setting.network.n)
 
     def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
-        if not self.inner.derives_step:
+        if not self.derives_step:
             return self.inner.auto_step(problem, network)
         return self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
 

@@ -151,7 +151,11 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm's name and parameters."""
     values = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}
     return {"name": type(algorithm).__name__} | {
-        name: value if isinstance(value, float | int | str | bool) else "given by the user"
+        name: describe_algorithm(value)
+        if isinstance(value, Algorithm)
+        else value
+        if isinstance(value, float | int | str | bool)
+        else "given by the user"
         for name, value in values.items()
         if value is not None
     }

@@ -40,6 +40,14 @@ class Local(Protocol):
         ...
 
 
+class Proximal(Protocol):
+    """What is known of a penalty."""
+
+    def prox(self, x: Any, step: Any) -> Any:
+        """The y that minimises the penalty and ‖y − x‖²/(2 step)."""
+        ...
+
+
 def no_step(v: Any, k: Any, **_: Any) -> Any:
     """Take no step: what is mixed in the exchange after the last round is what may be published."""
     return v
@@ -61,6 +69,8 @@ class Agent:
     """How many agents take part, this one included."""
     local: Local | None = None
     """Local steps in place of one gradient step; None for the paper's algorithms as printed."""
+    penalty: Proximal | None = None
+    """A public term that every agent adds to its objective, by its proximal map; None for none."""
     plus: Callable[[Any], Any] | None = None
     """The gradient of a noise function that this agent has added to its objective; None for none."""
 
@@ -112,6 +122,10 @@ class Agent:
         gradient = self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
         return gradient if self.plus is None else gradient + self.plus(v)
 
+    def prox(self, v: Any, k: Any) -> Any:
+        """P_X(v), or where there is a penalty the proximal map of both, for a step of α_k."""
+        return self.feasible.project(v if self.penalty is None else self.penalty.prox(v, self.step(k)))
+
     def descend(self, v: Any, k: Any, *, project: Projection = "stepped") -> Any:
         """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps.
 
@@ -120,7 +134,8 @@ class Agent:
         """
         feasible = self.feasible
         if project == "mixed":
-            v, feasible = feasible.project(v), EVERYWHERE
+            v, feasible = self.prox(v, k), EVERYWHERE
         if self.local is not None:
             return self.local(v, k, step=self.step(k), feasible=feasible, plus=self.plus)
-        return feasible.project(v - self.step(k) * self.gradient(v))
+        stepped = v - self.step(k) * self.gradient(v)
+        return self.prox(stepped, k) if feasible is self.feasible else stepped

@@ -25,7 +25,7 @@ class AugDgm(TrackingMethod):
         return Tracked(x, gradient, gradient)
 
     def round(self, agent: Agent, state: Tracked, k: Any) -> Round:
-        w = agent.feasible.project(state.x - agent.step(k) * state.y)
+        w = agent.prox(state.x - agent.step(k) * state.y, k)
         heard = yield Say(w)
         x = agent.mix(w, heard)
         gradient = agent.gradient(x)

@@ -45,7 +45,8 @@ class Shape:
         """What is known; refuses where nothing can be derived."""
         if network.period > 1:
             raise BadAlgorithm(f"the step of {name} is derived for links that stay; give step= for these")
-        each, mean = problem.constants().N, problem.pooled().constants().N
+        each = problem.constants().N
+        mean = problem.pooled().constants().N if problem.penalty is None else each
         if each is None or mean is None:
             raise BadAlgorithm(
                 f"the step of {name} is derived from how much objectives bend, which nobody knows here; declare "

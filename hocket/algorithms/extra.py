@@ -33,7 +33,7 @@ class Extra(PrimalDualMethod):
         heard = yield Say(state.x)
         v = agent.mix(state.x, heard)
         stepped = v - agent.step(k) * agent.gradient(state.x) + state.correction
-        return Corrected(agent.feasible.project(stepped), state.correction + (v - state.x) / 2)
+        return Corrected(agent.prox(stepped, k), state.correction + (v - state.x) / 2)
 
     def limit(self, shape: Shape) -> tuple[float, str]:
         least = shape.least_eigenvalue

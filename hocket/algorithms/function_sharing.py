@@ -169,6 +169,10 @@ class FunctionSharing(Algorithm):
         return self.inner.plain
 
     @property
+    def altered(self) -> str:
+        return "" if self.inner.plain else f"{self.inner.title} inside it"
+
+    @property
     def asks_gradients(self) -> bool:
         return self.inner.asks_gradients
 

@@ -36,7 +36,7 @@ class GradientTracking(TrackingMethod):
         said = (state.x, state.y)
         heard = yield Say(said)
         v, y = agent.mix(said, heard)
-        x = agent.feasible.project(v - agent.step(k) * state.y)
+        x = agent.prox(v - agent.step(k) * state.y, k)
         gradient = agent.gradient(x)
         return Tracked(x, y + gradient - state.gradient, gradient)
 

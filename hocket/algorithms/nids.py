@@ -39,7 +39,7 @@ class Nids(PrimalDualMethod):
         heard = yield Say(u)
         pulled = (agent.mix(u, heard) - u) / 2
         correction = state.correction + (pulled * (k > 1) if self.first_alone else pulled)
-        return Differenced(agent.feasible.project(stepped + correction), stepped, correction)
+        return Differenced(agent.prox(stepped + correction, k), stepped, correction)
 
     def limit(self, shape: Shape) -> tuple[float, str]:
         return 2 / shape.smoothness, ""

@@ -8,7 +8,7 @@ fractions; which of these, and how words travel, is the engine's business.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from hocket.problems.sets import Everywhere, FeasibleSet
@@ -40,6 +40,14 @@ class Local(Protocol):
         ...
 
 
+class Proximal(Protocol):
+    """What is known of a penalty."""
+
+    def prox(self, x: Any, step: Any) -> Any:
+        """The y that minimises the penalty and ‖y − x‖²/(2 step)."""
+        ...
+
+
 def no_step(v: Any, k: Any, **_: Any) -> Any:
     """Take no step: what is mixed in the exchange after the last round is what may be published."""
     return v
@@ -61,6 +69,21 @@ class Agent:
     """How many agents take part, this one included."""
     local: Local | None = None
     """Local steps in place of one gradient step; None for the paper's algorithms as printed."""
+    penalty: Proximal | None = None
+    """A public term that every agent adds to its objective, by its proximal map; None for none."""
+    plus: Callable[[Any], Any] | None = None
+    """The gradient of a noise function that this agent has added to its objective; None for none."""
+
+    def disguised(self, plus: Callable[[Any], Any] | None) -> Agent:
+        """This agent with the gradient of a noise function added to its objective's, wherever that is asked for.
+
+        Whoever is handed it sees nothing of the noise by itself.
+        """
+        return replace(self, plus=plus, shares={})
+
+    def with_part(self, part: Any) -> Agent:
+        """This agent with a part of every step."""
+        return replace(self, alpha=lambda k: part * self.alpha(k))
 
     def step(self, k: Any) -> Any:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""
@@ -95,28 +118,24 @@ class Agent:
         return heard.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:
-        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only."""
-        return self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
+        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only; with that of its noise."""
+        gradient = self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
+        return gradient if self.plus is None else gradient + self.plus(v)
 
-    def descend(
-        self,
-        v: Any,
-        k: Any,
-        *,
-        plus: Callable[[Any], Any] | None = None,
-        project: Projection = "stepped",
-    ) -> Any:
-        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps; `plus` adds the gradient of a noise function.
+    def prox(self, v: Any, k: Any) -> Any:
+        """P_X(v), or where there is a penalty the proximal map of both, for a step of α_k."""
+        return self.feasible.project(v if self.penalty is None else self.penalty.prox(v, self.step(k)))
+
+    def descend(self, v: Any, k: Any, *, project: Projection = "stepped") -> Any:
+        """P_X(v − α_k ∇f_j(v)) [paper, line 9], or local steps.
 
         With `project` "mixed", P_X(v) − α_k ∇f_j(P_X(v)): the step itself is never cut short, so that a state differs
         from what others know by a gradient and by nothing else.
         """
         feasible = self.feasible
         if project == "mixed":
-            v, feasible = feasible.project(v), EVERYWHERE
+            v, feasible = self.prox(v, k), EVERYWHERE
         if self.local is not None:
-            return self.local(v, k, step=self.step(k), feasible=feasible, plus=plus)
-        gradient = self.gradient(v)
-        if plus is not None:
-            gradient = gradient + plus(v)
-        return feasible.project(v - self.step(k) * gradient)
+            return self.local(v, k, step=self.step(k), feasible=feasible, plus=self.plus)
+        stepped = v - self.step(k) * self.gradient(v)
+        return self.prox(stepped, k) if feasible is self.feasible else stepped

@@ -26,7 +26,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
-from hocket.steps import Step
+from hocket.steps import DEFAULT_STEP, Step
 
 
 class Say(NamedTuple):
@@ -86,8 +86,6 @@ class Algorithm(eqx.Module):
     """Whether the paper's convergence theorems are about it."""
     beyond_theorem3: ClassVar[str] = ""
     """Why Theorem 3 is not claimed for it all the same."""
-    plain: ClassVar[bool] = False
-    """Whether a round is one word that stands for x, a mix and a step along the gradient, as most attacks take it."""
     tells: ClassVar[bool] = False
     """Whether it balances a word of its own for each neighbour."""
     hides_nothing: ClassVar[bool] = False
@@ -116,6 +114,21 @@ class Algorithm(eqx.Module):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}
+
+    @property
+    def asks_gradients(self) -> bool:
+        """Whether it takes gradients itself, one at a time, so that nothing can stand for its steps between words."""
+        return False
+
+    @property
+    def derives_step(self) -> bool:
+        """Whether its step follows from the problem and the network where nobody gives one."""
+        return False
+
+    @property
+    def plain(self) -> bool:
+        """Whether a round is one word that stands for x, a mix and a step along the gradient, as attacks take it."""
+        return False
 
     @property
     def caveat(self) -> str:
@@ -212,6 +225,13 @@ class Algorithm(eqx.Module):
             "public. The end of an earlier run depends on the data: beside what neighbours heard before, it gives "
             "gradients away, and Theorem 2 is about what is said from a public start on"
         )
+
+    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
+        """The step that `step="auto"` stands for: derived from the problem where it can be, else one that decays.
+
+        `bend` is how much more than in the problem objectives may bend where others were added to them.
+        """
+        return DEFAULT_STEP
 
     def silent(self) -> Algorithm:
         """What it is without its noise."""

@@ -145,6 +145,21 @@ class Constant(Step):
 
 
 @dataclass(frozen=True)
+class Derived(Constant):
+    """A constant step that was worked out from a problem and a network.
+
+    What `step="auto"` gives where an algorithm knows how: `why` says from what.
+    """
+
+    why: str = ""
+    proved: bool = False
+    """Whether it is below what a theorem allows; else it is a rule of thumb."""
+
+    def __str__(self) -> str:
+        return f"{float(self.a):.4g}, {self.why}"
+
+
+@dataclass(frozen=True)
 class Schedule(Step):
     """α_k = fn(k), for any callable.
 
@@ -186,3 +201,9 @@ def _check_finite(name: str, value: Any) -> None:
 def _check_rational(name: str, value: Any) -> None:
     if not isinstance(value, Rational):
         raise BadInput(f"{name} is {value!r}, which is not exact; write an int or a Fraction for exact runs")
+
+
+DEFAULT_STEP = Power(1.0, 20, 0.75)
+"""What algorithms with decaying steps take where nobody says otherwise."""
+AUTO = "auto"
+"""In place of a step: what the algorithm works out."""

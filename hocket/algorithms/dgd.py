@@ -17,12 +17,15 @@ class Dgd(Algorithm):
     key: ClassVar[str] = "dgd"
     label: ClassVar[str] = "DGD"
     analysed: ClassVar[bool] = True
-    plain: ClassVar[bool] = True
     hides_nothing: ClassVar[bool] = True
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> Dgd | None:
         return None if anchored else cls()
+
+    @property
+    def plain(self) -> bool:
+        return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)

@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithm import Algorithm, Round, Setting, x_of
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Distribution,
@@ -39,6 +39,7 @@ from hocket.noise.stored_sum import StoredSum, check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.problem import Problem
+from hocket.steps import DEFAULT_STEP, Step
 
 MOST_NUMBERS = 1 << 32
 """Coefficients that a bound on normal ones is derived for, where only their deviation is given: of any plan."""
@@ -61,7 +62,6 @@ class FunctionSharing(Algorithm):
         "Theorem 3 is stated for RSS-NB and RSS-LB; its proof also covers FS, as DGD on f_j + p_j, and "
         "hocket.theory.finite_time gives that bound on the α-weighted time average"
     )
-    plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "objective"
 
@@ -86,6 +86,9 @@ class FunctionSharing(Algorithm):
     grid: float | None = eqx.field(static=True, default=None)
     """The unit of a public grid, a power of two such as 2**-20: f_j, p_j and own noise are whole numbers of it, added
     exactly before the first word, and agents descend their sum alone."""
+    inner: Algorithm = Dgd()
+    """The algorithm that minimises the sum of f_j + p_j: the paper's DGD, or an exact one that needs tens of rounds.
+    What is proved of this disguise never asks which."""
 
     def __check_init__(self) -> None:
         for name in ("bound", "sd", "own"):
@@ -168,14 +171,35 @@ class FunctionSharing(Algorithm):
     def typical(cls, *, anchored: bool = False) -> FunctionSharing | None:
         return None if anchored else cls(1, 1.0, family="linear")
 
+    def setup(self, agent: Agent, x: Any) -> Any:
+        return self.inner.setup(self._disguise(agent), x)
+
+    @property
+    def plain(self) -> bool:
+        return self.inner.plain
+
+    @property
+    def altered(self) -> str:
+        return "" if self.inner.plain else f"{self.inner.title} inside it"
+
+    @property
+    def asks_gradients(self) -> bool:
+        return self.inner.asks_gradients
+
+    @property
+    def derives_step(self) -> bool:
+        return self.inner.derives_step
+
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        heard = yield Say(state)
-        v = agent.mix(state, heard)
+        return (yield from self.inner.round(self._disguise(agent), state, k))
+
+    def _disguise(self, agent: Agent) -> Agent:
+        """The agent with f̂_j = f_j + p_j for its objective: all that the inner algorithm ever sees of it."""
         if self.grid is None:
-            return agent.descend(v, k, plus=self.noise_gradient(agent))
+            return agent.disguised(self.noise_gradient(agent))
         # The agent's objective is f̂_j already. What was dealt with a leaver, who knows it, no longer cancels.
         lost = agent.lost_noise()
-        return agent.descend(v, k, plus=None if lost is None else lambda x: -self.basis.gradient(x, lost))
+        return agent.disguised(None if lost is None else lambda x: -self.basis.gradient(x, lost))
 
     def noise_gradient(self, agent: Agent) -> Callable[[Any], Any]:
         """∇p_j as a function of where it is asked for, own noise included."""
@@ -259,21 +283,50 @@ class FunctionSharing(Algorithm):
     def check(self, setting: Setting) -> None:
         check_company(setting)
         on_links(self.sd_in(setting), setting.network)
+        self.inner.check(setting)
+        if self.inner.draws(setting):
+            raise BadAlgorithm(
+                f"{self.inner.title} has noise of its own, which nobody deals inside function sharing; put a method "
+                "without any inside"
+            )
         if self.stored is not None:
             self.stored.check(setting.dim, setting.network.n)
 
+    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
+        if not self.derives_step:
+            return self.inner.auto_step(problem, network)
+        return self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
+
+    def bend(self, dim: int, network: Network) -> float:
+        """How much noise functions make any agent's objective bend at most; under normal ones, save with probability
+        `failure`."""
+        basis, most = self.basis, 2.0 * network.degrees.max()
+        bend = basis.usual_bend(dim, network.n, self.failure) if self.normal else basis.bend(dim)
+        if bend is None:
+            raise BadAlgorithm(
+                f"nothing bounds how much {basis.hides} bend; give step=, or noise functions that are quadratic at most"
+            )
+        if not self.normal:
+            return bend * most * self._level
+        sd = on_links(self.sd_in(Setting(network, dim, DEFAULT_STEP, 1)), network).ravel()
+        dealt = np.bincount(network.links.ravel(), np.repeat(2 * sd**2, 2), minlength=network.n)
+        return float(bend * np.sqrt(dealt.max() + self.own**2))
+
     def silent(self) -> Algorithm:
-        return Dgd()
+        return self.inner
 
     def effective(self) -> Algorithm:
-        return Dgd() if self._level == 0 and self.own == 0 and self.noise is None else self
+        return self.inner if self._level == 0 and self.own == 0 and self.noise is None else self
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
         """At one point a noise function is felt by its slope alone, and in floats."""
+        inner = self.inner.by_coordinate(setting)
         if self.grid is None and self.basis.separable:
-            return self
+            return self if inner is self.inner else dataclasses.replace(self, inner=inner)
         size = {"bound": None, "sd": self.sd_in(setting)} if self.normal else {}
-        return dataclasses.replace(self, degree=1, family="linear", noise=None, grid=None, **size)
+        return dataclasses.replace(
+            self, degree=1, family="linear", noise=None, grid=None, inner=inner, **size
+        )
 
     def disguised(self, problem: Problem, network: Network, draws: Mapping[str, Draw]) -> Problem:
         if self.stored is None:
@@ -305,7 +358,7 @@ class FunctionSharing(Algorithm):
         return {"function": dealt} | ({"own": alone} if self.own else {})
 
     def perturbation(self, agent: Agent, state: Any, spoken: Any, k: Any) -> Any:
-        return self.noise_gradient(agent)(state)
+        return self.noise_gradient(agent)(x_of(state))
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
         said = self._hidden(problem)

@@ -23,7 +23,6 @@ class IndependentNoise(Algorithm):
 
     key: ClassVar[str] = "independent"
     label: ClassVar[str] = "independent noise"
-    plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
 
     delta: float
@@ -35,6 +34,10 @@ class IndependentNoise(Algorithm):
     @classmethod
     def typical(cls, *, anchored: bool = False) -> IndependentNoise | None:
         return None if anchored else cls(1.0)
+
+    @property
+    def plain(self) -> bool:
+        return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         w = state + agent.step(k) * agent.own_noise(k)

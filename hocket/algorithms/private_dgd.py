@@ -38,7 +38,6 @@ class PrivateDgd(Algorithm):
 
     key: ClassVar[str] = "private-dgd"
     label: ClassVar[str] = "private DGD"
-    plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
 
     epsilon: float
@@ -73,6 +72,10 @@ class PrivateDgd(Algorithm):
         # √(log + ε) − √log, written so that a small ε keeps its digits.
         root = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
         return self.clip * math.sqrt(2 * self.releases) / root
+
+    @property
+    def plain(self) -> bool:
+        return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)

@@ -28,7 +28,6 @@ class RssLb(Algorithm):
     key: ClassVar[str] = "rss-lb"
     label: ClassVar[str] = "RSS-LB"
     analysed: ClassVar[bool] = True
-    plain: ClassVar[bool] = True
     tells: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     masks_starts: ClassVar[bool] = True
@@ -60,6 +59,10 @@ class RssLb(Algorithm):
 
     @property
     def soon_open(self) -> bool:
+        return True
+
+    @property
+    def plain(self) -> bool:
         return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:

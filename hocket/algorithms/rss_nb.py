@@ -50,7 +50,6 @@ class RssNb(Algorithm):
     key: ClassVar[str] = "rss-nb"
     label: ClassVar[str] = "RSS-NB"
     analysed: ClassVar[bool] = True
-    plain: ClassVar[bool] = True
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = "gradients"
     masks_starts: ClassVar[bool] = True
@@ -130,6 +129,10 @@ class RssNb(Algorithm):
 
     def setup(self, agent: Agent, x: Any) -> Any:
         return x if self.clip is None else first(x)
+
+    @property
+    def plain(self) -> bool:
+        return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         if self.clip is not None:

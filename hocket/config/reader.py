@@ -28,12 +28,12 @@ from hocket.config.sections import (
     read_algorithm,
     read_step,
 )
-from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadConfig, BadInput
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
+from hocket.steps import DEFAULT_STEP
 
 Built = TypeVar("Built")
 SECTIONS = ("problem", "network", "algorithm", "step", "run")
@@ -127,12 +127,21 @@ def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "config
     problem = read("problem", read_problem)
     network = read("network", partial(check, NetworkSection, "network"))
     algorithm = read("algorithm", read_algorithm)
+    if "step" not in tables and algorithm is not None and _derives_step(algorithm):
+        tables = {**tables, "step": {"auto": True}}
     step = read("step", read_step)
     run = read("run", partial(check, RunSection, "run"))
     # A section that is not there has been complained of.
     if complaints or not (problem and network and algorithm and step and run):
         raise BadConfig("\n".join(f"{source}: {complaint}" for complaint in complaints))
     return Config(problem, network, algorithm, step, run, base, source)
+
+
+def _derives_step(section: AlgorithmSection) -> bool:
+    try:
+        return section.build().derives_step
+    except BadInput:  # complained of where the whole is built
+        return False
 
 
 def _misplaced(tables: Mapping[str, Any]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from hocket.errors import BadConfig
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.noise.deviations import Deviations
-from hocket.steps import Constant, Power, Step
+from hocket.steps import AUTO, Constant, Power, Step
 
 LONGEST = 40
 """Characters of a wrong value that an error shows."""
@@ -113,11 +113,14 @@ class AlgorithmSection(Section):
     """The parameters of one algorithm."""
 
     algorithm: ClassVar[type[Algorithm]]
+    inner_ones: ClassVar[tuple[str, ...]] = ()
+    """Keys that name another algorithm, which this one is made of."""
     name: str = Field(description="the name of an algorithm")
 
     def build(self) -> Algorithm:
         """The algorithm itself."""
-        return self.algorithm(**self.model_dump(exclude={"name"}))
+        given = self.model_dump(exclude={"name"})
+        return self.algorithm(**given | {key: _by_key(given[key], key) for key in self.inner_ones})
 
 
 def read_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
@@ -131,14 +134,34 @@ def algorithm_section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(algorithm):
         if field.name not in NOT_IN_A_FILE:
-            default = ... if field.default is dataclasses.MISSING else field.default
-            fields[field.name] = (hints[field.name], Field(default, description=_in_words(hints[field.name])))
+            kind, default = (
+                hints[field.name],
+                ... if field.default is dataclasses.MISSING else field.default,
+            )
+            if _is_algorithm(kind):
+                kind, default = str, default.key if isinstance(default, Algorithm) else ...
+            fields[field.name] = (kind, Field(default, description=_in_words(hints[field.name])))
     section = create_model(algorithm.__name__, __base__=AlgorithmSection, **fields)
     section.algorithm = algorithm
+    section.inner_ones = tuple(name for name in fields if _is_algorithm(hints[name]))
     return section
 
 
+def _is_algorithm(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Algorithm)
+
+
+def _by_key(key: str, field: str) -> Algorithm:
+    """The algorithm of that name, as it is without parameters."""
+    found = ALGORITHMS[choose(ALGORITHM_SECTIONS, field, "algorithm", {field: key}).algorithm.key].typical()
+    if found is None:
+        raise BadConfig(f"[algorithm] {field} = {key!r} needs parameters of its own; name one without any")
+    return found
+
+
 def _in_words(kind: Any) -> str:
+    if _is_algorithm(kind):
+        return "the name of an algorithm"
     if get_origin(kind) is Literal:
         return " or ".join(map(repr, get_args(kind)))
     words = {float: "a number", float | None: "a number", int: "a whole number", bool: "true or false"}
@@ -215,11 +238,23 @@ class ConstantSection(Section):
         return Constant(self.constant)
 
 
-StepSection = PowerSection | ConstantSection
+class AutoSection(Section):
+    """The step that the algorithm derives from the problem and the network."""
+
+    auto: Literal[True] = Field(True, description="true")
+
+    def build(self) -> Any:
+        """The word for it."""
+        return AUTO
+
+
+StepSection = PowerSection | ConstantSection | AutoSection
 
 
 def read_step(table: Mapping[str, Any]) -> StepSection:
-    """The section [step]: either `constant`, or `a`, `b` and `p`."""
+    """The section [step]: either `constant`, or `a`, `b` and `p`, or `auto`."""
+    if "auto" in table:
+        return check(AutoSection, "step", table)
     if "constant" not in table:
         return check(PowerSection, "step", table)
     both = [key for key in PowerSection.model_fields if key in table]

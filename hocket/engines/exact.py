@@ -91,6 +91,7 @@ def _agent(job: Job, j: int, shares: dict[str, Any]) -> Agent:
         feasible=job.own_problem.feasible,
         shares=shares,
         grad_at=job.grad_at,
+        penalty=job.own_problem.penalty,
         members=job.own_network.n,
     )
 

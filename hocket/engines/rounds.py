@@ -237,6 +237,7 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
             feasible=program.problem.feasible,
             shares=shares,
             grad_at=program.grad_at,
+            penalty=program.problem.penalty,
             members=program.population.count(program.tables),
             local=groups[0].objective.local(data) if alone else None,
         )

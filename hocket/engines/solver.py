@@ -25,9 +25,8 @@ from hocket.problems.problem import Problem
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
-from hocket.steps import Power, Step
+from hocket.steps import Derived, Step
 
-DEFAULT_STEP = Power(1.0, 20, 0.75)
 COPIES = 4
 """States held at once where nobody has measured: before and after a round, mixed, and their time average."""
 
@@ -38,7 +37,7 @@ def solve(
     algorithm: Algorithm,
     *,
     rounds: int,
-    step: Step | float | Callable[[int], float] = DEFAULT_STEP,
+    step: Step | float | Callable[[int], float] | Literal["auto"] = "auto",
     seed: int = 0,
     start: Any = None,
     keep: Literal["metrics", "path", "transcript"] = "metrics",
@@ -53,6 +52,8 @@ def solve(
 ) -> Run:
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
+    `step` is a `Step`, a number, or a function of the round. "auto" takes what the algorithm works out from the problem
+    and the network, and `run.step` says from what; those of the paper take steps that decay.
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
     run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
     the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
@@ -188,6 +189,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         settings=describe(job),
         remarks=(
             *job.algorithm.remarks(job.problem, job.network),
+            *([str(job.step)] if isinstance(job.step, Derived) else []),
             *_about_the_gap(history, len(x)),
             *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),
         ),

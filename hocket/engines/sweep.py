@@ -25,7 +25,7 @@ from hocket.engines.progress import Bar
 from hocket.engines.rounds import begin
 from hocket.engines.schedule import Looks, Pace
 from hocket.engines.simulator import reach, step_table
-from hocket.engines.solver import DEFAULT_STEP, check_measure
+from hocket.engines.solver import check_measure
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.noise import threefry
@@ -68,7 +68,7 @@ def sweep(
     *,
     rounds: int,
     seeds: Iterable[int] = range(20),
-    step: Step | float | Callable[[int], float] = DEFAULT_STEP,
+    step: Step | float | Callable[[int], float] | Literal["auto"] = "auto",
     start: Any = None,
     dtype: Any = np.float64,
     grad_at: str = "mixed",

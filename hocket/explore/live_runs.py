@@ -20,7 +20,6 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd
 from hocket.engines.prepare import prepare
 from hocket.engines.simulator import Simulation, simulate
-from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadInput, HocketError
 from hocket.explore.questions import Question
 from hocket.problems.polynomial import moved_apart
@@ -29,6 +28,7 @@ from hocket.problems.standard import PAPER_POLYNOMIALS, polynomials
 from hocket.report.tables import spoken
 from hocket.runs.job import Job
 from hocket.runs.theorems import claim
+from hocket.steps import DEFAULT_STEP
 
 START = (1.0, -0.5, 0.25, -0.75, 0.5)
 

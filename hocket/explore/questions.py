@@ -12,7 +12,6 @@ from pydantic import Field
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.config.sections import Section, check
-from hocket.engines.solver import DEFAULT_STEP
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.networks.topologies import FORMS, parse
@@ -20,6 +19,7 @@ from hocket.privacy import guarantees, leakage
 from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row, script_data
 from hocket.report.page import render, together
 from hocket.runs.view import Threat
+from hocket.steps import DEFAULT_STEP
 
 MOST_AGENTS, MOST_LINKS, MOST_ROUNDS, LARGEST_DELTA = 40, 400, 200_000, 1000.0
 DEGREE = 4

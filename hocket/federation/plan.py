@@ -94,6 +94,14 @@ class FederationPlan:
         # What fits together only as a whole is refused here too, not in round 1.
         self.feasible.check_dim(self.task.dimension)
         self.algorithm.check(Setting(self.network, self.task.dimension, self.step, self.run.rounds))
+        if self.algorithm.asks_gradients and (self.run.local_steps > 1 or self.run.verifiable):
+            what = (
+                "verifiable runs keep" if self.run.verifiable else f"{self.run.local_steps} local steps are"
+            )
+            raise BadPlan(
+                f"{self.algorithm.title} takes one gradient in a round, and works it into what it says later: {what} "
+                "for algorithms that step by themselves; plan one local step, and no verification"
+            )
         if self.run.start != PUBLIC:
             masked_start(self.algorithm)
 
@@ -156,7 +164,12 @@ class FederationPlan:
     @cached_property
     def step(self) -> Step:
         """How large the steps are."""
-        return self.step_section.build()
+        step = self.step_section.build()
+        if not isinstance(step, Step):
+            raise BadPlan(
+                "a step can be derived only where all objectives are known, and no member knows them; agree on a number"
+            )
+        return step
 
     @cached_property
     def feasible(self) -> FeasibleSet:

@@ -6,6 +6,7 @@ coefficient by coefficient; and what it hides is exactly its span.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -51,6 +52,14 @@ class Family(ABC):
         """The variance of each coefficient's noise as a part of the plan's; None where all have the whole of it."""
         return None
 
+    def bend(self, dim: int) -> float | None:
+        """How much a function bends at most, anywhere, with coefficients of one at most; None without a bound."""
+        return None
+
+    def usual_bend(self, dim: int, functions: int, failure: float) -> float | None:
+        """How much so many functions with standard normal coefficients bend at most, save with this probability."""
+        return None
+
     def coefficients(
         self, objective: Objective, data: Any, dim: int
     ) -> Shaped[np.ndarray, "records width"] | None:
@@ -72,6 +81,13 @@ class PolynomialFamily(Family):
 
     def gradient(self, x: Any, coefficients: Any) -> Any:
         return Polynomial().gradient(x, coefficients.reshape(self.degree + 1, -1))
+
+    def bend(self, dim: int) -> float | None:
+        return {1: 0.0, 2: 2.0}.get(self.degree)
+
+    def usual_bend(self, dim: int, functions: int, failure: float) -> float | None:
+        most = self.bend(dim)  # of each coordinate twice its coefficient, by the tail of a normal draw
+        return None if most is None else most * math.sqrt(2 * math.log(2 * functions * dim / failure))
 
     @property
     def hides(self) -> str:
@@ -108,6 +124,13 @@ class QuadraticFamily(Family):
     def gradient(self, x: Any, coefficients: Any) -> Any:
         return Quadratic().gradient(x, coefficients)
 
+    def bend(self, dim: int) -> float | None:
+        return dim + 1.0  # the largest sum over a row of the Hessian
+
+    def usual_bend(self, dim: int, functions: int, failure: float) -> float | None:
+        # The Hessian is of the Gaussian orthogonal ensemble: its norm is 2√d at most on average, and concentrated.
+        return 2 * math.sqrt(dim) + 2 * math.sqrt(math.log(2 * functions / failure))
+
     @property
     def hides(self) -> str:
         return "quadratics, cross terms too"
@@ -143,6 +166,9 @@ class CosineFamily(Family):
         m = xp.arange(1, self.degree + 1, dtype=x.dtype)[:, None]
         return xp.sum(m * (sines * xp.cos(m * x) - cosines * xp.sin(m * x)), axis=0)
 
+    def bend(self, dim: int) -> float | None:
+        return math.sqrt(2) * sum(m**2 for m in range(1, self.degree + 1))
+
     @property
     def hides(self) -> str:
         return f"waves of frequency 1 to {self.degree} in each coordinate of the gradient"
@@ -161,6 +187,11 @@ class NoiseFunctions:
     def powers(self) -> int:
         """The highest power of each coordinate by itself that they hide; 0 where they are no separable polynomials."""
         return self.family.degree if isinstance(self.family, PolynomialFamily) else 0
+
+    @property
+    def bend(self) -> bool:
+        """Whether their gradients differ from place to place."""
+        return self.powers != 1
 
 
 def _of_degree(name: str, only: int, family: Callable[[int], Family]) -> Callable[[int], Family]:

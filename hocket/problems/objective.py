@@ -61,6 +61,11 @@ class Objective(eqx.Module):
         """Whether every f_j is convex on the set; None where nobody knows."""
         return None
 
+    def least_curvature(self, data: PyTree, feasible: FeasibleSet, dim: int) -> float | None:
+        """The least that any f_j bends up in any direction on the set, negative where one bends down; None where nobody
+        knows."""
+        return None
+
     def degree(self, data: PyTree) -> int | None:
         """The highest power in any agent's objective; None where it is not a polynomial."""
         return None
@@ -111,6 +116,16 @@ class WeightedSum(Objective):
         known = [part.convex(entry, feasible, dim) for part, entry in zip(self.parts, data[1], strict=True)]
         # A part that bends down may be outweighed by the others.
         return True if all(known) else None
+
+    def least_curvature(self, data: PyTree, feasible: FeasibleSet, dim: int) -> float | None:
+        known = [
+            part.least_curvature(entry, feasible, dim)
+            for part, entry in zip(self.parts, data[1], strict=True)
+        ]
+        # Data have a leading axis of agents, of whom there is one.
+        shares = np.asarray(data[0], dtype=np.float64).ravel()
+        bends = [share * least for share, least in zip(shares, known, strict=True) if least is not None]
+        return float(sum(bends)) if len(bends) == len(known) else None
 
     def constants(self, data: PyTree, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         bounds = [

@@ -118,6 +118,13 @@ class _Mean:
         self.feasible, self.dim = problem.feasible, problem.dim
         self.objective = pooled.groups[0].objective
         self.data = jax.tree.map(jnp.asarray, pooled.groups[0].data_of(0))
+        self.penalty, self.curvature = problem.penalty, problem.strong_convexity or 0.0
+        if self.penalty is not None:
+            self.smoothness, along_axes = None, self.penalty.kinks(self.dim)
+            self.weights = np.zeros(self.dim) if along_axes is None else along_axes
+            self.general = along_axes is None
+            return
+        self.general = False
         self.smoothness = pooled.constants().N or problem.constants().N
         known = self.smoothness is not None or not self.finite_somewhere
         self.weights = np.zeros(self.dim) if known else l1_weights(self._slope, self.feasible, self.dim)
@@ -145,8 +152,15 @@ class _Mean:
         """Whether it has an l1 part."""
         return bool(self.weights.any())
 
+    @property
+    def composite(self) -> bool:
+        """Whether steps on it are proximal."""
+        return self.kinked or self.general
+
     def gradient(self, x: Vector) -> Vector:
-        """Of all but the l1 part."""
+        """Of all but what steps take by its proximal map."""
+        if self.general:
+            return np.asarray(_gradient(self.objective.smooth, x, self.data), dtype=np.float64)  # type: ignore[attr-defined]
         if not self.kinked:
             return self._slope(x)
         x = beside_kinks(x, self.weights)
@@ -154,6 +168,9 @@ class _Mean:
 
     def stepped(self, x: Vector, slope: Vector, curvature: float) -> Vector:
         """x after a step of length 1/curvature against the slope, the l1 part and the set taken into account."""
+        if self.general:
+            assert self.penalty is not None
+            return self.feasible.project(np.asarray(self.penalty.prox(x - slope / curvature, 1 / curvature)))
         return proximal(x - slope / curvature, self.weights / curvature, self.feasible)
 
     def residual(self, x: Vector) -> float:
@@ -163,7 +180,23 @@ class _Mean:
 
     def gap(self, x: Vector) -> float:
         """What no point near x is better by, if it is convex."""
+        if self.general:
+            return self._strong_gap(x)
         return duality_gap(self, x, self.feasible, self.weights)
+
+    def _strong_gap(self, x: Vector) -> float:
+        """By strong convexity: a proximal step from x leads to a point with a subgradient s, F − F* ≤ ‖s‖²/2μ there."""
+        if self.curvature <= 0:
+            return np.inf
+        bend = 1.1 * _curvature(self, x)
+        there = self.stepped(x, self.gradient(x), bend)
+        slope = bend * (x - there) + self.gradient(there) - self.gradient(x)
+        return max(self(x)[0] - self(there)[0], 0.0) + float(slope @ slope) / (2 * self.curvature)
+
+
+@eqx.filter_jit
+def _gradient(objective: Objective, x: Any, data: PyTree) -> Any:
+    return objective.gradient(x, data)
 
 
 @eqx.filter_jit
@@ -174,7 +207,7 @@ def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any
 def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:
     """A minimiser by the solver that suits the objective and the set."""
     feasible, start = mean.feasible, mean.start
-    if mean.kinked:
+    if mean.composite:
         return start, "accelerated proximal gradient"
     if isinstance(objective, LeastSquares):
         (rows, targets), _ = data

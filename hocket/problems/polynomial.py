@@ -177,6 +177,10 @@ class Polynomial(Objective):
         # On a simplex coordinates move together, so one that bends down may be outweighed.
         return None if isinstance(feasible, Simplex) else False
 
+    def least_curvature(self, data: Any, feasible: FeasibleSet, dim: int) -> float | None:
+        bends, low, high = _rows(derivative(derivative(np.asarray(data, dtype=np.float64))), feasible, dim)
+        return float(extrema(bends, low, high).least.min())
+
     def constants(self, data: Any, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         slopes = derivative(np.asarray(data, dtype=np.float64))
         steepest = _largest_size(slopes, feasible, dim)

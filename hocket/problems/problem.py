@@ -18,6 +18,7 @@ from hocket.problems.objective import largest_known
 from hocket.problems.objective_class import ObjectiveClass, checked_declaration
 from hocket.problems.objective_groups import AnyLoss, Group, group_agents
 from hocket.problems.optimum import Optimum, given_optimum, reference_optimum
+from hocket.problems.penalty import Penalised, Penalty
 from hocket.problems.sets import TOLERANCE, FeasibleSet
 from hocket.rationals import as_fractions, is_exact
 
@@ -44,6 +45,9 @@ class Problem(eqx.Module):
     What cannot be derived may be declared: `convex`; `lipschitz` (L) and `smoothness` (N), valid wherever
     gradients are evaluated; the `optimum`, as a number f* or a vector x*; the class of the `objectives`, such as
     "polynomial:2", which theorems on privacy are about (`hocket.problems.objective_class`).
+
+    `prox` is a penalty that every agent adds to its objective, such as `L1(0.1)`: `value` and `total` include it,
+    `gradient` does not, since algorithms take its proximal map instead.
     """
 
     groups: tuple[Group, ...]
@@ -56,6 +60,7 @@ class Problem(eqx.Module):
     declared_convex: bool | None = eqx.field(static=True)
     declared_objectives: ObjectiveClass | None = eqx.field(static=True)
     names: tuple[str, ...] | None = eqx.field(static=True)
+    penalty: Penalty | None
 
     def __init__(
         self,
@@ -70,10 +75,14 @@ class Problem(eqx.Module):
         optimum: Any = None,
         objectives: ObjectiveClass | str | None = None,
         names: list[str] | None = None,
+        prox: Penalty | None = None,
     ):
         if dim < 1:
             raise BadProblem(f"dim is {dim}; a state needs at least one coordinate")
         feasible.check_dim(dim)
+        if prox is not None:
+            prox.check(feasible, dim)
+        self.penalty = prox
         self.names = None if names is None else tuple(names)
         self.groups = group_agents(loss, data, dim, self.name)
         self.feasible = feasible
@@ -98,8 +107,9 @@ class Problem(eqx.Module):
         )
 
     def value(self, j: int, x: Any) -> Any:
-        """f_j(x), on the host: a float, or a fraction where `x` holds fractions."""
-        return self._evaluate("value", j, x)[()]
+        """f_j(x), penalty included, on the host: a float, or a fraction where `x` holds fractions."""
+        value = self._evaluate("value", j, x)[()]
+        return value if self.penalty is None else value + self.penalty.value(self._vector(x))
 
     def gradient(self, j: int, x: Any) -> Shaped[np.ndarray, " dim"]:
         """∇f_j(x), on the host: exact where `x` holds fractions."""
@@ -112,7 +122,8 @@ class Problem(eqx.Module):
         data are summed agent by agent.
         """
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self.groups)):
-            return sum(_group_total(group, x) for group in self.groups)
+            smooth = sum(_group_total(group, x) for group in self.groups)
+            return smooth if self.penalty is None else smooth + self.n * self.penalty.value(x)
         if isinstance(x, jax.Array):
             (group,) = self.pooled().groups
             return self.n * group.objective.value(x, group.data_of(0))
@@ -123,7 +134,7 @@ class Problem(eqx.Module):
 
     def pooled(self) -> Problem:
         """The problem of one agent that holds (1/n) Σ_j f_j, in as few numbers as possible."""
-        return self if self.n == 1 else self._pooled
+        return self if self.n == 1 and self.penalty is None else self._pooled
 
     @functools.cached_property
     def _pooled(self) -> Problem:
@@ -133,6 +144,8 @@ class Problem(eqx.Module):
         else:
             shares = np.array([group.size / self.n for group in self.groups])
             objective, data = WeightedSum(parts), (shares, entries)
+        if self.penalty is not None:
+            objective = Penalised(objective, self.penalty)
         return Problem(
             [objective],
             [data],
@@ -140,7 +153,7 @@ class Problem(eqx.Module):
             dim=self.dim,
             convex=self.declared_convex,
             lipschitz=self.lipschitz,
-            smoothness=self.smoothness,
+            smoothness=self.smoothness if self.penalty is None else None,
             optimum=self.known_point if self.known_value is None else self.known_value / self.n,
             objectives=self.declared_objectives,
         )
@@ -162,6 +175,12 @@ class Problem(eqx.Module):
             return self.declared_convex
         known = {group.objective.convex(group.data, self.feasible, self.dim) for group in self.groups}
         return False if False in known else None if None in known else True
+
+    @property
+    def strong_convexity(self) -> float | None:
+        """μ: the least that the mean objective bends up, in any direction anywhere on X; None where nobody knows."""
+        (group,) = self.pooled().groups
+        return group.objective.least_curvature(group.data, self.feasible, self.dim)
 
     @property
     def degree(self) -> int | None:

@@ -81,6 +81,9 @@ class Quadratic(Objective):
         # On a simplex coordinates move together, so what bends down may not be felt.
         return None if isinstance(feasible, Simplex) else False
 
+    def least_curvature(self, data: Any, feasible: FeasibleSet, dim: int) -> float | None:
+        return float(np.linalg.eigvalsh(hessians(data, dim))[:, 0].min())
+
     def constants(self, data: Any, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         bends, slopes = hessians(data, dim), np.asarray(data, dtype=np.float64)[:, :dim]
         center, radius = feasible.enclosing_ball(dim)

@@ -50,6 +50,10 @@ class LeastSquares(Objective):
     def convex(self, data: Samples, feasible: FeasibleSet, dim: int) -> bool | None:
         return True
 
+    def least_curvature(self, data: Samples, feasible: FeasibleSet, dim: int) -> float | None:
+        rows, weight = np.asarray(data.values[0], dtype=np.float64), np.asarray(data.weight)
+        return float(np.linalg.eigvalsh(np.einsum("js,jsp,jsq->jpq", weight, rows, rows))[:, 0].min())
+
     def objective_class(self, data: Samples) -> ObjectiveClass:
         return QUADRATIC
 
@@ -172,6 +176,9 @@ class Logistic(Objective):
 
     def convex(self, data: Samples, feasible: FeasibleSet, dim: int) -> bool | None:
         return True
+
+    def least_curvature(self, data: Samples, feasible: FeasibleSet, dim: int) -> float | None:
+        return float(self.l2)  # far out every sample is decided, and bends no more
 
     def objective_class(self, data: Samples) -> ObjectiveClass:
         return GENERALISED_LINEAR

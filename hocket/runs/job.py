@@ -20,7 +20,7 @@ from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
-from hocket.steps import Step, as_step
+from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
 
@@ -68,7 +68,10 @@ class Job:
             )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        decided = as_step(step), int(rounds), int(seed), first, np.dtype(dtype), grad_at
+        taken = (
+            algorithm.auto_step(problem, network) if isinstance(step, str) and step == AUTO else as_step(step)
+        )
+        decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)
         return job
@@ -156,6 +159,8 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
 def _described(value: Any) -> Any:
     if isinstance(value, float | int | str | bool):
         return value
+    if isinstance(value, Algorithm):
+        return describe_algorithm(value)
     return plain(value) if is_by_link(value) else "given by the user"
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from hocket.algorithm import Algorithm
 from hocket.networks.network import Network
 from hocket.problems.objective_class import ANY, ObjectiveClass
+from hocket.problems.problem import Problem
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.job import Job
-from hocket.steps import Step
+from hocket.steps import Derived, Step
 
 CONVEX = "the sum of the objectives is convex"
 REGULAR = "gradients are bounded and Lipschitz where they are taken"
@@ -44,6 +45,9 @@ class Claim:
 
 def claim(job: Job) -> Claim:
     """The theorem that covers this run, with every assumption and how it was derived."""
+    if isinstance(job.step, Derived) and job.step.proved:
+        enough = Assumption("the step is below what is proved", True, job.step.why)
+        return Claim("exact", f"every agent converges to the optimum itself: {job.step.why}", (enough,))
     return _derived(_assumptions(job), job.step, job.algorithm)
 
 
@@ -160,6 +164,7 @@ def _assumptions(job: Job) -> tuple[Assumption, ...]:
     return (
         _of_the_paper(job.algorithm),
         _compact(problem.feasible),
+        *_unpenalised(problem),
         Assumption(
             CONVEX,
             problem.sum_convex,
@@ -186,6 +191,13 @@ def _of_the_paper(algorithm: Algorithm) -> Assumption:
         algorithm.analysed and not altered,
         f"{name} is {why}" + ("" if algorithm.decentralised else ", being a single agent"),
     )
+
+
+def _unpenalised(problem: Problem) -> tuple[Assumption, ...]:
+    if problem.penalty is None:
+        return ()
+    why = f"{type(problem.penalty).__name__} is taken by its proximal map, which the paper does not have"
+    return (Assumption("steps end in a projection", False, why),)
 
 
 def _compact(feasible: FeasibleSet) -> Assumption:

@@ -31,6 +31,8 @@ class Row:
     """Whether it can be carried out on fractions: no waves, and no lengths."""
     says: bool = True
     """Whether agents say words that stand for x; else all that is shown are sums."""
+    plain: bool = True
+    """Whether a round is one word that stands for x: x itself, or x and noise."""
     compiled: bool = True
     """Whether compiled code draws its noise, so that a sweep can."""
 
@@ -79,13 +81,26 @@ ROWS = [
     Row("fs-quadratic", lambda level: hk.FunctionSharing(2, sd=level / 5, family="quadratic")),
     Row("fs-grid", on_grid, compiled=False),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine"), rational=False),
+    Row(
+        "fs-aug-dgm",
+        lambda level: hk.FunctionSharing(2, level, inner=hk.AugDgm()),
+        noisy=False,
+        printed=False,
+        plain=False,
+    ),
+    Row("aug-dgm", lambda level: hk.AugDgm(), noisy=False, plain=False),
+    Row("gradient-tracking", lambda level: hk.GradientTracking(), noisy=False, plain=False),
+    Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
+    Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
+    Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False),
+    Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),
 ]
 DECENTRALISED = [row for row in ROWS if row.decentralised]
-SPEAKING = [row for row in DECENTRALISED if row.says]
+SPEAKING = [row for row in DECENTRALISED if row.says and row.plain]
 CANCELLING = [row for row in SPEAKING if row.cancels]
 NOISY = [row for row in DECENTRALISED if row.noisy]
 

@@ -21,6 +21,12 @@ ALGORITHMS = {
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
     "joint average": hk.JointAverage(),
+    "aug-dgm": hk.AugDgm(),
+    "gradient tracking": hk.GradientTracking(),
+    "extra": hk.Extra(),
+    "nids": hk.Nids(),
+    "fs with aug-dgm": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.AugDgm()),
+    "safeguarded": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.Safeguard(hk.AugDgm())),
     "own": hk.RssNb.certified(sd=0.3, own=0.1),
     "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
     "whole numbers by link": hk.RssNb.certified(

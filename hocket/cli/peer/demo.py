@@ -18,6 +18,12 @@ def demo(
     algorithm: Annotated[
         str, Parameter(help="dgd, rss-nb, rss-nb-anchored, rss-lb or function-sharing.")
     ] = "rss-nb-anchored",
+    inner: Annotated[
+        str | None,
+        Parameter(
+            help="What function-sharing carries out, such as aug-dgm; by default dgd, as in the paper."
+        ),
+    ] = None,
     rounds: Annotated[int, Parameter(help="How many rounds.")] = 200,
     out: Annotated[
         Path | None, Parameter(help="Folder to write to; by default the next free runs/peers-1, …")
@@ -36,6 +42,8 @@ def demo(
 
     if algorithm not in ALGORITHMS:
         raise BadConfig(f"--algorithm {algorithm}; choose one of {', '.join(ALGORITHMS)}")
+    if inner is not None and algorithm != "function-sharing":
+        raise BadConfig(f"--inner {inner} is for function-sharing, and --algorithm is {algorithm}")
     folder, console = new_folder("peers", out), aside()
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=console, transient=True
@@ -47,7 +55,7 @@ def demo(
                 bars.setdefault(name, progress.add_task(name, total=rounds) if name not in bars else None)
                 progress.update(bars[name], completed=k)
 
-        shown = demonstrate(folder, algorithm=algorithm, rounds=rounds, watch=watch)
+        shown = demonstrate(folder, algorithm=algorithm, rounds=rounds, inner=inner, watch=watch)
     equal = shown.deviation <= EQUAL
     data = {
         "folder": str(folder),
@@ -56,12 +64,15 @@ def demo(
         "seconds": shown.seconds,
         "deviation": shown.deviation,
         "equal": equal,
+        "gap": shown.replay.gap,
         "accuracy": list(shown.accuracies),
     }
+    played = algorithm if inner is None else f"{algorithm} with {inner} inside"
     words = [
-        f"Five processes played {rounds} rounds of {algorithm} over TLS 1.3 in {shown.seconds:.1f} s, start included.",
+        f"Five processes played {rounds} rounds of {played} over TLS 1.3 in {shown.seconds:.1f} s, start included.",
         f"Their final states differ from the simulator's, on the same noise, by {shown.deviation:.2g} at most"
         + (": equal up to rounding." if equal else f", which is more than {EQUAL:g}."),
+        f"Their gap to the optimum of all digits together is {shown.replay.gap:.2g}.",
         f"What they publish reads {min(shown.accuracies):.1%} to {max(shown.accuracies):.1%} of held-out digits right.",
         f"Plan, identities, journals and logs: {folder}",
     ]

@@ -69,6 +69,9 @@ def plan(
     ] = None,
     degree: Annotated[int | None, Parameter(help="Degree of function-sharing's noise.")] = None,
     bound: Annotated[float | None, Parameter(help="Bound on its coefficients.")] = None,
+    inner: Annotated[
+        str | None, Parameter(help="What function-sharing carries out, such as aug-dgm; by default dgd.")
+    ] = None,
     distribution: Annotated[
         str | None, Parameter(help="uniform, within its bound for certain, or gaussian.")
     ] = None,
@@ -122,7 +125,14 @@ def plan(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
         )
     name, size, said = _task(task, dimension)
-    noise = {"delta": delta, "anchor": anchor, "degree": degree, "bound": bound, "distribution": distribution}
+    noise = {
+        "delta": delta,
+        "anchor": anchor,
+        "degree": degree,
+        "bound": bound,
+        "distribution": distribution,
+        "inner": inner,
+    }
     read = [read_card(path) for path in cards]
     certified = draft(
         promised,

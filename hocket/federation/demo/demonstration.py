@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.config.sections import read_algorithm
 from hocket.engines.solver import solve
 from hocket.errors import HocketError, RunStopped
 from hocket.federation.cards import Card
@@ -30,6 +31,7 @@ from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.links.identity import Identity
 from hocket.machine import LOOPBACK, held_ports
+from hocket.networks.network import Network
 from hocket.runs.run import Run
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
@@ -60,8 +62,17 @@ class Demonstration:
         return float(np.abs(self.states - self.replay.x).max())
 
 
-def prepare(folder: Path, ports: Sequence[int], *, algorithm: str, rounds: int) -> FederationPlan:
-    """Five identities and a plan that all of them have signed, on these ports of this machine."""
+def prepare(
+    folder: Path, ports: Sequence[int], *, algorithm: str, rounds: int, inner: str | None = None
+) -> FederationPlan:
+    """Five identities and a plan that all of them have signed, on these ports of this machine.
+
+    An exact method inside takes a step of its own, which can be derived here, where everybody's data are known.
+    """
+    section = read_algorithm(ALGORITHMS[algorithm] | ({} if inner is None else {"inner": inner}))
+    step, planned = {"a": 20.0, "b": 20.0, "p": 0.75}, section.build()
+    if planned.derives_step:
+        step = {"constant": planned.auto_step(everybody(), Network.cycle(len(MEMBERS)))(1)}
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
         identity.save(Home(folder / identity.name).identity)
@@ -71,8 +82,8 @@ def prepare(folder: Path, ports: Sequence[int], *, algorithm: str, rounds: int) 
     plan = draw_up(
         cards,
         "cycle",
-        algorithm=ALGORITHMS[algorithm],
-        step={"a": 20.0, "b": 20.0, "p": 0.75},
+        algorithm=section.model_dump(exclude_none=True),
+        step=step,
         task={"name": "digits", "dataset": "digits", "dimension": DIMENSION},
         run={"rounds": rounds},
         feasible={"kind": "ball", "radius": RADIUS},
@@ -101,12 +112,13 @@ def demonstrate(
     *,
     algorithm: str = "rss-nb-anchored",
     rounds: int = 200,
+    inner: str | None = None,
     watch: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Demonstration:
     """Everything: prepare, run five processes, and compare."""
     everybody()  # where the digits are missing, that is said before anything is begun
     with held_ports(len(MEMBERS)) as ports:
-        plan = prepare(folder, ports, algorithm=algorithm, rounds=rounds)
+        plan = prepare(folder, ports, algorithm=algorithm, rounds=rounds, inner=inner)
         began = time.monotonic()
         _run(folder, plan, watch)
     return compare(folder, plan, time.monotonic() - began)

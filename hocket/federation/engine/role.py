@@ -98,7 +98,7 @@ class Role:
         return Agent(
             index=self.index,
             alpha=self.step,
-            objective=_no_objective,
+            objective=_gradient(local, k) if self.algorithm.asks_gradients else _no_objective,
             feasible=self.plain_set,
             shares=noise,
             members=self.plan.network.n,
@@ -211,6 +211,11 @@ class Role:
             f"{type(self.algorithm).__name__} asks for {type(draw).__name__} noise, which no member of a real run "
             "draws; use an algorithm whose noise is Paired, Balanced, or Gaussian in words"
         )
+
+
+def _gradient(local: Any, k: int) -> Callable[[Any], Any]:
+    """The task's gradients in round k; plans see to it that there is one in a round."""
+    return lambda x: local.gradient(x, k, 0)
 
 
 def _no_objective(v: Any) -> Any:

@@ -59,6 +59,13 @@ def averaging_attacks(
     if any(one.summed for one in listener.rule.said):
         why = "all that is shown are sums over honest agents that hang together, whoever listens"
         return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+    functions = view.algorithm.functions
+    if functions is not None and functions.bend and not view.algorithm.plain:
+        why = "noise functions bend, and where their gradients are taken is not what agents say"
+        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+    if len(view.words) != sum(one.numbers for one in listener.rule.said):
+        why = "agents say something beside the words that a gradient could be worked out from"
+        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
     course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
     posterior = first_posterior(

@@ -34,7 +34,8 @@ def with_plan(
             f"this view does not know the {name}, since its run was loaded from disk; pass {name}="
         )
     if not (algorithm.plain or any_words):
-        known = ", ".join(kind.__name__ for kind in ALL if kind.plain)
+        typical = [kind.typical() for kind in ALL]
+        known = ", ".join(type(one).__name__ for one in typical if one is not None and one.plain)
         raise BadInput(
             f"no attack but averaging_attack understands what agents say in {type(algorithm).__name__}; "
             f"they know {known}"

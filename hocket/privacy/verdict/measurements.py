@@ -252,6 +252,8 @@ def _with_the_form(run: Run, view: View) -> tuple[Tried, ...]:
     why = ""
     if run.problem is None or run.path is None:
         why = "the run was kept without its problem or its path"
+    elif run.problem.penalty is not None:
+        why = "a penalty is taken by its proximal map, which no attack by form undoes"
     elif run.algorithm is None or not run.algorithm.plain:
         why = "a round is more than one word, a mix and a step along the gradient"
     if why or run.problem is None or run.path is None:

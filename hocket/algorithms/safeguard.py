@@ -1,0 +1,140 @@
+"""A safeguard for steps that nobody has proved: who notices growth tells, and all begin anew with half the step."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import networkx as nx
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, x_of
+from hocket.algorithms.exact_method import ExactMethod, Shape
+from hocket.errors import BadAlgorithm
+from hocket.steps import Derived
+
+
+class Guarded(NamedTuple):
+    """The inner state, the part of the step that is taken, and what was noticed."""
+
+    inner: Any
+    first: Any
+    """The inner state before round 1."""
+    part: Any
+    fresh: Any
+    """One in the first spell with this step."""
+    largest: Any
+    """The farthest that this agent moved in a round of that spell."""
+    noticed: Any
+    """One if it has moved much farther than that in this spell."""
+    told: Any
+    """One if word has come that somebody noticed in the spell before."""
+
+    @property
+    def x(self) -> Any:
+        return x_of(self.inner)
+
+
+class Safeguard(ExactMethod):
+    """Another method with a bolder step, and one number more in every word by which agents tell that it is too bold.
+
+    Rounds are counted in spells. An agent that moves ten times as far in a round as it ever did in the first spell says
+    so throughout the next; whoever hears it passes it on, and at the end of that spell all have heard, and begin anew
+    with half the step. What is said beside the inner words is one bit per spell.
+    """
+
+    key: ClassVar[str] = "safeguard"
+    label: ClassVar[str] = "Safeguard"
+
+    inner: ExactMethod
+    every: int = eqx.field(static=True, default=8)
+    """Rounds in a spell: no fewer than links lie between any two agents."""
+    growth: float = 10.0
+    """How much farther than in the first spell an agent moves in one round before it takes that for growth."""
+
+    def __check_init__(self) -> None:
+        if isinstance(self.inner, Safeguard):
+            raise BadAlgorithm("a safeguard needs no safeguard; give it the method itself")
+        if self.every < 1 or not self.growth > 1:
+            raise BadAlgorithm(
+                f"every = {self.every} and growth = {self.growth}; a spell has a round at least, and growth is above 1"
+            )
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        return None
+
+    def check(self, setting: Setting) -> None:
+        self.inner.check(setting)
+        across = nx.diameter(setting.network.graph) if setting.network.n > 1 else 0
+        if across > self.every:
+            raise BadAlgorithm(
+                f"word of growth takes up to {across} rounds through this network, and a spell has {self.every}: give "
+                f"every={across} or more"
+            )
+
+    def step_for(self, shape: Shape) -> Derived:
+        step = self.inner.bold_step(shape)
+        return Derived(step, why=f"a rule of thumb from L̂ = {shape.smoothness:.4g}, halved if anything grows")
+
+    def setup(self, agent: Agent, x: Any) -> Guarded:
+        first, zero = self.inner.setup(agent, x), 0 * x[:1]
+        return Guarded(first, first, zero + 1, zero + 1, zero, zero, zero)
+
+    def round(self, agent: Agent, state: Guarded, k: Any) -> Round:
+        talk = self.inner.round(agent.with_part(state.part), state.inner, k)
+        told, heard = state.told, None
+        try:
+            while True:
+                spoken = talk.send(heard)
+                said = yield Say((spoken[0], told))
+                heard = _Inner(said, told)
+                _, reached = agent.mix((spoken[0], told), said)
+                told = _number(reached > 0, told)  # passed on as one, however small its weight
+        except StopIteration as end:
+            return self._judged(state, end.value, told, k)
+
+    def _judged(self, state: Guarded, after: Any, told: Any, k: Any) -> Guarded:
+        """What an agent makes of its round; at the end of a spell all begin anew with half the step, or none does."""
+        moved = abs(x_of(after) - state.x).max(keepdims=True)
+        largest = _either(state.fresh * (moved > state.largest), moved, state.largest)
+        grown = (1 - state.fresh) * (moved > self.growth * largest)
+        noticed = _either(grown, 0 * grown + 1, state.noticed)
+        over = _number(k % self.every == 0, told)
+        halved = over * told
+        return Guarded(
+            inner=jax.tree.map(lambda begun, now: _either(halved, begun, now), state.first, after),
+            first=state.first,
+            part=_either(halved, state.part / 2, state.part),
+            fresh=_either(over, halved, state.fresh),
+            largest=(1 - halved) * largest,
+            noticed=(1 - over) * noticed,
+            told=_either(over, (1 - halved) * noticed, told),
+        )
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        return self.inner.by_coordinate(setting)
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+        return 0 * state.x
+
+
+class _Inner(NamedTuple):
+    """What the inner method hears: the words without what is told beside them."""
+
+    said: Any
+    told: Any
+
+    def mixed_with(self, own: Any) -> Any:
+        return self.said.mixed_with((own, self.told))[0]
+
+
+def _number(condition: Any, like: Any) -> Any:
+    """One where a condition holds, else zero."""
+    return condition * (0 * like + 1)
+
+
+def _either(chosen: Any, one: Any, other: Any) -> Any:
+    """One number where something is one, and another where it is zero."""
+    return chosen * one + (1 - chosen) * other

@@ -10,6 +10,7 @@ import networkx as nx
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, x_of
+from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.exact_method import ExactMethod, Shape
 from hocket.errors import BadAlgorithm
 from hocket.steps import Derived
@@ -47,7 +48,8 @@ class Safeguard(ExactMethod):
     key: ClassVar[str] = "safeguard"
     label: ClassVar[str] = "Safeguard"
 
-    inner: ExactMethod
+    inner: ExactMethod = AugDgm()
+    """The method that is guarded."""
     every: int = eqx.field(static=True, default=8)
     """Rounds in a spell: no fewer than links lie between any two agents."""
     growth: float = 10.0

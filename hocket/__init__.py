@@ -39,6 +39,7 @@ _HOME = {
     "RssLb": "algorithms",
     "RssNb": "algorithms",
     "Constant": "steps",
+    "Derived": "steps",
     "Power": "steps",
     "Schedule": "steps",
     "HocketError": "errors",

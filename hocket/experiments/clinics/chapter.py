@@ -126,7 +126,7 @@ def _saw(found: Clinics, heard: Sequence[Part]) -> Section:
                 drawing,
                 f"Left, the {shown.own.shape[1]} numbers that {shown.sender} gave in the second total, bit by bit: "
                 f"score and curvature of its tumours. Middle, the words that {room.listener} was sent in their place. "
-                "Right, all numbers of all totals: whatever begins with 0 or f at home begins with any digit on the line.",
+                "Right, all numbers of all totals: what begins with 0 or f at home begins with any digit on the line.",
             )
         ],
     )

@@ -28,6 +28,7 @@ class JointAverage(Algorithm):
     label: ClassVar[str] = "Joint average"
     in_words: ClassVar[str] = "joint averaging"
     sums: ClassVar[bool] = True
+    only_totals: ClassVar[bool] = True
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> JointAverage | None:

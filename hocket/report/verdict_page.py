@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hocket.privacy import Audit, guarantees
-from hocket.report.audit_page import ALGORITHMS, OTHER, AuditPage
+from hocket.report.audit_page import ALGORITHMS, OTHER, SUMS, AuditPage
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import findings_table
 
@@ -52,6 +52,8 @@ def judged_algorithms(audit: Audit) -> dict[str, str]:
         told = kind.key in ALGORITHMS and (kind.functions is None or audit.covered)
         if told:
             found[kind.key] = ALGORITHMS[kind.key]
+        elif kind.only_totals:
+            found[SUMS] = kind.in_words or one.label
         elif len({line.label for line in audit.findings}) == 1:
             found[OTHER] = one.label
     return found

@@ -23,7 +23,9 @@ PARTS = [[0, 1, 2], [0, -3, 1], [0, 2, 1], [0, 5, 3], [0, -1, 1]]
 
 def play(parts=PARTS, **options):
     problem = hk.polynomials(parts, box=(-9, 9))
-    return hk.solve(problem, RING, JOINT, step=hk.Constant(Fraction(1, 20)), rounds=6, keep="transcript", **options)
+    return hk.solve(
+        problem, RING, JOINT, step=hk.Constant(Fraction(1, 20)), rounds=6, keep="transcript", **options
+    )
 
 
 @pytest.mark.parametrize("objectives", [None, ANY, ObjectiveClass("polynomial", 2)])

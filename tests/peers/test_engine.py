@@ -21,6 +21,7 @@ ALGORITHMS = {
     "fs": hk.FunctionSharing(degree=4, bound=0.1),
     "normal": hk.RssNb(delta=1.0, anchor=0.5, distribution="gaussian"),
     "joint average": hk.JointAverage(),
+    "joint average, own": hk.JointAverage(own=0.1, clip=2.0),
     "own": hk.RssNb.certified(sd=0.3, own=0.1),
     "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
     "normal fs": hk.FunctionSharing(degree=4, bound=0.1, distribution="gaussian"),

@@ -241,6 +241,8 @@ _TOTALS = (
     "sums so far. Masks are taken to be uniform to all but the ends of their link; over links they are ChaCha20's, so "
     "that the theorem is about whoever cannot tell the two apart.",
     "What sums tell is not hidden: in every round how far the average moved, which is the gradient of the joint "
-    "objective, exactly; and of two runs on data that differ, the difference. This is not differential privacy: "
-    "nothing here hides whether one record took part, and the final model is that of a server which averages.",
+    "objective, exactly; and of two runs on data that differ, the difference. Where members hold few records and the "
+    "form of the model is public, gradients of the joint objective at many points can be fitted by the records "
+    "themselves, though not by whose they are. This is not differential privacy: nothing here hides "
+    "whether one record took part, and the final model is that of a server which averages.",
 )

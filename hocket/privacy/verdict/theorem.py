@@ -77,7 +77,8 @@ BY_TOTALS = PrivacyClaim(
     "agents say nothing but totals, under masks that are new in every round",
     part="contribution",
     told="The sum over all honest agents is exposed in every round, exactly: of their gradients, or of where their "
-    "local steps lead; and with it what the model itself reveals. Nobody's own is, however many rounds there are.",
+    "local steps lead; and with it what the model itself reveals. Nobody's own is, but for what these sums tell: of "
+    "few records they can tell the records, and not whose they are.",
     needs="It rests on masks that are uniform to all but the two ends of a link: over links they are ChaCha20's, under "
     "keys of that link; a simulation adds up in the open.",
 )

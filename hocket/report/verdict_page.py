@@ -34,7 +34,9 @@ def verdict_page(
         repair=audit.repair if audit.covered else None,
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
-        leakage=[one.leakage for one in audit.findings],
+        leakage=[
+            one.leakage for one in audit.findings if not (one.claim and one.option.stands_for.only_totals)
+        ],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,
         command=command,

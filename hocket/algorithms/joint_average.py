@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
@@ -70,21 +70,20 @@ class JointAverage(Algorithm):
         return Stepped(x, x)
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        mean, stepped = yield from self._averaged(agent, state.own, k)
-        return Stepped(mean, stepped)
+        return (yield from self.averaged(agent, state.own, k))
 
-    def _averaged(self, agent: Agent, given: Any, k: Any) -> Any:
+    def averaged(self, agent: Agent, given: Any, k: Any) -> Generator[Spoken, Any, Stepped]:
         """The average of what all give, each under its own noise, and where this agent's step leads from there."""
         noise = agent.own_noise(k)
         # Scaled by α_{k−1} like the gradient in what is given: every round then costs the same. The start is public.
-        total = yield Total(given if noise is None else given + agent.step(k - 1) * noise)
-        mean = total / agent.members
+        total: Any = yield Total(given if noise is None else given + agent.step(k - 1) * noise)
+        mean: Any = total / agent.members
         if noise is not None:
             mean = agent.feasible.project(mean)
         stepped = agent.descend(mean, k)
         if self.clip is not None:
             stepped = mean - agent.step(k) * cut((mean - stepped) / agent.step(k), self.clip, None)
-        return mean, stepped
+        return Stepped(mean, stepped)
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Gaussian(np.asarray(self.own), label=7, width=setting.dim)} if self.own > 0 else {}
@@ -140,5 +139,5 @@ class _OwnSteps(JointAverage):
         return x
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        _, stepped = yield from self._averaged(agent, state, k)
-        return stepped
+        after = yield from self.averaged(agent, state, k)
+        return after.own

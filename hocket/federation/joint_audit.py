@@ -110,7 +110,7 @@ class Sequel:
             one.plan is not None
             and one.plan.names == self.plan.names
             and np.array_equal(one.plan.run.network.links, self.plan.network.links)
-            and (repr(one.plan.run.algorithm) == same or (totals and one.plan.run.algorithm.only_totals))
+            and (repr(one.plan.run.algorithm) == same or (totals and _only_totals(one.plan.run.algorithm)))
             for one in self.earlier
         )
 
@@ -222,3 +222,8 @@ def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[
 
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
+
+
+def _only_totals(algorithm: str | Algorithm) -> bool:
+    """Whether a run said nothing but totals; of one that is remembered by its name alone nobody knows."""
+    return isinstance(algorithm, Algorithm) and algorithm.only_totals

@@ -8,6 +8,7 @@ of them. Whose a sample is they do not tell: two agents with the same label may 
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -44,7 +45,8 @@ def fit_totals(run: Run, coalition: set[int], *, seed: int = 0) -> Samples:
 
     rng = np.random.default_rng(seed)
     guesses = [np.concatenate([forms[j].guess(rng) for j in attack.target]) for _ in range(STARTS)]
-    best = min((least_squares(off, one, slopes) for one in guesses), key=lambda fit: fit.cost)
+    descend: Any = least_squares  # whose types know slopes by name only
+    best = min((descend(off, one, slopes) for one in guesses), key=lambda fit: fit.cost)
     return dict(zip(attack.target, np.split(best.x, ends), strict=True))
 
 

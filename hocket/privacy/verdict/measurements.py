@@ -221,7 +221,7 @@ def _totals(run: Run, coalition: tuple[int, ...]) -> Measured:
     truth = error = None
     if run.problem is not None and attack.at is not None and attack.estimate is not None:
         at = np.asarray(attack.at[-1], dtype=np.float64)
-        true = sum(np.asarray(run.problem.gradient(target, at)) for target in attack.target)
+        true = np.sum([run.problem.gradient(target, at) for target in attack.target], axis=0)
         truth, error = _rms(true), _rms(attack.estimate[-1] - true)
     found = Measurement(attack, truth, error)
     others = dict.fromkeys(("difference", AVERAGING, *BY_FORM), SUMS_ONLY) | dict.fromkeys(OVER_RUNS, ONE_RUN)

@@ -47,6 +47,7 @@ def test_a_plain_run_before_gives_away_what_a_neighbour_is_told_apart() -> None:
     assert trial("RSS-LB").after_dgd() < EXACT
 
 
+@pytest.mark.slow
 def test_totals_tell_few_samples_and_not_whose_they_are() -> None:
     """Theorem T leaves the sum, and a sum of functions at many points tells what it is made of."""
     one = _Trial(SMALL, lambda *_: hk.JointAverage(), 0.0, 3)

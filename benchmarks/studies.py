@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,18 +25,7 @@ from hocket.studies import Table, parse_study, read_table, rehearse
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 COLUMNS = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak")
-STUDY = {
-    "study": {
-        "title": "Heart disease in four hospitals",
-        "formula": "disease ~ age + sex + C(cp) + trestbps + chol + fbs + C(restecg) + thalach + exang + oldpeak",
-        "family": "binomial",
-    },
-    "columns": {
-        "disease": {"from": "num", "map": "num > 0"},
-        "cp": {"levels": [1, 2, 3, 4]},
-        "restecg": {"levels": [0, 1, 2]},
-    },
-}
+STUDY = tomllib.loads((Path(__file__).parents[1] / "examples/heart.toml").read_text(encoding="utf-8"))
 LOCAL_STEPS = 5
 STEPS = (0.3, 1.0, 3.0)
 ROUNDS = (10, 100, 1000)

@@ -94,6 +94,8 @@ class Algorithm(eqx.Module):
     """Where noise enters: what an agent says, or the gradient that it follows."""
     sums: ClassVar[bool] = False
     """Whether it asks for totals, and so for all members until its end."""
+    only_totals: ClassVar[bool] = False
+    """Whether agents say nothing but totals: masked over links, so that Theorem T covers it, whatever it sums."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None

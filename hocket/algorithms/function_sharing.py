@@ -48,10 +48,10 @@ MOST_NUMBERS = 1 << 32
 class FunctionSharing(Algorithm):
     """DGD on f_j + p_j, where the noise functions p_j are dealt in pairs once and sum to zero [paper, Alg. 3].
 
-    Choose it when the guarantee matters most: it is the only algorithm here with a privacy theorem (Theorem 2), and
-    its noise cannot be averaged away. What it hides is the span of its `family`, up to the width that `bound` buys;
-    with normal coefficients, `sd`, it has a certificate of differential privacy, and on a `grid` that is a theorem
-    about the machine's own numbers.
+    Choose it when the guarantee matters most and sums over all members are too dear: of those that gossip it is the
+    only one here with a privacy theorem (Theorem 2), and its noise cannot be averaged away. What it hides is the span
+    of its `family`, up to the width that `bound` buys; with normal coefficients, `sd`, it has a certificate of
+    differential privacy, and on a `grid` that is a theorem about the machine's own numbers.
     """
 
     key: ClassVar[str] = "function-sharing"

@@ -243,7 +243,9 @@ def shown(experiment: Experiment[Any, Any], found: Any, folder: Path) -> Answer:
     from hocket.experiments.experiment import write
 
     page = write(experiment, found, folder)
-    words = [*experiment.tables(found), *experiment.notes(found)]
+    opening = experiment.opening(found)
+    first = [] if opening is None else [*opening.sections[0].tables, *opening.summary]
+    words = [*first, *experiment.tables(found), *experiment.notes(found)]
     return _answer(experiment.answer(found), words, page)
 
 

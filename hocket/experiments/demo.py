@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.config import Config, command
 from hocket.engines.sweep import Sweep, sweep
-from hocket.experiments.clinics import clinics
+from hocket.experiments.clinics import chapter, clinics
 from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, unwatched
 from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
 from hocket.experiments.polynomials.runs import START, STEP
 from hocket.report.figures import Curve, convergence
 from hocket.report.folder import theorem_card
-from hocket.report.page import Card, Page
+from hocket.report.page import Card, Chapter, Page
 from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 
 ALGORITHMS: tuple[dict[str, Any], ...] = (
@@ -112,23 +113,22 @@ def result_table(results: list[Result]) -> Table:
     return Table(head, rows, "What was reached", numeric=frozenset({1, 2, 3}))
 
 
-def _clinic_tables() -> list[Table]:
-    found = clinics()
-    return [] if found is None else [found.table]
-
-
 def _clinic_data() -> dict[str, Any] | None:
     found = clinics()
     return None if found is None else found.data
+
+
+@cache
+def _opening() -> Chapter | None:
+    found = clinics()
+    return None if found is None else chapter(found)
 
 
 def notes(results: list[Result]) -> list[str]:
     """How to read the table."""
     rounds, seeds = results[0].config.run.rounds, _seeds(results)
     statements = dict.fromkeys(result.runs.claim.statement for result in results)
-    found = clinics()
     return [
-        *([] if found is None else [found.note]),
         f"Gap and disagreement after {rounds:,} rounds, medians of {seeds} seeds; noise: rms per coordinate.",
         *(f"{statement[0].upper()}{statement[1:]}." for statement in statements),
     ]
@@ -208,13 +208,14 @@ DEMO = Experiment(
     full=Size(),
     quick=Size(),
     play=play,
-    tables=lambda results: [*_clinic_tables(), result_table(results)],
+    tables=lambda results: [result_table(results)],
     notes=notes,
     conclusion=conclusion,
     data=lambda results: {"results": [result.summary() for result in results], "clinics": _clinic_data()},
     figure=lambda results: convergence([result.curve for result in results]),
     picture="convergence",
     page=page,
+    opening=lambda results: _opening(),
     results=False,
     further=configurations,
 )

@@ -15,7 +15,7 @@ import numpy as np
 
 from hocket.config import Config, parse_config
 from hocket.report.figures import Drawing
-from hocket.report.page import Page
+from hocket.report.page import Chapter, Page
 from hocket.report.tables import Table
 from hocket.steps import Power
 
@@ -69,6 +69,8 @@ class Experiment(Generic[Size, Found]):
     figure: Callable[[Found], Drawing | None]
     page: Callable[[Found], Page]
     """The page, but for its conclusion, tables, notes and figure."""
+    opening: Callable[[Found], Chapter | None] = lambda found: None
+    """What the page tells first, before its own subject."""
     picture: str = ""
     """How the figure's files are called, unless like the experiment."""
     results: bool = True
@@ -110,6 +112,7 @@ def whole_page(
         notes=[*experiment.notes(found), *page.notes],
         figure=drawing,
         commands=[*page.commands, *commands],
+        opening=experiment.opening(found),
     )
 
 

@@ -103,13 +103,14 @@ class Sequel:
 
     @property
     def repeats(self) -> bool:
-        """Whether earlier runs, if any, were of the same members and links under the same kept noise functions."""
-        same = repr(ServedPlan.of(self.plan).run.algorithm)
-        return self.plan.algorithm.functions is not None and all(
+        """Whether earlier runs, if any, were of the same members and links under the same kept noise functions, or
+        said nothing but totals, as this one does."""
+        same, totals = repr(ServedPlan.of(self.plan).run.algorithm), self.plan.algorithm.only_totals
+        return (self.plan.algorithm.functions is not None or totals) and all(
             one.plan is not None
             and one.plan.names == self.plan.names
             and np.array_equal(one.plan.run.network.links, self.plan.network.links)
-            and repr(one.plan.run.algorithm) == same
+            and (repr(one.plan.run.algorithm) == same or (totals and _only_totals(one.plan.run.algorithm)))
             for one in self.earlier
         )
 
@@ -221,3 +222,8 @@ def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[
 
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
+
+
+def _only_totals(algorithm: str | Algorithm) -> bool:
+    """Whether a run said nothing but totals; of one that is remembered by its name alone nobody knows."""
+    return isinstance(algorithm, Algorithm) and algorithm.only_totals

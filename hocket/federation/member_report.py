@@ -129,8 +129,12 @@ def _over_all_runs(joint: PlanAudit) -> Card:
     """The card where data have served several runs: the plan that hid least may decide."""
     runs = f"over {counted(joint.worst.runs, 'run')} on these data"
     if joint.covered:
+        kept = " under the same noise" if joint.plan.algorithm.functions is not None else ""
         return Card(
-            QUESTION, f"nothing but sums, {runs} under the same noise (Theorem 2)", "holds", joint.history
+            QUESTION,
+            f"nothing but sums, {runs}{kept} ({joint.verdict.claim.theorem})",
+            "holds",
+            joint.history,
         )
     how = judged(joint.least, joint.plan.audit.gradient_size)
     who = listed(joint.worst.coalition, joint.plan.names)

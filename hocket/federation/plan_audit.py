@@ -283,10 +283,10 @@ def _problems(
             f"everybody has {verdict.colluders + 1} neighbours, such as harary:k={verdict.colluders + 1}, or plan for "
             "fewer colluders"
         )
-    elif plan.algorithm.functions is not None and not promised.p2 and cut is not None:
+    elif (plan.algorithm.functions is not None or plan.algorithm.only_totals) and not promised.p2 and cut:
         apart = " from ".join(f"{{{plan.listed(part)}}}" for part in cut.components)
         yield (
-            f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum of each part's objectives; "
+            f"P2 fails: {plan.listed(cut.coalition)} would cut {apart} and learn the sum over each part; "
             f"choose a topology of connectivity {verdict.colluders + 1}, such as harary:k={verdict.colluders + 1}"
         )
     yield from _too_well_known(plan, verdict, worst, least, earlier)

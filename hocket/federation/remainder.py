@@ -23,7 +23,7 @@ from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, suspects
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
-from hocket.privacy.wording import counted, judged, searched_share, share
+from hocket.privacy.wording import counted, judged, searched_share, sentence, share
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,15 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
-    elif plan.algorithm.functions is not None and not (promised := guarantees(_without(plan, stay), f)).p2:
+    elif (plan.algorithm.functions is not None or plan.algorithm.only_totals) and not (
+        promised := guarantees(_without(plan, stay), f)
+    ).p2:
         safe = False  # a cut exposes sums, whatever the objectives are
         words += [_cut_apart(plan, stay, promised)]
-    elif plan_claim(plan):
+    elif claim := plan_claim(plan):
+        name = sentence(plan.algorithm.in_words or plan.algorithm.title)[:-1]
         words += [
-            f"Function sharing: against them and any {counted(f, 'survivor')} P1 and P2 still hold (Theorem 2)."
+            f"{name}: against them and any {counted(f, 'survivor')} P1 and P2 still hold ({claim.theorem})."
         ]
     else:
         sequel = Sequel(plan, tuple(earlier), tuple(last.items()))

@@ -37,6 +37,9 @@ class Mechanism:
     exact: bool = False
     """Whether what is hidden and what hides it are whole numbers on one public grid, and their sum is exact; else a
     certificate is about real numbers, and rounding can void it."""
+    masked: bool = False
+    """Whether what is dealt between neighbours are masks, uniform in a finite group, which hide more than normal noise
+    of any deviation: `link_sd` is then a number that they exceed."""
     sensitivity: float | None = None
     """S: how far replacing one record can move, in norm, what noise is added to; None where nothing bounds it."""
     void: tuple[str, ...] = ()

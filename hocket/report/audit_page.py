@@ -21,6 +21,8 @@ from hocket.report.tables import Table, plain
 
 ALGORITHMS = {key: BY_KEY[key].in_words or BY_KEY[key].label for key in COMPARED if BY_KEY[key].analysed}
 """What the page judges a coalition under."""
+SUMS = "totals"
+"""Stands for an algorithm whose agents say nothing but totals."""
 OTHER = "other"
 """Stands for an algorithm of which nothing follows from sets of agents alone."""
 BESIDE = 950
@@ -95,6 +97,10 @@ def filled(page: AuditPage, *, more_style: str = "", more_script: str = "") -> d
         "page": page,
         "facts": facts(network),
         "algorithms": page.algorithms,
+        "under": f"{page.algorithms[SUMS]} (Theorem T)"
+        if SUMS in page.algorithms
+        else "function sharing (Theorem 2)",
+        "part": "contribution" if SUMS in page.algorithms else "objective",
         "legend": (),
         "presets": _presets(page),
         "repair": "" if page.repair is None else sentence(page.repair.in_words(network.labels)),
@@ -218,7 +224,11 @@ def script_data(page: AuditPage) -> dict[str, Any]:
         "chosen": len(page.algorithms) == 1,
         "estimates": [
             {
-                "algorithm": one.algorithm if one.algorithm in page.algorithms else OTHER,
+                "algorithm": one.algorithm
+                if one.algorithm in page.algorithms
+                else SUMS
+                if SUMS in page.algorithms
+                else OTHER,
                 "coalition": list(one.coalition),
                 "lines": one.in_words(page.gradient_size, network.labels),
             }

@@ -249,8 +249,10 @@ def _card(found: Audit, alone: Finding) -> Card:
         if found.p2:
             supposing = f", if {found.claim.supposing}" if found.claim.supposing else ""
             tone = "open" if supposing else "holds"
-            return Card(QUESTION, f"nothing but sums, to {who} (Theorem 2{supposing})", tone, reasons)
-        what = "single objectives" if not found.p1 else "sums over some"
+            return Card(
+                QUESTION, f"nothing but sums, to {who} ({found.claim.theorem}{supposing})", tone, reasons
+            )
+        what = f"single {found.claim.part}s" if not found.p1 else "sums over some"
         return Card(QUESTION, f"{what}, to {who}", "exposed", reasons)
     exact = [agent for agent in alone.leakage.honest if alone.leakage.sd[agent] == 0]
     if exact:  # by itself, or by the public form of the objectives

@@ -105,6 +105,37 @@ class Exposure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of a chapter, under a heading."""
+
+    title: str
+    words: Sequence[str] = ()
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    notes: Sequence[str] = ()
+    """How to read the tables."""
+    details: Sequence[Table] = ()
+    """Tables that few will open."""
+
+    @property
+    def anchor(self) -> str:
+        """What links on the page call it."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chapter:
+    """What a page tells first, before its own subject: complete in itself."""
+
+    title: str
+    facts: Sequence[str] = ()
+    summary: Sequence[str] = ()
+    """Paragraphs in plain words; the first is the answer."""
+    cards: Sequence[Card] = ()
+    sections: Sequence[Section] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """What a report says, from the most important on."""
 
@@ -129,6 +160,8 @@ class Page:
     exposure: Exposure | None = None
     details: Sequence[Table] = ()
     """Tables that few will open."""
+    opening: Chapter | None = None
+    """What is told first."""
 
     @property
     def pictures(self) -> list[Figure]:

@@ -33,12 +33,13 @@ def spoken(name: str) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under a head; `numeric` columns stand right."""
+    """Rows of text under a head; `numeric` columns stand right, `literal` ones in letters of one width."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
     numeric: frozenset[int] = frozenset()
+    literal: frozenset[int] = frozenset()
 
 
 def result_table(run: Run) -> Table:

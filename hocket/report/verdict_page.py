@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hocket.privacy import Audit, guarantees
-from hocket.report.audit_page import ALGORITHMS, OTHER, AuditPage
+from hocket.report.audit_page import ALGORITHMS, OTHER, SUMS, AuditPage
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import findings_table
 
@@ -34,7 +34,9 @@ def verdict_page(
         repair=audit.repair if audit.covered else None,
         coalition=alone.coalition,
         worst=cut.coalition if cut is not None else alone.coalition if alone.searched else (),
-        leakage=[one.leakage for one in audit.findings],
+        leakage=[
+            one.leakage for one in audit.findings if not (one.claim and one.option.stands_for.only_totals)
+        ],
         tables=[findings_table(audit.findings)],
         statement=audit.statement,
         command=command,
@@ -52,6 +54,8 @@ def judged_algorithms(audit: Audit) -> dict[str, str]:
         told = kind.key in ALGORITHMS and (kind.functions is None or audit.covered)
         if told:
             found[kind.key] = ALGORITHMS[kind.key]
+        elif kind.only_totals:
+            found[SUMS] = kind.in_words or one.label
         elif len({line.label for line in audit.findings}) == 1:
             found[OTHER] = one.label
     return found

@@ -73,12 +73,15 @@ def _drawable(text: str) -> str:
 
 
 def _plain_ticks(axes: Axes, low: float, high: float) -> None:
-    """Ticks at 1, 2, 5 and their multiples by ten, written as people write them."""
+    """Ticks at 1, 2, 5 and their multiples by ten, or closer ones around 1, written as people write them."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     powers = np.arange(np.floor(np.log10(low)) - 1, np.ceil(np.log10(high)) + 1)
-    few = high / low > 1000
-    ticks = [base * 10.0**power for power in powers for base in ((1,) if few else (1, 2, 5))]
+    bases = (1,) if high / low > 1000 else (1, 2, 5)
+    ticks = [base * 10.0**power for power in powers for base in bases]
+    if high / low < 5:
+        unit = 0.1 if high / low < 2.5 else 0.2
+        ticks = [unit * step for step in range(1, int(high / unit) + 2)]
     axes.xaxis.set_major_locator(FixedLocator([tick for tick in ticks if low * 0.8 <= tick <= high * 1.25]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -23,6 +23,8 @@ from hocket.studies.together import Analysis
 Result = TypeVar("Result")
 Watch = Callable[[int, int], None]
 """Told after each total: how many there were, and how many numbers this one had."""
+Carry = Callable[[Mapping[str, Total]], Mapping[str, Any]]
+"""Gives every member, by its name, the sum of what all ask for."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,14 @@ class Rehearsal(Generic[Result]):
 
 
 def rehearse_analysis(
-    members: Mapping[str, Analysis[Result]], watch: Watch = lambda totals, numbers: None
+    members: Mapping[str, Analysis[Result]],
+    watch: Watch = lambda totals, numbers: None,
+    carry: Carry | None = None,
 ) -> Rehearsal[Result]:
     """Run every member's generator to its end; members are blamed by their names."""
     asked: dict[str, Total] = {}
     results: dict[str, Result] = {}
-    heard: dict[str, Any] = dict.fromkeys(members)
+    heard: Mapping[str, Any] = dict.fromkeys(members)
     totals = numbers = 0
     while True:
         for name, analysis in members.items():
@@ -55,13 +59,13 @@ def rehearse_analysis(
                     "members do not agree on when the analysis is over: do all have the same study?"
                 )
             return Rehearsal(next(iter(results.values())), totals, numbers)
-        heard = _summed(asked)
+        heard = (carry or summed)(asked)
         totals += 1
         numbers += flat(next(iter(asked.values())).values).size
         watch(totals, flat(next(iter(asked.values())).values).size)
 
 
-def _summed(asked: Mapping[str, Total]) -> dict[str, Any]:
+def summed(asked: Mapping[str, Total]) -> dict[str, Any]:
     """The same sum for every member."""
     words = []
     for name, total in asked.items():
@@ -76,12 +80,18 @@ def _summed(asked: Mapping[str, Total]) -> dict[str, Any]:
 
 
 def rehearse(
-    study: Study, tables: Mapping[str, Table], watch: Watch = lambda totals, numbers: None
+    study: Study,
+    tables: Mapping[str, Table],
+    watch: Watch = lambda totals, numbers: None,
+    carry: Carry | None = None,
 ) -> Results:
-    """A whole study on one machine, a table for each member; gives what the members would get."""
+    """A whole study on one machine, a table for each member; gives what the members would get.
+
+    Totals are summed in the open, unless `carry` does it another way, such as under masks.
+    """
     checked = {name: check_table(study, replace(table, name=name)) for name, table in tables.items()}
     if len(checked) < 2:
         raise BadStudy("a study is among two members or more; name a table for each")
-    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch)
+    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry)
     own = {name: check.kept for name, (check, _) in checked.items()}
     return replace(done.result, rows_by_member=own, members=len(checked))

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import hocket as hk
+from hocket.experiments.clinics import chapter, clinics
 from hocket.report.exposure import audit_of, compared
 from hocket.report.figures import Curve, convergence
 from hocket.report.folder import write_report
@@ -59,6 +60,18 @@ def folder(tmp_path_factory) -> Path:
         configuration=EVIL,
         commands=[EVIL, "second"],
     ).save(folder / "many.html")
+    found = clinics()
+    assert found is not None
+    Report(
+        title="Five agents",
+        facts=["5 agents"],
+        summary=["All four find it."],
+        cards=[card],
+        tables=[table],
+        configuration="rounds = 30",
+        commands=["hocket demo"],
+        opening=chapter(found),
+    ).save(folder / "clinics.html")
     return folder
 
 
@@ -79,8 +92,9 @@ def test_the_answers_come_first(opened, folder):
     assert last["y"] + last["height"] < first["y"]
 
 
-def test_headings_go_down_by_single_steps_and_links_lead_somewhere(opened, folder):
-    page = opened(folder / "report.html")
+@pytest.mark.parametrize("name", ["report.html", "clinics.html"])
+def test_headings_go_down_by_single_steps_and_links_lead_somewhere(opened, folder, name):
+    page = opened(folder / name)
     levels = [
         int(one[1]) for one in page.locator("h1, h2, h3").evaluate_all("all => all.map(one => one.tagName)")
     ]
@@ -89,6 +103,21 @@ def test_headings_go_down_by_single_steps_and_links_lead_somewhere(opened, folde
     assert page.locator("html").get_attribute("lang") == "en"
     for link in page.locator("a").all():
         assert page.locator(link.get_attribute("href") or "").count() == 1
+
+
+def test_the_clinics_come_before_the_five_agents(opened, folder):
+    page = opened(folder / "clinics.html")
+    expect(page).to_have_title("Four clinics, one regression, and no row leaves its clinic")
+    expect(page.locator("h1")).to_have_count(1)
+    expect(page.locator(".answers .card").nth(1)).to_contain_text("words that look like chance")
+    tops = [
+        page.locator(one).bounding_box()["y"]
+        for one in ("#the-same-fit", "#what-one-curious-clinic-saw", "#then")
+    ]
+    assert tops == sorted(tops)
+    assert all(
+        len(one.get_attribute("aria-label") or "") > 40 for one in page.get_by_role("img").all()
+    )  # the forest plot, and bits and digits
 
 
 def test_figures_are_described_to_those_who_cannot_see_them(opened, folder):
@@ -140,7 +169,7 @@ def test_details_open_and_commands_are_copied(opened, folder):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["report.html", "many.html"])
+@pytest.mark.parametrize("name", ["report.html", "many.html", "clinics.html"])
 def test_every_word_stands_out_from_its_ground(opened, folder, name, scheme):
     page = opened(folder / name, color_scheme=scheme)
     page.locator("summary").evaluate_all("all => all.forEach(one => { one.parentNode.open = true; })")
@@ -157,7 +186,7 @@ def test_figures_take_the_colours_of_the_dark(opened, folder):
     assert "rgb(27, 30, 35)" not in dark
 
 
-@pytest.mark.parametrize("name", ["report.html", "many.html"])
+@pytest.mark.parametrize("name", ["report.html", "many.html", "clinics.html"])
 def test_a_telephone_shows_it_without_scrolling_sideways(opened, folder, name):
     page = opened(folder / name, viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -7,7 +7,7 @@ A comment on the line above a block says how it is used:
     <!-- output -->           the block is what the Python block before it printed
     <!-- run -->              the commands in the block are run, and the lines below each are among what it prints
     <!-- run together -->     the same, all commands at once, each in a process of its own
-    <!-- demo -->             the block is the table that `hocket demo` prints
+    <!-- demo -->             the block is a table that `hocket demo` prints
     <!-- not run: REASON -->  the block is left out
 
 Python and TOML without a comment are run and read; a block of commands needs one.

@@ -270,3 +270,7 @@ def test_what_the_documents_say_about_attacks() -> None:
         undiminished = mean(member, "final model", method) / mean(member, "final model", "DGD")
         assert undiminished == pytest.approx(1, abs=0.05)
     assert mean(member, "final model", "DGD") > 0.58
+    joint = "joint average"  # of which only the sum is there to attack
+    assert mean(reconstruct, "batch of 1, first exchange", joint) > 0.5
+    assert mean(reconstruct, "four numbers, the sum attack", joint) < 0.2
+    assert mean(whose, "last word", joint) == pytest.approx(0.5, abs=0.02)

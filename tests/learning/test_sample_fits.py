@@ -11,8 +11,10 @@ from hocket.learning import digits, own_shards, train
 from hocket.learning.attacks import Effort, Rate, Row, attack_notes, attack_table, does_not_apply
 from hocket.learning.attacks.fit_trials import FOUND, MODEL, NETWORK, PRINTED, SUMS, _Trial, coarse, fits
 from hocket.learning.attacks.sample_fits import fit_together, sample_forms
+from hocket.learning.attacks.total_fits import error_of_samples, fit_totals
 from hocket.learning.attacks.trials import HIDING, RECONSTRUCT
 from hocket.learning.data import Split
+from hocket.privacy.attacks import total_attack
 
 SMALL = Split(*(coarse(part) for part in (digits().train, digits().test)))
 EXACT = 1e-3  # words are in single precision, and fits amplify what that leaves
@@ -43,6 +45,26 @@ def test_kept_noise_does_not_hide_a_sample_that_was_replaced() -> None:
 @pytest.mark.slow
 def test_a_plain_run_before_gives_away_what_a_neighbour_is_told_apart() -> None:
     assert trial("RSS-LB").after_dgd() < EXACT
+
+
+@pytest.mark.slow
+def test_totals_tell_few_samples_and_not_whose_they_are() -> None:
+    """Theorem T leaves the sum, and a sum of functions at many points tells what it is made of."""
+    one = _Trial(SMALL, lambda *_: hk.JointAverage(), 0.0, 3)
+    found = fit_totals(one.run, {0})
+    assert error_of_samples(found, one.shards) < 0.01  # single precision, divided by steps, fitted
+    labels = [int(one.shards.parts[j].labels[0]) for j in found]
+    alike = [j for j, label in zip(found, labels, strict=True) if label == labels[0]]
+    assert len(alike) >= 2
+    first, second = alike[:2]
+    swapped = found | {first: found[second], second: found[first]}
+    # What is exchanged fits as well: no sum changes.
+    forms, attack = sample_forms(one.run), total_attack(one.run.view({0}))
+    sums = [
+        sum(forms[j].gradients(attack.at, theta) for j, theta in some.items()) for some in (found, swapped)
+    ]
+    np.testing.assert_allclose(sums[0], sums[1], atol=1e-12)
+    assert abs(found[first] - found[second]).max() > 0.01
 
 
 def test_where_fits_do_not_apply() -> None:

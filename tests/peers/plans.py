@@ -10,6 +10,7 @@ from hocket.links.identity import Identity
 IDENTITIES = [Identity.create(f"clinic-{letter}") for letter in "abcde"]
 CARDS = [Card.of(one, f"{one.name}.example:{7000 + place}") for place, one in enumerate(IDENTITIES)]
 RSS_NB = {"name": "rss-nb", "delta": 1.0}
+JOINT = {"name": "joint-average"}
 SHARING = {"name": "function-sharing", "degree": 1, "bound": 1.0}
 
 

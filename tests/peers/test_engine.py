@@ -27,6 +27,7 @@ ALGORITHMS = {
     "nids": hk.Nids(),
     "fs with aug-dgm": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.AugDgm()),
     "safeguarded": hk.FunctionSharing(degree=2, bound=0.1, inner=hk.Safeguard(hk.AugDgm())),
+    "joint average, own": hk.JointAverage(own=0.1, clip=2.0),
     "own": hk.RssNb.certified(sd=0.3, own=0.1),
     "whole numbers": hk.RssNb.certified(sd=0.3, own=0.1, clip=2.0, grid=2.0**-20),
     "whole numbers by link": hk.RssNb.certified(

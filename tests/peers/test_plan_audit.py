@@ -11,7 +11,7 @@ from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.plan import Dial
 from hocket.federation.plan_audit import audit_plan, audit_seconds
 from hocket.networks.network import Network
-from tests.peers.plans import BOX, RSS_NB, SHARING, WIDE, drawn
+from tests.peers.plans import BOX, JOINT, RSS_NB, SHARING, WIDE, drawn
 
 
 def test_a_safe_plan_passes_its_audit():
@@ -46,11 +46,19 @@ def test_an_unsafe_plan_is_refused_by_name_with_a_cure(change, words):
     assert accepted.to_json()["safe"] is False
 
 
-def test_a_cut_is_refused_under_function_sharing():
+def test_a_plan_of_sums_has_its_theorem_whatever_the_objectives_and_local_steps():
+    found = audit_plan(drawn(algorithm=JOINT, local_steps=10))
+    assert found.covered
+    assert found.answer.endswith("no contribution by itself (Theorem T).")
+    assert found.to_json()["audit"]["claim"]["theorem"] == "Theorem T"
+
+
+@pytest.mark.parametrize("algorithm", [SHARING, JOINT], ids=lambda one: one["name"])
+def test_a_cut_is_refused_where_sums_over_parts_would_be_known(algorithm):
     """Two triangles that share a member: nobody can be surrounded by one colluder, but that member cuts them apart."""
     links = [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]
     network = Network.from_edges(links, 5)
-    plan = drawn(algorithm=SHARING, colluders=1)
+    plan = drawn(algorithm=algorithm, colluders=1)
     plan = dataclasses.replace(
         plan,
         links=tuple(Dial(i, j) for i, j in network.links.tolist()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tomllib
 import warnings
 from collections.abc import Mapping
 from functools import cache
@@ -14,18 +15,7 @@ import pytest
 
 from hocket.studies import Results, Table, parse_study, read_table, rehearse
 
-HEART = {
-    "study": {
-        "title": "Heart disease in four hospitals",
-        "formula": "disease ~ age + sex + C(cp) + trestbps + chol + fbs + C(restecg) + thalach + exang + oldpeak",
-        "family": "binomial",
-    },
-    "columns": {
-        "disease": {"from": "num", "map": "num > 0"},
-        "cp": {"levels": [1, 2, 3, 4]},
-        "restecg": {"levels": [0, 1, 2]},
-    },
-}
+HEART = tomllib.loads((Path(__file__).parents[2] / "examples/heart.toml").read_text(encoding="utf-8"))
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 heart_data = pytest.mark.skipif(
     not (Path(os.environ.get("HOCKET_DATA", "/nowhere")) / "heart").is_dir(),

@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Centralised, Dgd, IndependentNoise
+from hocket.algorithms import Centralised, Dgd, IndependentNoise, JointAverage
 from hocket.errors import BadInput
 from hocket.learning import Alone
 from hocket.learning.attacks.trials import balanced, paired, shared
 
-SGD_C, DGD, ALONE, DP_SGD = "SGD-C", "DGD", "alone", "DP-SGD"
+SGD_C, DGD, JOINT, ALONE, DP_SGD = "SGD-C", "DGD", "joint average", "alone", "DP-SGD"
 NB, LB, FS, INDEPENDENT = "RSS-NB", "RSS-LB", "FS", "independent noise"
 CANCELLING = (NB, LB, FS)
 """The paper's three."""
@@ -40,7 +40,9 @@ class Method:
     level: Literal["none", "noise", "epsilon"] = "none"
     """What a case's level is: nothing, noise over the rms of a gradient, or ε."""
     connected: bool = True
-    """Whether agents speak at all: without a network all networks are one case."""
+    """Whether what is reached depends on who speaks with whom; else all networks are one case."""
+    speaks: bool = True
+    """Whether agents speak at all."""
 
     def at(self, level: float) -> str:
         """The method's name with its level."""
@@ -62,10 +64,15 @@ METHODS = {
     method.name: method
     for method in (
         Method(
-            SGD_C, "nothing from the server, which holds all data", lambda *_: Centralised(), connected=False
+            SGD_C,
+            "nothing from the server, which holds all data",
+            lambda *_: Centralised(),
+            connected=False,
+            speaks=False,
         ),
         Method(DGD, "nothing from neighbours", lambda *_: Dgd()),
-        Method(ALONE, "everything: nobody says a word", lambda *_: Alone(), connected=False),
+        Method(JOINT, "all but the sum, by Theorem T", lambda *_: JointAverage(), connected=False),
+        Method(ALONE, "everything: nobody says a word", lambda *_: Alone(), connected=False, speaks=False),
         Method(NB, "who holds what, from a coalition", paired, "noise"),
         Method(LB, "who holds what, unless all neighbours collude", balanced, "noise"),
         Method(FS, "a constant offset of each agent's gradient", shared, "noise"),
@@ -82,7 +89,7 @@ class Case:
     split: str
     shards: str
     network: str
-    """Empty where nobody speaks."""
+    """Empty where it makes no difference."""
     method: str
     level: float
     """Noise over the rms of a gradient, ε, or 0."""
@@ -95,7 +102,7 @@ class Case:
         words = (
             self.split,
             self.shards,
-            self.network or "apart",
+            self.network or ("any" if METHODS[self.method].speaks else "apart"),
             self.method,
             f"{self.level:.3g}",
             f"H{self.local_steps}",
@@ -184,7 +191,7 @@ def _part(part: Part, splits: list[str], size: Size) -> Iterator[Case]:
                         yield one(method, level, split=first, seed=seed)
             case "steps":
                 for local_steps in size.local_steps:
-                    for method in (DGD, NB, LB):
+                    for method in (DGD, JOINT, NB, LB):
                         yield one(method, low, split=first, local_steps=local_steps, seed=seed)
             case "shards":
                 for shards in size.skewed:
@@ -195,8 +202,8 @@ def _part(part: Part, splits: list[str], size: Size) -> Iterator[Case]:
 
 def _compared(levels: Iterable[float], **about: Any) -> Iterator[Case]:
     """The paper's algorithms beside their yardsticks."""
-    yield one(SGD_C, **about)
-    yield one(DGD, **about)
+    for yardstick in (SGD_C, DGD, JOINT):
+        yield one(yardstick, **about)
     for level in levels:
         for method in CANCELLING:
             yield one(method, level, **about)

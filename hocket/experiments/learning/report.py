@@ -14,6 +14,7 @@ from hocket.experiments.learning.cases import (
     FS,
     FULL,
     INDEPENDENT,
+    JOINT,
     LB,
     METHODS,
     NB,
@@ -32,7 +33,8 @@ from hocket.report.panels import Guide, Line, Note, Panel, sheet
 
 SHOWN = 8
 """Points of a per cent that a panel shows."""
-STYLES = {DGD: 0, NB: 1, LB: 2, FS: 3, SGD_C: 4, INDEPENDENT: 5}
+STYLES = {DGD: 0, NB: 1, LB: 2, FS: 3, SGD_C: 4, INDEPENDENT: 5, JOINT: 5}
+"""Of lines: no panel has the last two."""
 
 
 def data(found: Found) -> dict[str, Any]:
@@ -112,7 +114,12 @@ def drawing(found: Found) -> Drawing | None:
 
 def _epochs(found: Found, network: str) -> Panel:
     lines = []
-    compared = [(SGD_C, 0.0), (DGD, 0.0), *((m, level) for m in CANCELLING for level in found.size.levels)]
+    compared = [
+        (SGD_C, 0.0),
+        (DGD, 0.0),
+        (JOINT, 0.0),
+        *((m, level) for m in CANCELLING for level in found.size.levels),
+    ]
     for method, level in compared:
         summary = found.of(method, level, network=network)
         if summary is not None and summary.curves.shape[1] > 1:  # one that diverged at once has no curve
@@ -170,7 +177,7 @@ def _lowest(lines: list[Line]) -> float:
 def _alt(found: Found) -> str:
     ends = [
         f"{name_of(method, level)} {summary.mean:.2f} %"
-        for method in (SGD_C, DGD, *CANCELLING)
+        for method in (SGD_C, DGD, JOINT, *CANCELLING)
         for level in (found.size.levels if method in CANCELLING else (0.0,))
         if (summary := found.of(method, level)) is not None
     ]

@@ -100,7 +100,7 @@ class Desk:
             disagreement=run.disagreement,
             noise=run.noise.rms,
             gradient=self.gradient(case.split, case.shards, case.seed),
-            exchanges=run.rounds if METHODS[case.method].connected else 0,
+            exchanges=run.rounds if METHODS[case.method].speaks else 0,
             parameters=model.dim,
             ending=ending,
             remarks=list(run.remarks),

@@ -23,6 +23,7 @@ from hocket.learning.attacks.sample_fits import (
     fit_together,
     sample_error,
 )
+from hocket.learning.attacks.total_fits import error_of_samples, fit_totals
 from hocket.learning.attacks.trials import (
     AGENTS,
     CURIOUS,
@@ -84,12 +85,13 @@ def fits(split: Split, effort: Effort) -> Iterator[Row]:
         why = does_not_apply(algorithm, whole=True)
         trials = [_Trial(small, made, level, seed) for seed in range(effort.seeds)]
         for on, measured in ATTACKS.items():
-            if why and on != AFTER_DGD:
+            if why and on not in (AFTER_DGD, *([SUMS] if algorithm.only_totals else [])):
                 yield Row(RECONSTRUCT, on, method, None, why)
                 continue
             yield Row(RECONSTRUCT, on, method, over_seeds([measured(trial) for trial in trials]))
         yield Row(RECONSTRUCT, SMALL, method, None, does_not_apply(algorithm, whole=False))
-        yield Row(PRINTED, AT_THE_END, method, over_seeds([trial.printed for trial in trials]))
+        if not algorithm.only_totals:  # where nothing but sums is known, the audit prints a theorem
+            yield Row(PRINTED, AT_THE_END, method, over_seeds([trial.printed for trial in trials]))
         if not why:
             yield Row(FOUND, AT_THE_END, method, over_seeds([trial.found for trial in trials]))
     if effort.epsilon is not None:
@@ -161,6 +163,8 @@ class _Trial:
         return float(np.mean([sample_error(fit, j, self.shards.parts[j]) for j in OTHERS]))
 
     def by_sums(self) -> float:
+        if self.algorithm.only_totals:
+            return error_of_samples(fit_totals(self.run, {CURIOUS}), self.shards)
         return self.error(fit_by_sums(self.run, {CURIOUS}))
 
     def by_all(self) -> float:
@@ -179,7 +183,9 @@ class _Trial:
         return self.error(fit, ("after", self.target))
 
     def after_dgd(self) -> float:
-        return self.error(fit_together([self.trained(self.shards, plain=True), self.run], {CURIOUS}))
+        plain = self.trained(self.shards, plain=True)
+        runs = [plain] if self.algorithm.only_totals else [plain, self.run]
+        return self.error(fit_together(runs, {CURIOUS}))
 
     @property
     def printed(self) -> float:

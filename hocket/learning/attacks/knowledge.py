@@ -16,7 +16,7 @@ from hocket.algorithms import RssLb
 from hocket.errors import BadInput
 from hocket.learning.data.dataset import Dataset
 from hocket.noise.draws import Balanced
-from hocket.privacy.attacks import averaging_attack, residuals
+from hocket.privacy.attacks import averaging_attack, residuals, total_attack
 from hocket.privacy.attacks.words import Words, place_of_link, planned_draws
 from hocket.privacy.wording import named
 from hocket.runs.view import View
@@ -139,6 +139,8 @@ def first_gradient(view: View, target: int, start: Float[np.ndarray, " dim"]) ->
     """
     if view.rounds < 2:
         raise BadInput("a single exchange was seen, and a gradient shows in the next word; train for longer")
+    if view.algorithm.only_totals:
+        return _share_of_sums(view.first_rounds(2), target)
     attack = averaging_attack(view.first_rounds(2), target, start=start, prior=WIDE)
     assert attack.estimate is not None
     # RSS-LB mixes noise into the first state already: the gradient is then taken a little beside the start.
@@ -149,6 +151,8 @@ def all_gradients(view: View, target: int) -> Seen:
     """The gradients of all exchanges but the last, from the differences of words.
     The choice where the same samples are seen again and again; all that the target mixes must be heard.
     """
+    if view.algorithm.only_totals:
+        return _share_of_sums(view, target)
     found = residuals(view, target)
     if len(found.rounds):
         offset = float(np.sqrt(np.mean((found.kept**2).sum(axis=1)))) if found.kept.size else 0.0
@@ -156,3 +160,13 @@ def all_gradients(view: View, target: int) -> Seen:
     if not isinstance(view.algorithm, RssLb):
         raise BadInput(f"{found.silence}; attack the first exchange, or let the coalition hear more")
     return Seen(target, *as_told(view, target), offset_sd=0.0)
+
+
+def _share_of_sums(view: View, target: int) -> Seen:
+    """An equal share of the sum over the honest, for want of anything better: of its own gradient nothing is said."""
+    attack = total_attack(view)
+    assert attack.estimate is not None
+    assert attack.at is not None
+    share = attack.estimate / len(attack.target)
+    # Gradients of others are about as long as its own, and point elsewhere.
+    return Seen(target, attack.at, share, np.sqrt(np.mean(share**2, axis=1)), 0.0)

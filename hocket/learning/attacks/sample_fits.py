@@ -43,6 +43,8 @@ def does_not_apply(algorithm: Algorithm, *, whole: bool, momentum: float = 0.0, 
         return "which samples a batch holds is not heard"
     if momentum:
         return "momentum is not fitted"
+    if algorithm.only_totals:
+        return "nobody says a word of its own"
     if algorithm.tells:
         return "each neighbour is told another word"
     return ""

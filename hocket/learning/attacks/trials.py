@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
+from hocket.algorithms import Dgd, FunctionSharing, JointAverage, RssLb, RssNb
 from hocket.learning.accuracy import evaluate
 from hocket.learning.attacks.canary import canary_bound
 from hocket.learning.attacks.gradient_inversion import invert_gradients
@@ -34,7 +34,7 @@ from hocket.runs.run import Run
 
 Made = Callable[[float, int, int], Algorithm]
 """The algorithm for a standard deviation, a dimension and a degree."""
-PLAIN = "DGD"
+PLAIN, JOINT = "DGD", "joint average"
 AGENTS, CURIOUS = 5, 0
 OTHERS = tuple(range(1, AGENTS))
 FEWER = 10
@@ -73,7 +73,10 @@ HIDING: dict[str, Made] = {"RSS-NB": paired, "RSS-LB": balanced, "FS": shared}
 
 def attacked(levels: tuple[float, ...]) -> dict[str, tuple[Made, float]]:
     """Everything that is attacked, by the name of its column, with its noise over the rms of a gradient."""
-    plain: dict[str, tuple[Made, float]] = {PLAIN: (lambda *_: Dgd(), 0.0)}
+    plain: dict[str, tuple[Made, float]] = {
+        PLAIN: (lambda *_: Dgd(), 0.0),
+        JOINT: (lambda *_: JointAverage(), 0.0),
+    }
     return plain | {
         f"{name}, noise {level:g}": (made, level) for name, made in HIDING.items() for level in levels
     }
@@ -235,7 +238,9 @@ class _Found:
 
     @staticmethod
     def of(model: Model, run: Run, cast: _Cast, reference: np.ndarray, test: Dataset) -> _Found:
-        said, parts, mean = run.view({CURIOUS}).words[0], cast.shards.parts, run.mean
+        view, parts, mean = run.view({CURIOUS}), cast.shards.parts, run.mean
+        shown = len(parts) if view.algorithm.only_totals else 1  # of a total, the average is the model
+        said = {link: words / shown for link, words in view.words[0].items()}
 
         def scores(x: np.ndarray, data: Dataset) -> np.ndarray:
             return membership_scores(model, x, data, references=[reference])

@@ -23,6 +23,7 @@ from hocket.privacy.attacks.several_runs import (
     mixed_plans_attack,
 )
 from hocket.privacy.attacks.sums import sum_attack
+from hocket.privacy.attacks.totals import total_attack
 
 __all__ = [
     "Attack",
@@ -54,4 +55,5 @@ __all__ = [
     "states_behind",
     "strongest_average",
     "sum_attack",
+    "total_attack",
 ]

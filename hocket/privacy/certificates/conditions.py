@@ -18,6 +18,11 @@ SECRET = (
     "supposed: noise between two honest agents is secret from all others, normal and independent; it is pseudorandom, "
     "so this is a promise against whoever cannot break the generator"
 )
+MASKS = (
+    "supposed: masks between two honest agents are secret from all others and uniform in a finite group, so that "
+    "nothing is shown but the sum over honest agents that hang together (Theorem T); they are pseudorandom, so this is "
+    "a promise against whoever cannot break the generator. Own noise is normal, independent and secret"
+)
 LIARS = (
     "covered: members may lie, wait for others' words, and deal noise on their own links as they please; that is about "
     "privacy, and not about the answer"
@@ -110,7 +115,7 @@ def _outside_span(protected: Protected, about: Circumstances) -> tuple[str, ...]
 
 def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
     """What must be so, each marked as checked, covered or supposed."""
-    said = [SECRET, LIARS, RANGE]
+    said = [MASKS if mechanism.masked else SECRET, LIARS, RANGE]
     said += (
         _of_objectives(protected)
         if mechanism.on == "objective"

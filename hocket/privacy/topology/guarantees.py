@@ -63,13 +63,13 @@ class Exposure:
     def __str__(self) -> str:
         return self.in_words()
 
-    def in_words(self, labels: Sequence[object] | None = None) -> str:
-        """What the coalition singles out, agents by their names where they have some."""
+    def in_words(self, labels: Sequence[object] | None = None, *, part: str = "objective") -> str:
+        """What the coalition singles out, agents by their names where they have some; `part` is what each has."""
         who = f"coalition {grouped(self.coalition, labels)}"
         if self.p2:
             return f"{who}: P1 and P2 hold; only the sum over all {len(self.components[0])} honest agents is exposed"
         groups = [grouped(part, labels) for part in self.components if len(part) > 1]
-        exposed = [f"the objectives of {listed(self.surrounded, labels)}"] if self.surrounded else []
+        exposed = [f"the {part}s of {listed(self.surrounded, labels)}"] if self.surrounded else []
         exposed += [f"the sum over {group}" for group in groups]
         return f"{who}: P2 fails{'' if self.p1 else ' and so does P1'}; exposed are {' and '.join(exposed)}"
 
@@ -187,8 +187,11 @@ def exposure(
 
 
 def refuse_without_theorem(algorithm: str | Algorithm | None) -> None:
-    """P1 and P2 are proved for function sharing, and for nothing else; without an algorithm that is meant."""
+    """P1 and P2 are proved for function sharing and for totals; without an algorithm function sharing is meant."""
     if algorithm is None or algorithm == COVERED:
+        return
+    kind = BY_KEY.get(algorithm) if isinstance(algorithm, str) else algorithm
+    if kind is not None and kind.only_totals:
         return
     name = algorithm if isinstance(algorithm, str) else algorithm.uncovered
     if not name:

@@ -114,7 +114,7 @@ class Audit:
         if not self.covered:
             labels = sorted({one.label for one in self.findings})
             raise NoTheorem(
-                f"P1 and P2 are Theorem 2, and no theorem covers {' and '.join(labels)} here: see `findings`, what a "
+                f"P1 and P2 are theorems, and no theorem covers {' and '.join(labels)} here: see `findings`, what a "
                 f"coalition can estimate instead, for {self.claim.reason}"
             )
         return self.guarantees if self.coalition is None or self.exposure is None else self.exposure
@@ -315,6 +315,7 @@ def audit(
             sized=size.words,
             labels=network.labels,
             local_steps=local_steps,
+            totals=all(one.option.stands_for.only_totals for one in findings),
         ),
         certificate=certificate_of(
             network,

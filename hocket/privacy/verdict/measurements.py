@@ -17,6 +17,7 @@ from hocket.privacy.attacks import (
     difference_attack,
     lb_collusion_attack,
     strongest_average,
+    total_attack,
 )
 from hocket.privacy.attacks.attack import SAME_GRADIENT
 from hocket.privacy.attacks.words import mixed
@@ -36,6 +37,7 @@ CHANGES = {"sum": "how gradients change from the first round to the last"}
 """What is left where slopes stay open."""
 BY_FORM = ("model", "sum", "projection")
 OVER_RUNS = ("changed record", "changed graph", "mixed plans")
+SUMS_ONLY = "agents say nothing but totals, of which only the sum over the honest is known (Theorem T)"
 ONE_RUN = "this is one run; what several tell together, hocket.privacy.attacks.joint_attack and its kin say"
 
 
@@ -182,6 +184,8 @@ class Measured(NamedTuple):
 
 def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
     """All attacks of a coalition on a run that kept its words, and the strongest on every honest agent."""
+    if run.algorithm is not None and run.algorithm.only_totals:
+        return _totals(run, coalition)
     view, everything = run.view(coalition), run.view(threat="states")
     formed = _with_the_form(run, view)
     nearby = {j: _nearby(run, view, j) for j in view.honest}
@@ -209,6 +213,20 @@ def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
         tried.append(Attempt("component", tuple(sums), of="their sum"))
     tried += [Attempt(name, why=ONE_RUN) for name in OVER_RUNS]
     return Measured(tuple(found), tuple(tried))
+
+
+def _totals(run: Run, coalition: tuple[int, ...]) -> Measured:
+    """Where nothing but totals is said there is one thing to attack: the sum over the honest."""
+    attack = total_attack(run.view(coalition))
+    truth = error = None
+    if run.problem is not None and attack.at is not None and attack.estimate is not None:
+        at = np.asarray(attack.at[-1], dtype=np.float64)
+        true = np.sum([run.problem.gradient(target, at) for target in attack.target], axis=0)
+        truth, error = _rms(true), _rms(attack.estimate[-1] - true)
+    found = Measurement(attack, truth, error)
+    others = dict.fromkeys(("difference", AVERAGING, *BY_FORM), SUMS_ONLY) | dict.fromkeys(OVER_RUNS, ONE_RUN)
+    tried = [Attempt(name, why=why) for name, why in others.items()]
+    return Measured((found,), (Attempt(attack.name, (found,), of="their sum"), *tried))
 
 
 def _by_name(nearby: Mapping[int, list[Attack]], beside: Callable[[Attack], Measurement]) -> list[Attempt]:

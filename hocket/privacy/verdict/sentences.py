@@ -20,14 +20,14 @@ def answer(audit: Audit) -> str:
     any_of = "" if one.searched is None else f" ({one.searched_words})"
     if one.basis == "theorem" and audit.p2:
         against = f"any {counted(audit.colluders, 'colluder')}" if audit.coalition is None else whom
-        only = "would learn only the sum over all others, and no objective by itself (Theorem 2)"
+        only = f"would learn only the sum over all others, and no {one.claim.part} by itself ({one.claim.theorem})"
         return f"Under {one.label}{_if(one)}, {against} {only}."
     if one.exact:
-        what = "objective" if one.basis == "theorem" else "gradient"
+        what = one.claim.part if one.basis == "theorem" else "gradient"
         open_to = listed(one.exact, audit.network.labels)
         return f"Under {one.label}, {whom}{any_of} would know the {what} of {open_to} exactly."
     if one.basis == "theorem":
-        some = "would learn the sum over a part of the others, and no objective by itself"
+        some = f"would learn the sum over a part of the others, and no {one.claim.part} by itself"
         return f"Under {one.label}{_if(one)}, {whom} {some}."
     weakest = listed([one.weakest], audit.network.labels)
     how = judged(one.least, one.gradient_size)
@@ -54,32 +54,37 @@ def _supposed(one: Finding) -> str:
 
 
 def proved(audit: Audit) -> list[str]:
-    """What Theorem 2 says of function sharing, if that is among what was audited and is covered."""
+    """What a theorem says of what was audited, where one covers it."""
     if not audit.covered:
         return []
-    against = _against(audit)
+    against, claim = _against(audit), audit.claim
+    name = sentence(_covered(audit))[:-1]
     if audit.p2:
-        supposing = f", if {audit.claim.supposing}" if audit.claim.supposing else ""
-        return [
-            f"Function sharing{supposing}: against {against} P1 and P2 hold (Theorem 2), even with a tap on all words.",
-            "Only the sum over all honest agents is exposed, and what the model itself reveals.",
-        ]
+        supposing = f", if {claim.supposing}" if claim.supposing else ""
+        hold = f"against {against} P1 and P2 hold ({claim.theorem}), even with a tap on all words"
+        return [f"{name}{supposing}: {hold}.", claim.told, *filter(None, [claim.needs])]
     why = (
         f"the smallest degree is {audit.guarantees.min_degree}, the vertex connectivity "
         f"{audit.guarantees.vertex_connectivity}, and both must exceed {audit.colluders}"
         if audit.coalition is None
         else "it cuts the honest agents apart"
     )
-    lines = [f"Function sharing: against {against} P2 fails{'' if audit.p1 else ' and so does P1'}: {why}."]
+    lines = [f"{name}: against {against} P2 fails{'' if audit.p1 else ' and so does P1'}: {why}."]
     if audit.exposed:
         whom = "their neighbours, should these collude" if audit.coalition is None else "it"
-        what = "objective" if len(audit.exposed) == 1 else "objectives"
+        what = claim.part if len(audit.exposed) == 1 else f"{claim.part}s"
         lines.append(
             f"Exposed exactly to {whom}: the {what} of {listed(audit.exposed, audit.network.labels)}."
         )
     if audit.exposure is not None:
-        lines.append(sentence(audit.exposure.in_words(audit.network.labels)))
-    return lines
+        lines.append(sentence(audit.exposure.in_words(audit.network.labels, part=claim.part)))
+    return [*lines, *filter(None, [claim.needs])]
+
+
+def _covered(audit: Audit) -> str:
+    """What a theorem covers, by its name in a sentence."""
+    kind = next(one.option.stands_for for one in audit.findings if one.claim)
+    return kind.in_words or kind.title
 
 
 def _against(audit: Audit) -> str:
@@ -115,7 +120,7 @@ def estimated(audit: Audit) -> list[str]:
 
 def several_steps(audit: Audit) -> list[str]:
     """What several steps between exchanges mean for all that is said."""
-    if audit.local_steps == 1:
+    if audit.local_steps == 1 or all(one.option.stands_for.only_totals for one in audit.findings):
         return []
     return [
         f"{audit.local_steps} local steps between exchanges: no theorem covers them. Every estimate is of what one "
@@ -145,7 +150,7 @@ def _links(audit: Audit) -> list[str]:
     if audit.repair is None or not audit.repair.added:
         return []
     if audit.covered:
-        return [f"To mend it for function sharing: {audit.repair.in_words(audit.network.labels)}."]
+        return [f"To mend it for {_covered(audit)}: {audit.repair.in_words(audit.network.labels)}."]
     return [f"To leave nobody alone among colluders: add {linked(audit.repair.added, audit.network.labels)}."]
 
 
@@ -184,8 +189,9 @@ def statement(
     sized: str,
     labels: Sequence[object] | None = None,
     local_steps: int = 1,
+    totals: bool = False,
 ) -> tuple[str, ...]:
-    """The scope of an audit, in paragraphs."""
+    """The scope of an audit, in paragraphs; `totals` where agents say nothing but these."""
     who = f"the members {grouped(coalition, labels)}" if coalition else f"any {counted(colluders, 'member')}"
     over = f"{counted(rounds, 'round')} of {'one run' if runs == 1 else counted(runs, 'run')}"
     about = "this run as it was recorded" if measured else over
@@ -194,6 +200,16 @@ def statement(
         if local_steps == 1
         else f"an exchange's displacement, {local_steps} local steps together,"
     )
+    read = (
+        f"How to read ±: the standard deviation of what is not known, per coordinate, {sized}. Known to 10 %: off by a "
+        "tenth of that size. As good as unknown: off by that size or more."
+    )
+    if totals:
+        return (
+            f"Against whom: {who}, pooling what is seen and knowing the plan; over {about}.",
+            *_TOTALS,
+            read,
+        )
     return (
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
         "Members who lie, probe or change their messages are out of scope.",
@@ -208,9 +224,25 @@ def statement(
         "the objectives knows more, since gradients that change tell more of it: an estimate with a model class says "
         "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "
         "slopes exactly from noise that cancels in every round (the sum attack).",
-        f"How to read ±: the standard deviation of what is not known, per coordinate, {sized}. Known to 10 %: off by a "
-        "tenth of that size. As good as unknown: off by that size or more.",
+        read,
         "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
         "DGD's, so what can be inferred from it is undiminished. A member's own last state must stay home: to whoever "
         "heard its neighbourhood it gives the last gradient away.",
     )
+
+
+_TOTALS = (
+    "Totals (Theorem T): what honest members that hang together send is uniform on all words with their sum, given all "
+    "that the coalition knows by itself. So its view depends on nothing but the sum over each honest component, in "
+    "every round, whatever is summed: gradients, models after several local steps, counts. Topology decides, by the "
+    "same cuts as for function sharing: one member that is cut off has no sum to hide in, and all it gives is known.",
+    "Members may lie: other numbers than their own move the point at which all are asked next, and so choose where the "
+    "sum is taken, but show no part of it; who shows members different sums is noticed, since masks are bound to all "
+    "sums so far. Masks are taken to be uniform to all but the ends of their link; over links they are ChaCha20's, so "
+    "that the theorem is about whoever cannot tell the two apart.",
+    "What sums tell is not hidden: in every round how far the average moved, which is the gradient of the joint "
+    "objective, exactly; and of two runs on data that differ, the difference. Where members hold few records and the "
+    "form of the model is public, gradients of the joint objective at many points can be fitted by the records "
+    "themselves, though not by whose they are. This is not differential privacy: nothing here hides "
+    "whether one record took part, and the final model is that of a server which averages.",
+)

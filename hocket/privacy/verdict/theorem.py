@@ -1,9 +1,15 @@
 """Which theorem on privacy covers a run or a plan, and why none does: the only place where that is decided.
 
-The simulator's verdict, a plan's, the pages, the JSON and a member's report all ask here. Claimed is Theorem 2 of the
-paper, with its conditions: noise functions whose span holds every objective, and one exact gradient step of f_j + p_j
-between two exchanges. That objectives lie in the span cannot be seen from a network or an algorithm: somebody must have
-said so. A projection changes nothing, since each word stays a function of f_j + p_j and of words heard.
+The simulator's verdict, a plan's, the pages, the JSON and a member's report all ask here. Two theorems are claimed.
+
+Theorem T is about agents who say nothing but totals, each masked link by link in a finite group: whatever is summed, a
+coalition's view depends on nothing but the sum over each honest component. It needs nothing of objectives, steps or
+batches, and holds against members who do as they like. Uniform masks make it exact; ChaCha20's, which hide totals over
+links, make it hold against whoever cannot tell them from uniform ones.
+
+Theorem 2 of the paper is about noise functions whose span holds every objective, and one exact gradient step of
+f_j + p_j between two exchanges. That objectives lie in the span cannot be seen from a network or an algorithm: somebody
+must have said so. A projection changes nothing, since each word stays a function of f_j + p_j and of words heard.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
 from hocket.runs.run import Run
 
 THEOREM = "Theorem 2"
+TOTALS = "Theorem T"
 ANY_SPAN = "separable polynomials no higher in degree than its noise"
 """What noise functions hide whose family nobody has named; one with cross terms hides quadratics too."""
 
@@ -34,6 +41,12 @@ class PrivacyClaim:
     """What must be so for the theorem to hold, where nobody has said that it is; empty where nothing is open."""
     would_cover: str = ""
     """The objectives for which it would hold, where the algorithm has a theorem and these objectives do not."""
+    part: str = "objective"
+    """What of one agent is hidden."""
+    told: str = "Only the sum over all honest agents is exposed, and what the model itself reveals."
+    """What stays open where P2 holds."""
+    needs: str = ""
+    """On what the theorem rests, in a sentence, where that is not said by its conditions."""
 
     def __bool__(self) -> bool:
         return self.theorem is not None
@@ -44,17 +57,32 @@ class PrivacyClaim:
         return f"{self.theorem}, if {self.supposing}" if self.supposing else f"{self.theorem}: {self.reason}"
 
     def kept_over_runs(self) -> PrivacyClaim:
-        """The same over several runs on the same data: fresh noise functions in each would average out."""
+        """The same over several runs on the same data: fresh noise functions in each would average out, and fresh masks
+        tell no more than the sums of each run."""
         kept = "noise functions are the same in all runs"
         return (
             self
-            if self.theorem is None
+            if self.theorem != THEOREM
             else replace(self, supposing=f"{self.supposing} and {kept}".removeprefix(" and "))
         )
 
     def to_json(self) -> dict[str, Any]:
         """The claim in plain values."""
-        return {"theorem": self.theorem, "reason": self.reason, "supposing": self.supposing or None}
+        plain = {"theorem": self.theorem, "reason": self.reason, "supposing": self.supposing or None}
+        return plain | ({"rests_on": self.needs} if self.needs else {})
+
+
+BY_TOTALS = PrivacyClaim(
+    TOTALS,
+    "agents say nothing but totals, under masks that are new in every round",
+    part="contribution",
+    told="The sum over all honest agents is exposed in every round, exactly: of their gradients, or of where their "
+    "local steps lead; and with it what the model itself reveals. Nobody's own is, but for what these sums tell: of "
+    "few records they can tell the records, and not whose they are.",
+    needs="It rests on masks that are uniform to all but the two ends of a link: over links they are ChaCha20's, under "
+    "keys of that link; a simulation adds up in the open.",
+)
+"""What is claimed of agents who say nothing but totals."""
 
 
 def privacy_claim(
@@ -74,6 +102,8 @@ def privacy_claim(
     no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
     known = _typical(algorithm)
+    if known is not None and known.only_totals:
+        return BY_TOTALS
     if known is None or known.uncovered or known.functions is None:
         name = algorithm if isinstance(algorithm, str) else algorithm.uncovered or algorithm.title
         return PrivacyClaim(None, f"there is none for {name}")

@@ -69,6 +69,7 @@ function judgements(found, call, near) {
       `All neighbours of ${call.named(agents)} collude. The noise balances to zero over the neighbours of its sender, ` +
       `so together they read ${either(agents, "its state", "these states")} and ` +
       `${either(agents, "gradient", "gradients")} exactly, every round.`) },
+    { key: "totals", title: "Totals", ...functionSharing(found, call, near, TOTALS) },
     { key: "dgd", title: "DGD", ...plainDescent(found, call) },
   ];
 }
@@ -81,34 +82,45 @@ function unjudged(title) {
   };
 }
 
-function functionSharing(found, call, near) {
-  const scope = "By Theorem 2: for separable polynomials no higher in degree than the noise, up to the width its bound buys.";
+/** What the two theorems call what they hide, and on what they rest. */
+const FUNCTIONS = {
+  part: "objective", hides: "noise",
+  scope: "By Theorem 2: for separable polynomials no higher in degree than the noise, up to the width its bound buys.",
+};
+const TOTALS = {
+  part: "contribution", hides: "masks",
+  scope: "By Theorem T: whatever is summed, round by round, and however many rounds there are; for masks that are " +
+    "uniform to all but the ends of a link, as ChaCha20's are to whoever cannot break it.",
+};
+
+function functionSharing(found, call, near, { part, hides, scope } = FUNCTIONS) {
   if (found.p2) {
     return {
       tone: "holds",
       verdict: "P1 and P2 hold",
       reasons: [
         `Without the coalition the ${found.honest.length} honest agents still hang together. It does not know the ` +
-          "noise they share with one another, so it can tell no single objective and no sum over some of them.",
+          `${hides} they share with one another, so it can tell no single ${part} and no sum over some of them.`,
         `The sum over all ${found.honest.length} is exposed; nothing can hide that one.`,
         scope,
       ],
     };
   }
   const alone = found.surrounded.length > 3
-    ? [`All neighbours of ${call.named(found.surrounded)} collude and know all their noise: the objective of each ` +
+    ? [`All neighbours of ${call.named(found.surrounded)} collude and know all their ${hides}: the ${part} of each ` +
        "is exposed exactly."]
     : found.surrounded.map((agent) =>
         `${capital(call.named([agent]))} is surrounded: ${either(near[agent], "its only neighbour", "its neighbours")} ` +
-        `${call.list(near[agent])} ${either(near[agent], "colludes and knows", "all collude and know")} all its noise. ` +
-        "Its objective is exposed exactly.");
+        `${call.list(near[agent])} ${either(near[agent], "colludes and knows", "all collude and know")} all its ${hides}. ` +
+        `Its ${part} is exposed exactly.`);
   const heard = new Set(found.heard);
   const sums = found.groups.map((group, index) => {
     const unheard = group.filter((agent) => !heard.has(agent));
     const missed = unheard.length > 4 ? `${unheard.length} of these` : call.named(unheard);
-    return `Group ${letter(index)}, ${call.named(group)}: all noise that leaves it is shared with the coalition, so the ` +
-      "sum of its objectives is exposed, and no objective inside by itself." +
-      (unheard.length ? ` (The coalition does not hear ${missed} and needs a wiretap to finish the sum; ` +
+    const all = hides === "noise" ? "all noise that leaves it is" : "all masks that lead out of it are";
+    return `Group ${letter(index)}, ${call.named(group)}: ${all} shared with the coalition, so the ` +
+      `sum of its ${part}s is exposed, and no ${part} inside by itself.` +
+      (unheard.length && part === "objective" ? ` (The coalition does not hear ${missed} and needs a wiretap to finish the sum; ` +
         "count it as exposed all the same.)" : "");
   });
   return {
@@ -164,7 +176,7 @@ function markOf(agent, found, algorithm) {
     if (found.heard.includes(agent)) return { kind: "read", sign: "r", words: "honest, state read" };
     return { kind: "plain", sign: "", words: "honest, not heard" };
   }
-  if (algorithm !== "function-sharing") return { kind: "open", sign: "", words: "honest, no theorem" };
+  if (!["function-sharing", "totals"].includes(algorithm)) return { kind: "open", sign: "", words: "honest, no theorem" };
   if (found.p2) return { kind: "hidden", sign: "", words: "honest, hidden among all honest agents" };
   const group = found.groups.findIndex((part) => part.includes(agent));
   return { kind: `group tint-${group % 6}`, sign: letter(group), words: `honest, in group ${letter(group)}` };

@@ -1,4 +1,4 @@
-"""Four clinics and one logistic regression, in a second: by totals, beside the fit of the pooled rows."""
+"""Four clinics and one logistic regression, in a second: by masked totals, beside the fit of the pooled rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from hocket.report.tables import Table, plain
+from hocket.experiments.clinics.overheard import MaskedRoom
+from hocket.report.tables import Table
 from hocket.studies import Results, parse_study, rehearse
 from hocket.studies import Table as Rows
 from hocket.studies.results_tables import number, p_value
@@ -35,6 +36,8 @@ class Clinics:
 
     results: Results
     pooled: Float[np.ndarray, " coefficients"]
+    room: MaskedRoom
+    """By which sums were carried, and all that was said in it."""
 
     @property
     def farthest(self) -> float:
@@ -52,16 +55,6 @@ class Clinics:
             for (name, one), pooled in zip(found.items(), self.pooled, strict=True)
         )
         return Table(("", "by totals", "pooled", "se", "p"), rows, CAPTION, frozenset({1, 2, 3, 4}))
-
-    @property
-    def note(self) -> str:
-        """What it took, and who saw what."""
-        return (
-            f"{CAPTION}: {self.results.data['rows']} tumours in four tables, {self.results.totals} totals of "
-            f"{self.results.numbers} numbers in all; no coefficient is off the pooled one by more than "
-            f"{plain(self.farthest)} of it. "
-            "A curious clinic sees these sums over all four and its own rows; docs/studies.md says by which theorem."
-        )
 
     @property
     def data(self) -> dict[str, Any]:
@@ -83,8 +76,10 @@ def clinics() -> Clinics | None:
         clinic: Rows.of({name: cells[place == clinic].tolist() for name, cells in columns.items()}, clinic)
         for clinic in SHARES
     }
+    room = MaskedRoom(tuple(SHARES))
     X = np.column_stack([np.ones(len(place)), *(columns[name] / per for name, per in PER.items())])
-    return Clinics(rehearse(parse_study(STUDY), tables), _pooled(X, columns["malignant"]))
+    found = rehearse(parse_study(STUDY), tables, carry=room)
+    return Clinics(found, _pooled(X, columns["malignant"]), room)
 
 
 def _pooled(X: Float[np.ndarray, "rows p"], y: np.ndarray) -> Float[np.ndarray, " p"]:

@@ -8,6 +8,7 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.conduct import unfit
 from hocket.privacy.certificates.protected import Protected, Record, Transfer
+from hocket.privacy.certificates.vouched import unvouched
 from hocket.privacy.estimate.recursion import Release
 from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.problems import Objective
@@ -46,6 +47,14 @@ class Circumstances:
 
 def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
     """Everything that takes a certificate away."""
+    found = _voided(mechanism, protected, about)
+    if found or about.algorithm is None or about.setting is None:
+        return found
+    return tuple(dict.fromkeys(unvouched(about.algorithm, about.setting, mechanism)))
+
+
+def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
+    """What is known to take it away, before anybody asks whose code it is."""
     found = [*mechanism.void]
     batches = about.batches or (about.problem is not None and _looks_at_some(about.problem))
     if mechanism.on == "objective":

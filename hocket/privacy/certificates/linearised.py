@@ -32,6 +32,7 @@ from hocket.privacy.certificates.conditions import (
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.source import Source
+from hocket.privacy.certificates.vouched import misread
 from hocket.privacy.estimate.leakage import levels_of
 from hocket.privacy.estimate.levels import Levels, stands_for
 from hocket.privacy.estimate.listener import Listener
@@ -132,7 +133,9 @@ def _refused(levels: Levels, setting: Setting, protected: Protected, about: Circ
         found.append(
             "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
         )
-    found += unfit(levels.algorithm, setting, carries=True)
+    if isinstance(about.algorithm, Algorithm) and (why := misread(about.algorithm)):
+        found.append(f"{why}, so that what is read off its code is not what it does")
+    found += unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)
     if not found and isinstance(protected, Record):
         rule = points_of(levels.algorithm, setting)
         if any(len(rule.point(k)) != 1 for k in (1, 2, 3)) or np.any(rule.setup[:, :, 1]):

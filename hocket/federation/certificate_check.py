@@ -89,6 +89,12 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
         yield f"it promises ε = {section.epsilon:g} at δ = {section.delta:g}, and its noise gives {epsilon:.6g}"
     if found.mu > section.mu * (1 + SAME):
         yield f"it says μ = {section.mu:.6g}, and its noise gives {found.mu:.6g}"
+    if section.columns is not None and plan.algorithm.functions is None:
+        yield (
+            "columns bound the coefficients of a record's objective, and this algorithm's noise is on gradients, which "
+            "grow with x; bound them by --sensitivity, of tasks that clip, or by --clip"
+        )
+        return
     needed = sensitivity_of(section, plan)
     if needed is not None and section.sensitivity < needed * (1 - SAME):
         yield (

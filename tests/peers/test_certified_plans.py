@@ -125,6 +125,15 @@ def test_a_number_that_is_not_so_is_refused_and_cannot_be_accepted(changes, said
         audit_plan(forged, unsafe=True)
 
 
+def test_columns_bound_no_gradient():
+    """With x free to grow, a record's gradient a(aᵀx − b) is larger than any S that its columns give."""
+    forged = changed(
+        drawn(Wanted(1.0, 1e-6, 1, sensitivity=4.0), key="rss-nb"), columns=[1.0] * DIM, target=1.0
+    )
+    with pytest.raises(UnsafePlan, match="noise is on gradients, which grow with x"):
+        check_certificate(forged)
+
+
 def test_less_noise_than_promised_is_refused():
     plan = drawn()
     less = plan.algorithm_section.model_copy(update={"own": 0.9 * plan.algorithm.own})
@@ -248,6 +257,7 @@ def test_links_are_chosen_among_those_that_can_be_had():
         (lambda: drawn(key="dgd"), "no noise that an ε could rest on; plan one of rss-nb, function-sharing"),
         (lambda: drawn(objectives="any"), "objectives are any, and FS hides quadratics"),
         (lambda: drawn(MEMBER), "nothing bounds how much a whole member's weighs"),
+        (lambda: drawn(key="rss-nb"), "rss-nb hides gradients, which grow with x"),
         (lambda: drawn(dataclasses.replace(RECORD, colluders=3), topology=AUTO), "nobody to hide behind"),
     ],
 )

@@ -64,6 +64,19 @@ def test_a_sensitivity_that_counts_no_rounding_is_not_called_exact():
     assert hk.certify(K5, algorithm, **plan).arithmetic == "exact"  # its own, of what it clips
 
 
+@pytest.mark.parametrize(
+    "hidden", [{"transfer": 0.3}, {"move": (1, 3, 0.3)}, {"shift": {1: 0.3, 3: -0.3}}], ids=str
+)
+def test_neither_is_a_move_beside_the_grid(hidden):
+    """Coefficients of 0.3 become whole numbers of 2⁻⁶, which may be farther apart by one of them."""
+    algorithm = hk.FunctionSharing(2, sd=1.0, grid=2**-6, family="quadratic")
+    plan = {"colluders": 1, "dim": 1} | hidden
+    if "transfer" not in hidden:
+        plan = {"coalition": {0}, "dim": 1} | hidden
+    assert hk.certify(K5, algorithm, **plan).arithmetic == "real-arithmetic model"
+    assert hk.certify(K5, algorithm, on_grid=True, **plan).arithmetic == "exact"
+
+
 def test_a_grid_that_the_algorithm_refuses_gets_no_certificate():
     coarse = hk.FunctionSharing(2, sd=1.0, own=1.0, grid=2**-3, family="quadratic")
     with pytest.raises(BadInput, match="grid"):

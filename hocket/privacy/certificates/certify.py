@@ -82,8 +82,8 @@ def certify(
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
-    `batches` that a step looks at some records only; `on_grid` that a `sensitivity` counts what rounding to the
-    algorithm's grid adds, without which no certificate is called exact. `by="linearisation"` asks the general
+    `batches` that a step looks at some records only; `on_grid` that what is hidden counts what rounding to the
+    algorithm's grid adds to it, without which no certificate is called exact. `by="linearisation"` asks the general
     accountant, for any algorithm whose words are affine, where a record takes part in one round of `every` so many.
     `search` says whether all coalitions of a size are computed or none is, and a bound taken; by default whichever
     takes seconds.
@@ -130,7 +130,7 @@ that hang together'
         algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
         setting=found.setting,
         dim=dim or 1,
-        rounded=on_grid or sensitivity is None,
+        rounded=on_grid or (isinstance(protected, Record) and sensitivity is None),
     )
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
         if one_of("by", by, By) == "linearisation":

@@ -42,7 +42,7 @@ class Circumstances:
     setting: Setting | None = None
     dim: int = 1
     rounded: bool = True
-    """Whether the sensitivity counts what rounding to a grid adds."""
+    """Whether what is hidden counts what rounding to a grid adds to it."""
 
 
 def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:

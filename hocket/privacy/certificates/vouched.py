@@ -25,8 +25,29 @@ from hocket.privacy.estimate.rule import Rule
 HOME = "hocket."
 """Where algorithms live whose code the theorems were held against, by test."""
 SILENT = frozenset(
-    "key label in_words title name analysed beyond_theorem3 caveat open_anyway soon_open altered uncovered unproved "
-    "taken_for_granted cure remarks typical certified with_certificate bounded_noise noise_bound perturbation".split()
+    [
+        "key",
+        "label",
+        "in_words",
+        "title",
+        "name",
+        "analysed",
+        "beyond_theorem3",
+        "caveat",
+        "open_anyway",
+        "soon_open",
+        "altered",
+        "unproved",
+        "taken_for_granted",
+        "cure",
+        "remarks",
+        "typical",
+        "certified",
+        "with_certificate",
+        "bounded_noise",
+        "noise_bound",
+        "perturbation",
+    ]
 )
 """What a subclass may say in its own words: no word that an agent says follows from it."""
 

@@ -83,7 +83,7 @@ def test_too_coarse_a_grid_tells_more_than_the_formula():
 @pytest.mark.parametrize("sd", [7, 10])
 @pytest.mark.parametrize("shift", [(4, -4), (6, 0)], ids=str)
 def test_squares_of_the_quadratic_family(sd, shift):
-    """x_p² has half the variance, and a change of it counts √2 times: what is counted holds there too, as everywhere."""
+    """x_p² has half the variance, and a change of it counts √2 times: what is counted holds there too."""
     stored = StoredSum(QuadraticFamily(2), 1.0, float(sd))
     (variance,) = (stored.link_variances(1)[place] for place in np.arange(2)[squares(1)])
     drawn = spectrum(variance, (1, -1)) * spectrum(variance, (1, 0)) * spectrum(variance, (0, 1))

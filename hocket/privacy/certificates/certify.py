@@ -18,6 +18,7 @@ from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import Circumstances, assumptions, voided
 from hocket.privacy.certificates.linearised import by_linearisation
 from hocket.privacy.certificates.looks import Look, looks_at_gradients, looks_at_objectives
+from hocket.privacy.certificates.magnitudes import check_magnitudes
 from hocket.privacy.certificates.protected import (
     Cost,
     Protected,
@@ -112,6 +113,7 @@ that hang together'
     )
     _check_dimension(network, found, dim, needed=move is None and shift is None)
     protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    check_magnitudes(found.mechanism, protected)
     exposed = sorted(gone & set(protected.agents))
     if exposed:
         raise BadInput(

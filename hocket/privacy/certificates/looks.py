@@ -24,6 +24,9 @@ from hocket.steps import Step
 CANCELS = 4 * float(np.finfo(np.float64).eps)
 """What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
 
+SHORTEST = 1e-30
+"""A step as a part of the one before, below which noise that it scales counts as none."""
+
 WORST_CONDITION = 1e11
 """Of a covariance, beyond which its inverse has fewer than five digits left."""
 
@@ -221,4 +224,13 @@ def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"]:
     if step is None:
         return np.ones(rounds)
     alpha = step.table(1, rounds + 1)
-    return alpha[1:] / alpha[:-1]
+    with np.errstate(all="ignore"):
+        ratio = alpha[1:] / alpha[:-1]
+    lost = ~(np.isfinite(ratio) & (ratio > SHORTEST))
+    if lost.any():
+        k = int(lost.argmax()) + 1
+        raise BadInput(
+            f"the step of round {k + 1} is {alpha[k]:.3g} after {alpha[k - 1]:.3g}, and noise scaled by it hides nothing of "
+            "what the step before has put into a word; take a step that falls more slowly, or noise scaled by the last"
+        )
+    return ratio

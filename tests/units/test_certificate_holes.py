@@ -114,3 +114,35 @@ def test_numbers_beyond_all_measure_promise_nothing():
     assert gdp.epsilon(1e160, 1e-5) == math.inf
     with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
         hk.certify(K5, "function-sharing", coalition={0}, sigma=1.0, shift={1: 1.0, 1.5: -1.0})
+
+
+def test_a_verdict_says_what_of_it_is_differential_privacy():
+    said = {
+        name: hk.audit(K5, colluders=1, algorithm=one, rounds=5).statement[-1]
+        for name, one in {
+            "none": hk.RssNb(1.0),
+            "moves": hk.RssNb.certified(1.0, 0.5),
+            "records": hk.RssNb.certified(1.0, 0.5, clip=1.0),
+        }.items()
+    }
+    assert said["none"].startswith("This is not differential privacy")
+    assert not any("This is not" in said[one] for one in ("moves", "records"))
+    assert "whether one record took part" in said["moves"]
+    assert "Differential privacy is what the certificate says, of one record replaced" in said["records"]
+    assert "whether one record took part" not in said["records"]
+
+
+@pytest.mark.parametrize(("key", "theorem"), [("rss-nb", "B0"), ("function-sharing", "A1")])
+def test_an_algorithm_by_its_key_has_a_certificate_too(key, theorem):
+    asked = {"colluders": 1, "rounds": 5, "step": hk.Constant(0.1)}
+    found = hk.audit(K5, algorithm=key, sigma=2.0, **asked).certificate
+    assert found is not None
+    assert found.theorem == theorem
+    assert "with normal draws of σ = 2 on complete:5 hides" in found.statement
+    itself = (
+        hk.RssNb(0.0, sd=2.0, project="mixed")
+        if key == "rss-nb"
+        else hk.FunctionSharing(1, sd=2.0, family="linear")
+    )
+    assert found.mu == pytest.approx(hk.certify(K5, itself, transfer=1.0, **asked).mu)
+    assert hk.audit(K5, algorithm="rss-lb", **asked).certificate is None

@@ -34,9 +34,9 @@ def delta(mu: float, epsilon: float) -> float:
     >>> round(delta(1.0, 1.0), 6)
     0.126937
     """
-    found = log_delta(mu, epsilon)
+    found = math.exp(log_delta(mu, epsilon))
     # What is too small for a double is not nothing.
-    return max(math.exp(found), SMALLEST) if found > -math.inf else 0.0
+    return max(found, SMALLEST) if mu > 0 and epsilon < math.inf else found
 
 
 def epsilon(mu: float, delta: float) -> float:
@@ -122,7 +122,7 @@ def log_delta(mu: float, epsilon: float) -> float:
     begin, width = -near / math.sqrt(2), mu / math.sqrt(2)
     alike = mu <= SMALL or begin > 1e3 * width
     apart = _integral(begin, width) if alike else erfcx(begin) - erfcx(begin + width)
-    return -(near**2) / 2 + math.log(float(apart) / 2) if apart > 0 else -math.inf
+    return -near * near / 2 + math.log(float(apart) / 2) if apart > 0 else -math.inf
 
 
 def _root(of: Callable[[float], float], low: float, high: float) -> float:
@@ -143,7 +143,7 @@ def _integral(begin: float, width: float) -> float:
 
 def _slope(t: np.ndarray) -> np.ndarray:
     # Far out its two terms cancel to 1/(√π t²) (1 − 3/(2t²) + 15/(4t⁴) − …): then the series is the better one.
-    inverse = 1 / np.maximum(t, 1.0) ** 2
+    inverse = (1 / np.maximum(t, 1.0)) ** 2
     series = inverse * (1 - inverse * (1.5 - inverse * (3.75 - 13.125 * inverse))) / math.sqrt(math.pi)
     return np.where(t > 50, series, 2 / math.sqrt(math.pi) - 2 * t * erfcx(np.minimum(t, 50.0)))
 

@@ -230,7 +230,8 @@ def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"]:
     if lost.any():
         k = int(lost.argmax()) + 1
         raise BadInput(
-            f"the step of round {k + 1} is {alpha[k]:.3g} after {alpha[k - 1]:.3g}, and noise scaled by it hides nothing of "
-            "what the step before has put into a word; take a step that falls more slowly, or noise scaled by the last"
+            f"the step of round {k + 1} is {alpha[k]:.3g} after {alpha[k - 1]:.3g}, and noise scaled by it hides "
+            "nothing of what the step before put into a word; take steps that fall more slowly, or noise scaled by the "
+            "last one"
         )
     return ratio

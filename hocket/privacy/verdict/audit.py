@@ -291,6 +291,19 @@ def audit(
     worst = members if members is not None else worst_of(findings, cut, f)
     attacked = Measured() if run is None else measure(run, worst)
     mended, unmendable = (None, "") if promised.p2 else repair_or_reason(network, f, forbidden)
+    certified = certificate_of(
+        network,
+        algorithm,
+        colluders=f,
+        coalition=members,
+        step=plan["step"],
+        rounds=rounds,
+        runs=runs,
+        dim=dim,
+        problem=None if run is None else run.problem,
+        local_steps=local_steps,
+        sigma=sigma,
+    )
     return Audit(
         network=network,
         colluders=f,
@@ -315,17 +328,7 @@ def audit(
             sized=size.words,
             labels=network.labels,
             local_steps=local_steps,
+            certificate=certified,
         ),
-        certificate=certificate_of(
-            network,
-            algorithm,
-            colluders=f,
-            coalition=members,
-            step=plan["step"],
-            rounds=rounds,
-            runs=runs,
-            dim=dim,
-            problem=None if run is None else run.problem,
-            local_steps=local_steps,
-        ),
+        certificate=certified,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
@@ -30,14 +32,28 @@ def certificate_of(
     dim: int,
     problem: Problem | None,
     local_steps: int = 1,
+    sigma: float = 1.0,
 ) -> Certificate | None:
     """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
+    By its key it is the latter, for normal draws of deviation `sigma`.
 
     Nothing where agents take several steps between two exchanges: theorems are about one along the whole gradient.
     """
-    if not isinstance(algorithm, Algorithm) or local_steps > 1:
+    if algorithm is None or local_steps > 1:
         return None
     try:
+        if not isinstance(algorithm, Algorithm):
+            return _by_key(
+                network,
+                algorithm,
+                sigma,
+                kept=BY_KEY[algorithm].noise_on == "objective",
+                step=step,
+                rounds=rounds,
+                runs=runs,
+                transfer=UNIT,
+                **({"colluders": colluders} if coalition is None else {"coalition": coalition}),
+            )
         return _certificate(
             network,
             algorithm,
@@ -76,3 +92,11 @@ def _certificate(
     kept = mechanism.on == "objective"
     found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, **plan, **protect, **against)
     return found if found.holds else None
+
+
+def _by_key(network: Network, key: str, sigma: float, **asked: Any) -> Certificate | None:
+    if BY_KEY[key].noise_on is None or not sigma > 0:
+        return None
+    found = certify(network, key, sigma=sigma, **asked)
+    normal = f"{found.algorithm} with normal draws of σ = {sigma:g}"
+    return replace(found, algorithm=normal) if found.holds else None

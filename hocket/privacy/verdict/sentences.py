@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
+from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.wording import counted, grouped, judged, linked, listed, sentence
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def statement(
     sized: str,
     labels: Sequence[object] | None = None,
     local_steps: int = 1,
+    certificate: Certificate | None = None,
 ) -> tuple[str, ...]:
     """The scope of an audit, in paragraphs."""
     who = f"the members {grouped(coalition, labels)}" if coalition else f"any {counted(colluders, 'member')}"
@@ -210,7 +212,25 @@ def statement(
         "slopes exactly from noise that cancels in every round (the sum attack).",
         f"How to read ±: the standard deviation of what is not known, per coordinate, {sized}. Known to 10 %: off by a "
         "tenth of that size. As good as unknown: off by that size or more.",
-        "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
-        "DGD's, so what can be inferred from it is undiminished. A member's own last state must stay home: to whoever "
-        "heard its neighbourhood it gives the last gradient away.",
+        f"{_private(certificate)} A member's own last state must stay home: to whoever heard its neighbourhood it "
+        "gives the last gradient away.",
+    )
+
+
+def _private(certificate: Certificate | None) -> str:
+    """What of a verdict is differential privacy, and what is not."""
+    if certificate is None:
+        return (
+            "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
+            "DGD's, so what can be inferred from it is undiminished."
+        )
+    known = (
+        f"Differential privacy is what the certificate says, of {certificate.protected}, and of nothing else; "
+        "estimates are none."
+    )
+    if certificate.hides_records:
+        return known
+    return (
+        f"{known} It does not say by how much it is hidden whether one record took part: for that give own noise, and "
+        "how far one record moves a sum (hk.certify, sensitivity=)."
     )

@@ -146,3 +146,15 @@ def test_an_algorithm_by_its_key_has_a_certificate_too(key, theorem):
     )
     assert found.mu == pytest.approx(hk.certify(K5, itself, transfer=1.0, **asked).mu)
     assert hk.audit(K5, algorithm="rss-lb", **asked).certificate is None
+
+
+@pytest.mark.parametrize("by", ["theorem", "linearisation"])
+@pytest.mark.parametrize("clip", [None, 1.0])
+def test_a_start_that_is_not_public_is_not_called_so(by, clip):
+    algorithm = hk.RssNb.certified(1.0, 0.5, clip=clip)
+    plan = {"colluders": 1, "rounds": 4, "sensitivity": 0.1, "by": by}
+    public, masked = (hk.certify(K5, one, **plan) for one in (algorithm, algorithm.masked()))
+    assert any("the start is public" in line for line in public.assumptions)
+    assert not any("the start is public" in line for line in masked.assumptions)
+    assert any("those runs count beside this one" in line for line in masked.assumptions)
+    assert masked.mu == pytest.approx(public.mu)

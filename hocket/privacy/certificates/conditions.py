@@ -23,6 +23,11 @@ LIARS = (
     "covered: members may lie, wait for others' words, and deal noise on their own links as they please; that is about "
     "privacy, and not about the answer"
 )
+PUBLIC_START = "supposed: the start is public"
+PUBLISHED_START = (
+    "supposed: agents start from what they published in earlier runs, which follows from words that were said there, and "
+    "never from a raw x; those runs count beside this one"
+)
 RANGE = "supposed: dealt noise and words outside a public range are refused"
 
 
@@ -159,7 +164,7 @@ def _of_objectives(protected: Protected) -> list[str]:
 def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstances) -> list[str]:
     how = "checked" if about.algorithm is not None else "supposed"
     said = [
-        "supposed: the start is public",
+        PUBLIC_START if mechanism.start == "public" else PUBLISHED_START,
         f"{how}: an agent mixes the noisy word that it said, never its clean state",
         f"{how}: nothing is carried from round to round but the state: no momentum, no adaptive optimiser",
         "supposed: the word after the last step is masked like all others, and no raw x is ever released",

@@ -23,6 +23,8 @@ from hocket.privacy.certificates.accountant import account
 from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import (
     LIARS,
+    PUBLIC_START,
+    PUBLISHED_START,
     RANGE,
     SECRET,
     Circumstances,
@@ -103,7 +105,13 @@ def by_linearisation(
         runs=about.runs,
         searched=exactly,
         arithmetic="real-arithmetic model",
-        assumptions=_assumptions(protected, every),
+        assumptions=_assumptions(
+            protected,
+            every,
+            PUBLISHED_START
+            if isinstance(source.mechanism, Mechanism) and source.mechanism.start == "published"
+            else PUBLIC_START,
+        ),
         reason=found.reason,
     )
 
@@ -229,12 +237,13 @@ UNCOVERED = (
 )
 
 
-def _assumptions(protected: Protected, every: int) -> tuple[str, ...]:
+def _assumptions(protected: Protected, every: int, start: str) -> tuple[str, ...]:
     said = [
         SECRET,
         LIARS,
         RANGE,
-        "supposed: the start is public, no raw x is released, and no projection is active",
+        start,
+        "supposed: no raw x is released, and no projection is active",
         "checked: all noise is normal; words are affine in states, gradients and noise",
         "checked: an agent mixes what it said, and takes its gradient where words alone lead, so that gradients may "
         "depend on all words before",

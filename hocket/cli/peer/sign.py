@@ -42,7 +42,9 @@ def sign(
     ] = False,
     task: Annotated[
         str | None,
-        Parameter(help="FILE.py:NAME as for run: refuse now what run would, if the data have changed."),
+        Parameter(
+            help="FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."
+        ),
     ] = None,
     data: DataOption = None,
     home: HomeOption = None,
@@ -56,6 +58,7 @@ def sign(
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.record_bounds import check_task
 
     (agreed, folder), mine = folder_of(plan, home), Home.at(home)
     floor = read_floor(mine)
@@ -69,6 +72,8 @@ def sign(
     found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
     brought = None if task is data is None else own_task(agreed, identity.name, task, data)
+    if brought is not None and agreed.study is None:
+        check_task(brought, agreed)
     digest = salted_digest(mine, brought)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     elsewhere = _elsewhere(mine, agreed.task.dataset)

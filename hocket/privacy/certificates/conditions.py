@@ -25,8 +25,8 @@ LIARS = (
 )
 PUBLIC_START = "supposed: the start is public"
 PUBLISHED_START = (
-    "supposed: agents start from what they published in earlier runs, which follows from words that were said there, and "
-    "never from a raw x; those runs count beside this one"
+    "supposed: agents start from what they published in earlier runs, which follows from words that were said there, "
+    "and never from a raw x; those runs count beside this one"
 )
 RANGE = "supposed: dealt noise and words outside a public range are refused"
 

@@ -133,7 +133,7 @@ def _with_earlier(
     plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun]
 ) -> tuple[float, list[str]]:
     """μ of this run and all earlier ones, and how it comes about."""
-    others = [one for one in earlier if not _same_noise(one.plan, plan)]
+    others = [one for one in earlier if one.dataset or not _same_noise(one.plan, plan)]
     kept, dataset = len(earlier) - len(others), plan.task.dataset
     said = (
         [
@@ -155,10 +155,23 @@ def _with_earlier(
     if others and plan.certificate is not None:
         delta = plan.certificate.delta
         said.append(
-            f"With {counted(len(others), 'earlier run')} on {dataset}, ε = {gdp.epsilon(together, delta):.4g} at δ = "
+            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, ε = {gdp.epsilon(together, delta):.4g} at δ = "
             f"{delta:g} in all (μ = {together:.6g}: squares add up)."
         )
     return together, said
+
+
+def _names(dataset: str, earlier: Sequence[EarlierRun]) -> str:
+    """What the data of runs were called, and whether they are the same."""
+    names = {one.dataset: one.shared for one in earlier}
+    return " and ".join(
+        name or dataset
+        if shared is None and not name
+        else f"{name} (the same data under another name)"
+        if shared is None
+        else f"{name} ({shared.shared:,} of {shared.of:,} rows are the same)"
+        for name, shared in names.items()
+    )
 
 
 def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
@@ -172,7 +185,7 @@ def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
         return f"an earlier run ({one.words}) was certified for {before.certificate.hidden}"
     algorithm = before.run.algorithm
     assert isinstance(algorithm, Algorithm)
-    if algorithm.keeps_noise:
+    if algorithm.keeps_noise and not one.dataset:
         return f"an earlier run ({one.words}) kept noise on other terms, which the two may show together"
     strangers = {*before.names} - {*plan.names} | {*one.left}
     gone = [before.names.index(name) for name in strangers if name in before.names]

@@ -22,6 +22,7 @@ from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.record_bounds import check_task
 from hocket.federation.roles import role_of
+from hocket.federation.row_digests import Digests, row_digests
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
 from hocket.links.channel import Neighbour, open_channels
@@ -86,6 +87,11 @@ class Member:
     def data(self) -> str:
         """The salted digest that its task gives of its data; empty if it gives none."""
         return salted_digest(self.home, self.task)
+
+    @cached_property
+    def rows(self) -> Digests:
+        """The salted digests of its data's rows; none if its task does not give them."""
+        return row_digests(self.home, self.task)
 
     @property
     def disclosure(self) -> Disclosure:

@@ -24,8 +24,8 @@ def check_task(task: Task, plan: FederationPlan) -> None:
     """Refuse a task that is not what the plan is about: of another size, another class, or with larger records."""
     if task.dimension != plan.task.dimension:
         raise BadInput(
-            f"the task has dimension {task.dimension} and the plan {plan.task.dimension}; run the task that the plan was "
-            "made for"
+            f"the task has dimension {task.dimension} and the plan {plan.task.dimension}; run the task that the plan "
+            "was made for"
         )
     check_objectives(task, plan)
     check_records(task, plan)
@@ -72,8 +72,8 @@ def _check_weights(task: Task, plan: FederationPlan, most: float) -> None:
         record = int(weights.argmax())
         raise BadInput(
             f"record {record + 1} of this task moves its objective by {weights[record]:.6g}, in units of the noise, "
-            f"and the plan's certificate counts {most:.6g} for a record; scale the data in the same way at every member, "
-            "or have a plan drawn up with a larger --sensitivity"
+            f"and the plan's certificate counts {most:.6g} for a record; scale the data in the same way at every "
+            "member, or have a plan drawn up with a larger --sensitivity"
         )
 
 
@@ -85,8 +85,8 @@ def _check_clipping(task: Task, section: CertificateSection) -> None:
     if (found := moves(replace=True)) > section.sensitivity * (1 + ROUNDING):
         raise BadInput(
             f"in this task a record that is replaced moves a gradient by {found:.6g}, twice its clip over its batch, "
-            f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less or take larger batches, or have a "
-            f"plan drawn up with --sensitivity {found:.6g}"
+            f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less or take larger batches, or have "
+            f"a plan drawn up with --sensitivity {found:.6g}"
         )
 
 

@@ -17,6 +17,7 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_certificate import SAME, certificate_for, certificate_of_plan, in_words
 from hocket.federation.plan_sections import CertificateSection
+from hocket.federation.row_digests import SharedRows
 from hocket.federation.served_plan import ServedPlan
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
@@ -155,8 +156,8 @@ def _with_earlier(
     if others and plan.certificate is not None:
         delta = plan.certificate.delta
         said.append(
-            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, ε = {gdp.epsilon(together, delta):.4g} at δ = "
-            f"{delta:g} in all (μ = {together:.6g}: squares add up)."
+            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, "
+            f"ε = {gdp.epsilon(together, delta):.4g} at δ = {delta:g} in all (μ = {together:.6g}: squares add up)."
         )
     return together, said
 
@@ -164,14 +165,13 @@ def _with_earlier(
 def _names(dataset: str, earlier: Sequence[EarlierRun]) -> str:
     """What the data of runs were called, and whether they are the same."""
     names = {one.dataset: one.shared for one in earlier}
-    return " and ".join(
-        name or dataset
-        if shared is None and not name
-        else f"{name} (the same data under another name)"
-        if shared is None
-        else f"{name} ({shared.shared:,} of {shared.of:,} rows are the same)"
-        for name, shared in names.items()
-    )
+    return " and ".join(_name(name, shared) if name else dataset for name, shared in names.items())
+
+
+def _name(other: str, shared: SharedRows | None) -> str:
+    if shared is None:
+        return f"{other} (the same data under another name)"
+    return f"{other} ({shared.shared:,} of {shared.of:,} rows are the same)"
 
 
 def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:

@@ -69,7 +69,7 @@ def check_consent(
     if elsewhere:
         raise UnsafePlan(
             f"these data, or some of their rows, have served {counted(len(missed), 'run')} as "
-            f"{' and '.join(elsewhere)}, which this member did not know of when it signed: what runs tell adds up under "
+            f"{' and '.join(elsewhere)}, which this member did not know when it signed: what runs tell adds up, under "
             "any name; sign it again with the data at hand: hocket peer sign PLAN --task FILE.py:NAME"
         )
     others = [one.served.plan for one in missed]

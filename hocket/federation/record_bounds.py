@@ -85,7 +85,7 @@ def _check_clipping(task: Task, section: CertificateSection) -> None:
     if (found := moves(replace=True)) > section.sensitivity * (1 + ROUNDING):
         raise BadInput(
             f"in this task a record that is replaced moves a gradient by {found:.6g}, twice its clip over its batch, "
-            f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less or take larger batches, or have "
+            f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less, take larger batches, or have "
             f"a plan drawn up with --sensitivity {found:.6g}"
         )
 

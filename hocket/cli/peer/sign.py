@@ -156,12 +156,12 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
     known = ", ".join(f"{name} ({runs:,} run{'s' * (runs != 1)})" for name, runs in elsewhere.items())
     found = dict.fromkeys(one.dataset for one in earlier if one.dataset)
     if found:
-        noticed = f"{' and '.join(found)}: the same data, or rows of them, under another name; counted above."
+        noticed = f"The same data, or rows of them, under another name: {' and '.join(found)}; counted above."
     elif looked:
         noticed = (
-            "none of them has a row that is equal to one of these in every number; rows that were rounded, scaled or "
+            "None of them has a row that is equal to one of these in every number; rows that were rounded, scaled or "
             "given other columns would not be noticed, nor rows of runs that kept none."
         )
     else:
-        noticed = "whether they share records with these was not looked at. If they are the same data, use one name."
-    return [f"Other data in this home: {known}. {noticed[0].upper()}{noticed[1:]}"]
+        noticed = "Whether they share records with these was not looked at. If they are the same data, use one name."
+    return [f"Other data in this home: {known}. {noticed}"]

@@ -158,3 +158,24 @@ def test_a_start_that_is_not_public_is_not_called_so(by, clip):
     assert not any("the start is public" in line for line in masked.assumptions)
     assert any("those runs count beside this one" in line for line in masked.assumptions)
     assert masked.mu == pytest.approx(public.mu)
+
+
+def test_squares_are_told_by_less_noise_than_slopes():
+    """The quadratic family draws x_p² with half the variance: a move of its coefficient shows √2 times as well."""
+    algorithm = hk.FunctionSharing(2, sd=1.0, family="quadratic")
+    ask = {"coalition": {0}, "dim": 1}
+    slope, square = (hk.certify(K5, algorithm, move=(1, 3, c), **ask).mu for c in ([0.5, 0.0], [0.0, 0.5]))
+    assert square == pytest.approx(math.sqrt(2) * slope)
+    # Without their places the worst is taken.
+    assert hk.certify(K5, algorithm, move=(1, 3, 0.5), coalition={0}, dim=2).mu == pytest.approx(square)
+
+
+def test_what_is_left_of_a_sum_is_told_by_own_noise_or_said():
+    """A sum of 1 among numbers of 1e16 is lost in a float's digits, and shows beside own noise of a thousandth."""
+    shift = {1: 1e16, 2: 1.0, 3: -1e16}
+    told = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, own=1e-3, shift=shift)
+    assert told.mu > 400
+    alone = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, shift=shift)
+    assert any(
+        "the sum of all that shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions
+    )

@@ -112,7 +112,9 @@ that hang together'
         dim=dim,
     )
     _check_dimension(network, found, dim, needed=move is None and shift is None)
-    protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    protected = _weighed(
+        _protected(network, found, move, shift, transfer, sensitivity, records), found.algorithm, dim
+    )
     check_magnitudes(found.mechanism, protected)
     exposed = sorted(gone & set(protected.agents))
     if exposed:
@@ -264,6 +266,19 @@ def _protected(
         return Transfer(_size("transfer", transfer))
     assert sensitivity is not None
     return Record(_size("sensitivity", sensitivity), _held(records, network.n))
+
+
+def _weighed(protected: Protected, algorithm: str | Algorithm, dim: int | None) -> Protected:
+    """A shift in units of noise, where some coefficients have less of it than others: of those that are not known by
+    their place, all count as if they had the least."""
+    functions = algorithm.functions if isinstance(algorithm, Algorithm) else None
+    if not isinstance(protected, Shift) or functions is None:
+        return protected
+    relative = functions.family.relative_variance(dim or 1)
+    if relative is None:
+        return protected
+    known = protected.rows.shape[1] == len(relative)
+    return replace(protected, rows=protected.rows / np.sqrt(relative if known else relative.min()))
 
 
 def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | None) -> int | None:

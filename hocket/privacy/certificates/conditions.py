@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hocket.algorithm import Algorithm, Setting
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.conduct import unfit
-from hocket.privacy.certificates.protected import Protected, Record, Transfer
+from hocket.privacy.certificates.protected import Protected, Record, Shift, Transfer
 from hocket.privacy.certificates.vouched import unvouched
 from hocket.privacy.estimate.recursion import Release
 from hocket.privacy.verdict.theorem import privacy_claim
@@ -130,6 +132,11 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
         if mechanism.on == "objective"
         else _of_gradients(mechanism, protected, about)
     )
+    if isinstance(protected, Shift) and protected.left_over:
+        said.append(
+            f"supposed: the sum of all that shifts, {protected.left_over:.3g} beside {np.abs(protected.rows).max():.3g},"
+            " is rounding of what was given and stands for zero"
+        )
     if about.runs > 1:
         said.append(
             "supposed: the data are the same in all runs, which keep their noise"

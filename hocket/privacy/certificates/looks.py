@@ -7,6 +7,7 @@ deviation σ are dealt has the conductance 2σ². All certificates are about suc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -106,11 +107,10 @@ class Honest:
         total = 0.0
         for part, inverse in self._centred():
             rows = shift[self.agents[part]]
-            mean = rows.mean(axis=0)
-            mean = np.where(np.abs(mean) * len(part) <= CANCELS * np.abs(rows).sum(axis=0), 0.0, mean)
+            mean = np.array([math.fsum(column) / len(part) for column in rows.T])
             rest = rows - mean
             total += float(np.sum(rest * (inverse @ rest)))
-            if mean.any():
+            if self.look.own > 0:  # else it is rounding: `changed_sum` has looked
                 total += len(part) * float(mean @ mean) / self.look.own
         return self.look.times * total
 

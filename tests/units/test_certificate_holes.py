@@ -176,6 +176,4 @@ def test_what_is_left_of_a_sum_is_told_by_own_noise_or_said():
     told = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, own=1e-3, shift=shift)
     assert told.mu > 400
     alone = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, shift=shift)
-    assert any(
-        "the sum of all that shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions
-    )
+    assert any("the sum of what shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions)

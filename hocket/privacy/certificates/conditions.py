@@ -134,7 +134,7 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
     )
     if isinstance(protected, Shift) and protected.left_over:
         said.append(
-            f"supposed: the sum of all that shifts, {protected.left_over:.3g} beside {np.abs(protected.rows).max():.3g},"
+            f"supposed: the sum of what shifts, {protected.left_over:.3g} beside {np.abs(protected.rows).max():.3g},"
             " is rounding of what was given and stands for zero"
         )
     if about.runs > 1:

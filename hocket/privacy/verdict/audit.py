@@ -303,6 +303,7 @@ def audit(
         problem=None if run is None else run.problem,
         local_steps=local_steps,
         sigma=sigma,
+        batches=batches,
     )
     return Audit(
         network=network,

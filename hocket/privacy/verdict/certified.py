@@ -33,6 +33,7 @@ def certificate_of(
     problem: Problem | None,
     local_steps: int = 1,
     sigma: float = 1.0,
+    batches: bool = False,
 ) -> Certificate | None:
     """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
     By its key it is the latter, for normal draws of deviation `sigma`.
@@ -51,6 +52,7 @@ def certificate_of(
                 step=step,
                 rounds=rounds,
                 runs=runs,
+                batches=batches,
                 transfer=UNIT,
                 **({"colluders": colluders} if coalition is None else {"coalition": coalition}),
             )
@@ -64,6 +66,7 @@ def certificate_of(
             runs=runs,
             dim=dim,
             problem=problem,
+            batches=batches,
         )
     except BadInput:  # a setting that the algorithm itself refuses
         return None
@@ -80,6 +83,7 @@ def _certificate(
     runs: int,
     dim: int,
     problem: Problem | None,
+    batches: bool,
 ) -> Certificate | None:
     dim = dim if problem is None else problem.dim
     plan: dict[str, Any] = {"step": step, "rounds": rounds, "dim": dim}
@@ -90,7 +94,8 @@ def _certificate(
     against: dict[str, Any] = {"colluders": colluders} if coalition is None else {"coalition": coalition}
     # Noise functions are the same in all runs on the same data; what is drawn in every round is fresh in each.
     kept = mechanism.on == "objective"
-    found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, **plan, **protect, **against)
+    asked = plan | protect | against
+    found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, batches=batches, **asked)
     return found if found.holds else None
 
 

@@ -177,3 +177,14 @@ def test_what_is_left_of_a_sum_is_told_by_own_noise_or_said():
     assert told.mu > 400
     alone = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, shift=shift)
     assert any("the sum of what shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions)
+
+
+def test_the_general_accountant_bounds_all_coalitions_or_refuses():
+    """Of those that were tried the worst would be no theorem about the others."""
+    ring, ask = hk.Network.cycle(6), {"sigma": 1.0, "move": (1, 3, 0.1), "rounds": 3, "by": "linearisation"}
+    every = hk.certify(ring, "rss-nb", colluders=1, **ask)
+    each = [hk.certify(ring, "rss-nb", coalition={one}, **ask).mu for one in (0, 2, 4, 5)]
+    assert every.searched == "the worst of all 4 coalitions"
+    assert every.mu == pytest.approx(max(each))
+    with pytest.raises(BadInput, match="220 coalitions of 3 are too many to account for one by one"):
+        hk.certify(hk.Network.cycle(14), "rss-nb", colluders=3, **ask)

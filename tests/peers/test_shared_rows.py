@@ -116,9 +116,10 @@ def test_rows_are_the_same_in_any_task_and_type(tmp_path):
     assert len(np.intersect1d(ours, row_digests(Home(tmp_path / "other"), TASK))) == 0  # salted
     shuffled = np.random.default_rng(1).permutation(len(ROWS))
     assert (row_digests(home, LeastSquaresTask(ROWS[shuffled], TARGETS[shuffled])) == ours).all()
-    (tmp_path / "table.csv").write_text("1,2\n3,4\n")
+    (tmp_path / "table.csv").write_text("age,size\n1,2\n3,4\n")
     assert len(row_digests(home, GradientTask(1, lambda x, k, h, rng: x, data=tmp_path / "table.csv"))) == 2
     assert len(row_digests(home, GradientTask(1, lambda x, k, h, rng: x, data={"seed": 3}))) == 0
+    assert len(row_digests(home, GradientTask(1, lambda x, k, h, rng: x, data=np.arange(9.0)))) == 0
 
 
 def test_rows_are_kept_for_their_owner_alone(tmp_path):

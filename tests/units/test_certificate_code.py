@@ -106,6 +106,38 @@ def test_what_a_wrapper_states_is_held_against_its_own_words():
     assert not hk.certify(K5, Plainer.certified(1.0, 0.5).masked(), sensitivity=0.1, **ASK).holds
 
 
+class Disguised(Plainer):
+    """Has another play its part where it is read."""
+
+    def by_coordinate(self, setting: Any) -> Any:
+        return hk.RssNb.certified(self.sd, self.own)
+
+
+class Posing(Clipped):
+    """The same, with a mechanism of its own."""
+
+    def mechanism(self, setting: Any) -> Any:
+        return super().mechanism(setting)
+
+    def round(self, agent: Any, state: Any, k: Any) -> Any:
+        heard = yield Say(state)
+        return agent.descend(agent.mix(state, heard), k)
+
+    def by_coordinate(self, setting: Any) -> Any:
+        return Clipped(self.sigma, self.tau)
+
+
+def test_nobody_else_is_read_in_its_place():
+    found = hk.certify(K5, Disguised.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
+    assert "Disguised has by_coordinate of its own" in found.reason
+    assert not hk.certify(K5, Posing(1.0, 0.5), by="linearisation", **ASK).holds
+    assert "another algorithm stands in for Posing" in hk.certify(K5, Posing(1.0, 0.5), **ASK).reason
+    # What is read is what is said: a tenth of the noise costs ten times as much.
+    tenth = hk.certify(K5, Plainer.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
+    whole = hk.certify(K5, hk.RssNb.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
+    assert tenth.mu == pytest.approx(10 * whole.mu)
+
+
 class Loud(Clipped):
     """States more than it says, in one round of many."""
 

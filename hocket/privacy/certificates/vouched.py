@@ -51,16 +51,17 @@ SILENT = frozenset(
 )
 """What a subclass may say in its own words: no word that an agent says follows from it."""
 
+LOOKUPS = ("__getattr__", "__getattribute__")
+"""By which a class may give anything for what it has."""
 STANDS_IN = ("by_coordinate", "effective")
 """What another algorithm is taken for it by, where its rounds are read."""
 
 
 def replaced(algorithm: Algorithm) -> str:
     """Why what an algorithm states is not about its own code, as the begin of a sentence; empty if it is."""
-    patched = sorted(set(vars(algorithm)) - {one.name for one in dataclasses.fields(algorithm)})
-    name = type(algorithm).__name__
+    patched = _patched(algorithm)
     if patched:
-        return f"{', '.join(patched)} of this very {name} was put in the place of its class's own"
+        return patched
     stating = next(kind for kind in type(algorithm).__mro__ if "mechanism" in vars(kind))
     for kind in type(algorithm).__mro__:
         foreign = sorted(one for one in vars(kind) if _from_elsewhere(kind, one))
@@ -76,9 +77,15 @@ def replaced(algorithm: Algorithm) -> str:
 
 
 def misread(algorithm: Algorithm) -> str:
-    """Why an algorithm's code cannot be read off its rounds: what stands for it there may be another's."""
-    why = replaced(algorithm)
-    return why if "very" in why or any(one in why for one in STANDS_IN) else ""
+    """Why an algorithm's code cannot be read off its rounds: another may stand in for it there; empty if it can."""
+    patched = _patched(algorithm)
+    if patched:
+        return patched
+    for kind in type(algorithm).__mro__:
+        own = [one for one in STANDS_IN if one in vars(kind)]
+        if own and not _ours(kind):
+            return f"{kind.__name__} has {', '.join(own)} of its own"
+    return ""
 
 
 def unvouched(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> tuple[str, ...]:
@@ -90,7 +97,7 @@ def unvouched(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> t
             'by="linearisation", which reads the code itself',
         )
     stating = next(kind for kind in type(algorithm).__mro__ if "mechanism" in vars(kind))
-    if f"{stating.__module__}.".startswith(HOME):
+    if _ours(stating):
         return ()
     if mechanism.on == "objective":
         return (
@@ -100,8 +107,21 @@ def unvouched(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> t
     return tuple(_otherwise(algorithm, setting, mechanism))
 
 
+def _patched(algorithm: Algorithm) -> str:
+    """What of an instance is no field of its class, as the begin of a sentence."""
+    found = sorted(set(vars(algorithm)) - {one.name for one in dataclasses.fields(algorithm)})
+    name = type(algorithm).__name__
+    return f"{', '.join(found)} of this very {name} was put in the place of its class's own" if found else ""
+
+
+def _ours(kind: type) -> bool:
+    return kind.__module__.startswith((HOME, "builtins", "abc", "equinox"))
+
+
 def _counts(stating: type, kind: type, name: str) -> bool:
     """Whether a name that a subclass has too takes the place of code that was stated."""
+    if name in LOOKUPS:
+        return True
     own_words = name in SILENT or name.startswith(("__", "_abc_")) or not hasattr(stating, name)
     return not own_words and name not in {one.name for one in dataclasses.fields(kind)}
 
@@ -109,8 +129,12 @@ def _counts(stating: type, kind: type, name: str) -> bool:
 def _from_elsewhere(kind: type, name: str) -> bool:
     """Whether a function of one of hocket's classes is defined in none of its modules."""
     module = getattr(vars(kind)[name], "__module__", None)
-    ours = f"{kind.__module__}.".startswith(HOME) and callable(vars(kind)[name])
-    return ours and isinstance(module, str) and module.partition(".")[0] not in ("hocket", "equinox", "abc")
+    return (
+        _ours(kind)
+        and callable(vars(kind)[name])
+        and isinstance(module, str)
+        and module.partition(".")[0] not in ("hocket", "equinox", "abc")
+    )
 
 
 def _otherwise(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> Iterator[str]:
@@ -123,6 +147,9 @@ def _otherwise(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> 
         levels = planned_levels(
             setting.network, algorithm, dim=setting.dim, step=setting.step, rounds=setting.rounds
         )
+        if levels.algorithm is not algorithm:
+            yield f"another algorithm stands in for {name} where its rounds are read"
+            return
         rule = points_of(algorithm, setting, rounds=setting.rounds + 1)
     except HocketError as error:
         yield str(error)

@@ -138,7 +138,8 @@ def test_an_algorithm_by_its_key_has_a_certificate_too(key, theorem):
     found = hk.audit(K5, algorithm=key, sigma=2.0, **asked).certificate
     assert found is not None
     assert found.theorem == theorem
-    assert "with normal draws of σ = 2 on complete:5 hides" in found.statement
+    projection = " and no projection after a step" if key == "rss-nb" else ""
+    assert f"with normal draws of σ = 2{projection} on complete:5 hides" in found.statement
     itself = (
         hk.RssNb(0.0, sd=2.0, project="mixed")
         if key == "rss-nb"

@@ -104,4 +104,6 @@ def _by_key(network: Network, key: str, sigma: float, **asked: Any) -> Certifica
         return None
     found = certify(network, key, sigma=sigma, **asked)
     normal = f"{found.algorithm} with normal draws of σ = {sigma:g}"
+    if BY_KEY[key].noise_on == "gradients":
+        normal += " and no projection after a step"
     return replace(found, algorithm=normal) if found.holds else None

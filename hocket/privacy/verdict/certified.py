@@ -94,7 +94,7 @@ def _certificate(
     against: dict[str, Any] = {"colluders": colluders} if coalition is None else {"coalition": coalition}
     # Noise functions are the same in all runs on the same data; what is drawn in every round is fresh in each.
     kept = mechanism.on == "objective"
-    asked = plan | protect | against
+    asked: dict[str, Any] = plan | protect | against
     found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, batches=batches, **asked)
     return found if found.holds else None
 

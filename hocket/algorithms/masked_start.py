@@ -56,7 +56,11 @@ class MaskedStart(Algorithm):
         return self.algorithm.withholds_x
 
     def mechanism(self, setting: Setting) -> Mechanism | str:
-        return self.algorithm.mechanism(setting)
+        found = self.algorithm.mechanism(setting)
+        return found if isinstance(found, str) else replace(found, start="published")
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        return replace(self, algorithm=self.algorithm.by_coordinate(setting))
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         drawn = self.algorithm.draws(setting)

@@ -157,7 +157,10 @@ def _stack_programs(jobs: list[Job], seeds: list[int], averaging: bool) -> tuple
         )
     keys = [threefry.seed_key(seed) for seed in seeds]
     runs = [Varied(program.algorithm, program.draws, key) for program in programs for key in keys]
-    stacked = jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *runs)
+    # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
+    stacked = jax.tree.map(
+        lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *runs
+    )
     return programs[0], stacked
 
 

@@ -17,6 +17,7 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_certificate import SAME, certificate_for, certificate_of_plan, in_words
 from hocket.federation.plan_sections import CertificateSection
+from hocket.federation.row_digests import SharedRows
 from hocket.federation.served_plan import ServedPlan
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
@@ -89,6 +90,12 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
         yield f"it promises ε = {section.epsilon:g} at δ = {section.delta:g}, and its noise gives {epsilon:.6g}"
     if found.mu > section.mu * (1 + SAME):
         yield f"it says μ = {section.mu:.6g}, and its noise gives {found.mu:.6g}"
+    if section.columns is not None and plan.algorithm.functions is None:
+        yield (
+            "columns bound the coefficients of a record's objective, and this algorithm's noise is on gradients, which "
+            "grow with x; bound them by --sensitivity, of tasks that clip, or by --clip"
+        )
+        return
     needed = sensitivity_of(section, plan)
     if needed is not None and section.sensitivity < needed * (1 - SAME):
         yield (
@@ -127,7 +134,7 @@ def _with_earlier(
     plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun]
 ) -> tuple[float, list[str]]:
     """μ of this run and all earlier ones, and how it comes about."""
-    others = [one for one in earlier if not _same_noise(one.plan, plan)]
+    others = [one for one in earlier if one.dataset or not _same_noise(one.plan, plan)]
     kept, dataset = len(earlier) - len(others), plan.task.dataset
     said = (
         [
@@ -149,10 +156,22 @@ def _with_earlier(
     if others and plan.certificate is not None:
         delta = plan.certificate.delta
         said.append(
-            f"With {counted(len(others), 'earlier run')} on {dataset}, ε = {gdp.epsilon(together, delta):.4g} at δ = "
-            f"{delta:g} in all (μ = {together:.6g}: squares add up)."
+            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, "
+            f"ε = {gdp.epsilon(together, delta):.4g} at δ = {delta:g} in all (μ = {together:.6g}: squares add up)."
         )
     return together, said
+
+
+def _names(dataset: str, earlier: Sequence[EarlierRun]) -> str:
+    """What the data of runs were called, and whether they are the same."""
+    names = {one.dataset: one.shared for one in earlier}
+    return " and ".join(_name(name, shared) if name else dataset for name, shared in names.items())
+
+
+def _name(other: str, shared: SharedRows | None) -> str:
+    if shared is None:
+        return f"{other} (the same data under another name)"
+    return f"{other} ({shared.shared:,} of {shared.of:,} rows are the same)"
 
 
 def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
@@ -166,7 +185,7 @@ def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
         return f"an earlier run ({one.words}) was certified for {before.certificate.hidden}"
     algorithm = before.run.algorithm
     assert isinstance(algorithm, Algorithm)
-    if algorithm.keeps_noise:
+    if algorithm.keeps_noise and not one.dataset:
         return f"an earlier run ({one.words}) kept noise on other terms, which the two may show together"
     strangers = {*before.names} - {*plan.names} | {*one.left}
     gone = [before.names.index(name) for name in strangers if name in before.names]

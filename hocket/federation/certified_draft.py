@@ -116,6 +116,11 @@ def certified_draft(
         raise BadPlan(f"{key} has no noise that an ε could rest on; plan one of {known}")
     kind, (size, unit) = BY_KEY[key], wanted.size(dimension)
     fresh = kind.noise_on == "gradients"
+    if fresh and wanted.columns is not None:
+        raise BadPlan(
+            f"--columns bounds the coefficients of a record's objective, and {key} hides gradients, which grow with x; "
+            "give --sensitivity for tasks that clip record by record, or --protect member and --clip"
+        )
     planned = plan_certificate(
         networks_for(cards, topology, wanted.colluders, weights),
         key,

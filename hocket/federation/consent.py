@@ -16,6 +16,8 @@ from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import SECTIONS
 from hocket.federation.plan_verdict import PlanVerdict, judge_plan
+from hocket.federation.row_digests import NONE as NO_ROWS
+from hocket.federation.row_digests import Digests
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.privacy.wording import counted, judged, share
 
@@ -27,7 +29,13 @@ def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanVerdict) ->
 
 
 def check_consent(
-    plan: FederationPlan, home: Home, folder: RunFolder, before: Sequence[Served]
+    plan: FederationPlan,
+    home: Home,
+    folder: RunFolder,
+    before: Sequence[Served],
+    *,
+    data: str = "",
+    rows: Digests = NO_ROWS,
 ) -> PlanVerdict | None:
     """Refuse to begin what this member has not signed: this plan, after these runs on its data and no others.
     What runs tell together is worked out once more, and a floor of its own is asked, as it is now.
@@ -51,17 +59,28 @@ def check_consent(
             f"run {runs}: {counted(runs - 1, 'run')} on these data {'was' if runs == 2 else 'were'} begun before. "
             "Fresh noise averages out over runs; sign it again with the runs as they are now: hocket peer sign PLAN"
         )
-    others = [
-        one.plan for one in before if folder.signed_after is not None and one.plan not in folder.signed_after
+    earlier = earlier_runs(home, plan, before, data=data, rows=rows)
+    missed = [
+        one
+        for one in earlier
+        if folder.signed_after is not None and one.served.plan not in folder.signed_after
     ]
+    elsewhere = dict.fromkeys(one.dataset for one in missed if one.dataset)
+    if elsewhere:
+        raise UnsafePlan(
+            f"these data, or some of their rows, have served {counted(len(missed), 'run')} as "
+            f"{' and '.join(elsewhere)}, which this member did not know when it signed: what runs tell adds up, under "
+            "any name; sign it again with the data at hand: hocket peer sign PLAN --task FILE.py:NAME"
+        )
+    others = [one.served.plan for one in missed]
     if others:
         raise UnsafePlan(
             f"this member signed the plan after other runs on the data {plan.task.dataset} than its ledger has now: "
             f"{', '.join(one[:16] for one in others)} was not among them; sign it again: hocket peer sign PLAN"
         )
-    if not before and not home.floor.exists():
+    if not earlier and not home.floor.exists():
         return None
-    found = judge_plan(plan, earlier=earlier_runs(home, plan, before))
+    found = judge_plan(plan, earlier=earlier)
     _check_still_true(found, folder)
     check_floor(read_floor(home), plan, found, file=home.floor)
     return found

@@ -11,7 +11,6 @@ import hmac
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from hocket.errors import JournalError
 from hocket.federation.home import Home
@@ -28,7 +27,7 @@ def salted_digest(home: Home, task: Task | None) -> str:
     digest = None if given is None else given()
     if digest is None:
         return ""
-    key = _key(home.digest_key)
+    key = home_secret(home)
     return f"{hashlib.sha256(key).hexdigest()[:8]}:{hmac.new(key, LABEL + digest, 'sha256').hexdigest()}"
 
 
@@ -61,8 +60,9 @@ def unchecked(digest: str) -> list[str]:
     ]
 
 
-def _key(path: Path) -> bytes:
+def home_secret(home: Home) -> bytes:
     """This home's secret, made when it is first asked for."""
+    path = home.digest_key
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = path.with_name(f"{path.name}.{os.getpid()}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hocket.errors import HocketError
@@ -12,9 +12,10 @@ from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
+from hocket.federation.row_digests import NONE, Digests, SharedRows, kept_rows, shared_with
 from hocket.federation.run_folder import RunFolder, read_json
 from hocket.federation.served_plan import ServedPlan, record_of
-from hocket.links.text import is_table
+from hocket.links.text import is_list, is_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,10 @@ class EarlierRun:
     """None where nobody remembers it: then nobody can say what the run told."""
     left: Mapping[str, int] = field(default_factory=dict[str, int])
     """Members who were dropped from it, with the last round of each."""
+    dataset: str = ""
+    """The other name that its data had; empty if it is the plan's own. Noise that is kept is kept by name."""
+    shared: SharedRows | None = None
+    """The rows that its data share with the plan's, where they are not the same data as a whole."""
 
     def to_json(self) -> dict[str, Any]:
         """The run as a folder keeps it, for whoever reads that folder alone: its plan, and who left."""
@@ -34,6 +39,8 @@ class EarlierRun:
             "algorithm": self.served.algorithm,
             "record": json.loads(self.served.record) if self.served.record else None,
             "left": dict(self.left),
+            "dataset": self.dataset,
+            "shared": None if self.shared is None else [self.shared.shared, self.shared.of],
         }
 
     @classmethod
@@ -42,8 +49,13 @@ class EarlierRun:
         kept = kept if is_table(kept) else {}
         name, algorithm, record, left = (kept.get(key) for key in ("plan", "algorithm", "record", "left"))
         served = Served("", str(name), str(algorithm), record=json.dumps(record) if is_table(record) else "")
+        dataset, shared = str(kept.get("dataset") or ""), kept.get("shared")
         return cls(
-            served, _read(served), {str(who): int(k) for who, k in left.items()} if is_table(left) else {}
+            served,
+            _read(served),
+            {str(who): int(k) for who, k in left.items()} if is_table(left) else {},
+            dataset,
+            SharedRows(dataset, int(shared[0]), int(shared[1])) if is_list(shared) else None,
         )
 
     @property
@@ -53,11 +65,36 @@ class EarlierRun:
 
 
 def earlier_runs(
-    home: Home, plan: FederationPlan, served: Iterable[Served] | None = None
+    home: Home,
+    plan: FederationPlan,
+    served: Iterable[Served] | None = None,
+    *,
+    data: str = "",
+    rows: Digests = NONE,
 ) -> tuple[EarlierRun, ...]:
-    """All runs on the plan's data but the plan's own, from the ledger as it is now, or as it was when it was locked."""
-    every = Ledger(home.ledger(plan.task.dataset)).runs if served is None else served
-    return tuple(_remembered(home, one) for one in every if one.plan != plan.run_hash.hex())
+    """All runs on the plan's data but the plan's own, from the ledger as it is now, or as it was when it was locked.
+
+    Runs under other names come first: on the same data, by their digest `data`, or on such as share some of its `rows`.
+    Where neither is given, those of the plan's own run are taken, if it was begun.
+    """
+    mine = plan.run_hash.hex()
+    every = Ledger(home.ledger(plan.task.dataset)).runs if served is None else tuple(served)
+    data = data or next((one.data for one in every if one.plan == mine), "")
+    rows = rows if len(rows) else kept_rows(home.rows(plan.task.dataset))
+    own = [_remembered(home, one) for one in every if one.plan != mine]
+    return (*_elsewhere(home, plan, data, rows), *own)
+
+
+def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> Iterator[EarlierRun]:
+    """Runs on the same data, or on some of them, that had another name."""
+    for name, path in home.ledgers.items():
+        if name == plan.task.dataset:
+            continue
+        shared = shared_with(home, name, rows)
+        for one in Ledger(path).runs:
+            same = bool(data) and one.data == data
+            if (same or shared is not None) and one.plan != plan.run_hash.hex():
+                yield replace(_remembered(home, one), dataset=name, shared=None if same else shared)
 
 
 def _remembered(home: Home, served: Served) -> EarlierRun:

@@ -10,7 +10,7 @@ from hocket.errors import BadConfig
 from hocket.links.text import normal_name
 
 VARIABLE = "HOCKET_HOME"
-LASTING_NOISE, LEDGER = ".sqlite", ".runs.jsonl"
+LASTING_NOISE, LEDGER, ROWS = ".sqlite", ".runs.jsonl", ".rows"
 """How the files of a dataset end."""
 
 
@@ -51,6 +51,15 @@ class Home:
     def ledger(self, dataset: str) -> Path:
         """The file of the runs that a dataset has served."""
         return self._of(dataset, LEDGER)
+
+    @property
+    def counted(self) -> Path:
+        """The file that is locked while a run is counted, under whichever name."""
+        return self.folder / "datasets" / "counted.lock"
+
+    def rows(self, dataset: str) -> Path:
+        """The file of digests of a dataset's rows."""
+        return self._of(dataset, ROWS)
 
     @property
     def ledgers(self) -> dict[str, Path]:

@@ -38,6 +38,10 @@ class Sequel:
     left: tuple[tuple[str, int], ...] = ()
     """Who has left this run itself, with the last round of each."""
 
+    def __post_init__(self) -> None:
+        """Of data that merely share rows gradients are others: what they tell does not tell these."""
+        object.__setattr__(self, "earlier", tuple(one for one in self.earlier if one.shared is None))
+
     @property
     def unknown(self) -> tuple[EarlierRun, ...]:
         """Earlier runs whose plan nobody remembers."""
@@ -69,14 +73,17 @@ class Sequel:
     def before(self) -> tuple[PlannedRun, ...]:
         """The earlier runs that are remembered."""
         place = {name: agent for agent, name in enumerate(self.names)}
+        known = [(one, one.plan) for one in self.earlier if one.plan is not None]
+        # Runs under one name come one after the other; under another name noise that is kept is another.
+        names = [None, *(one.dataset for one, _ in known)]
         return tuple(
             dataclasses.replace(
-                one.plan.run,
-                agents=tuple(place[name] for name in one.plan.names),
-                leavers=_within(one.plan.names, one.left, one.plan.run.rounds),
+                plan.run,
+                agents=tuple(place[name] for name in plan.names),
+                leavers=_within(plan.names, one.left, plan.run.rounds),
+                kept=last in (None, one.dataset),
             )
-            for one in self.earlier
-            if one.plan is not None
+            for (one, plan), last in zip(known, names, strict=False)
         )
 
     @property
@@ -91,6 +98,7 @@ class Sequel:
             dim=plan.task.dimension,
             release=RELEASE,
             leavers=_within(plan.names, dict(self.left), plan.run.rounds),
+            kept=not self.earlier or not self.earlier[-1].dataset,
             active=may_reach(
                 plan.feasible,
                 plan.task.dimension,
@@ -108,6 +116,7 @@ class Sequel:
         same, totals = repr(ServedPlan.of(self.plan).run.algorithm), self.plan.algorithm.only_totals
         return (self.plan.algorithm.functions is not None or totals) and all(
             one.plan is not None
+            and not one.dataset
             and one.plan.names == self.plan.names
             and np.array_equal(one.plan.run.network.links, self.plan.network.links)
             and (repr(one.plan.run.algorithm) == same or (totals and _only_totals(one.plan.run.algorithm)))
@@ -158,7 +167,9 @@ class Sequel:
             apart.append(f"from the earlier ones alone {self._known(slice(last), coalition, weakest)}")
         kinds = "; ".join(dict.fromkeys(one.words for one in self.earlier))
         dataset, name = self.plan.task.dataset, self.plan.names[weakest]
-        lines = [f"Earlier runs on {dataset}: {kinds}."]
+        names = dict.fromkeys(one.dataset or dataset for one in self.earlier)
+        lines = [f"Earlier runs on {' and '.join(names)}: {kinds}."]
+        lines += [f"{name} is another name of the same data." for name in names if name != dataset]
         if not self.unknown:
             lines.append(f"Of {name} the same would be known {', '.join(apart)}: what runs tell adds up.")
         if self.strangers:

@@ -80,32 +80,17 @@ class Ledger:
     @contextmanager
     def _locked(self) -> Generator[None]:
         """Nobody else begins a run meanwhile."""
-        with self._explained():
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            lock = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
             yield
-        finally:
-            os.close(lock)
 
     def _append(self, run: Served) -> None:
-        with self._explained(), open(self.path, "a+b") as file:
+        with _explained(self.path), open(self.path, "a+b") as file:
             if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
                 file.write(b"\n")  # a line that a crash cut short stays one of its own, and is found damaged
             line = run._asdict() | {"record": json.loads(run.record) if run.record else None}
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-
-    @contextmanager
-    def _explained(self) -> Generator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise JournalError(
-                f"{self.path} cannot be written: {error.strerror}; runs must be counted, so change that and start again"
-            ) from error
 
     def _read(self, line: str, number: int) -> Served:
         try:
@@ -121,3 +106,26 @@ class Ledger:
                 f"line {number} of {self.path} is damaged; restore the file, or remove the line and remember that a "
                 "run is missing"
             ) from None
+
+
+@contextmanager
+def one_at_a_time(lock: Path, what: Path | None = None) -> Generator[None]:
+    """Hold a lock, and wait for it if another process does."""
+    with _explained(what or lock):
+        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def _explained(path: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(
+            f"{path} cannot be written: {error.strerror}; runs must be counted, so change that and start again"
+        ) from error

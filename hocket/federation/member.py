@@ -20,11 +20,11 @@ from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
-from hocket.federation.record_bounds import check_records
+from hocket.federation.record_bounds import check_task
 from hocket.federation.roles import role_of
+from hocket.federation.row_digests import Digests, row_digests
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
-from hocket.federation.task_class import check_objectives
 from hocket.links.channel import Neighbour, open_channels
 from hocket.links.events import Channels
 from hocket.links.handshake import FromSystem, Secrets
@@ -88,6 +88,11 @@ class Member:
         """The salted digest that its task gives of its data; empty if it gives none."""
         return salted_digest(self.home, self.task)
 
+    @cached_property
+    def rows(self) -> Digests:
+        """The salted digests of its data's rows; none if its task does not give them."""
+        return row_digests(self.home, self.task)
+
     @property
     def disclosure(self) -> Disclosure:
         """What it keeps of a run that can be verified."""
@@ -101,14 +106,8 @@ class Member:
                 f"the plan names another certificate for {self.name} than this one; use the identity whose card was "
                 "given to the plan, or have the plan signed again with the new card"
             )
-        if self.task.dimension != self.plan.task.dimension:
-            raise BadInput(
-                f"the task has dimension {self.task.dimension} and the plan {self.plan.task.dimension}; run the task "
-                "that the plan was made for"
-            )
-        check_objectives(self.task, self.plan)
         check_certificate(self.plan)
-        check_records(self.task, self.plan)
+        check_task(self.task, self.plan)
 
     def check_signed(self, *, without: Collection[str]) -> None:
         """Refuse a plan that not all have signed with a certificate that is valid; `without` are who was dropped."""

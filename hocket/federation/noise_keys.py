@@ -84,6 +84,11 @@ def check_data(member: Member) -> None:
     dataset = member.plan.task.dataset
     served = Ledger(member.home.ledger(dataset)).runs
     check_same_data(dataset, member.data, [one.data for one in served])
+    if not member.data and any(one.data for one in served) and member.plan.study is None:
+        raise JournalError(
+            f"whether the data are those that {dataset!r} stood for cannot be told: in earlier runs the task gave a "
+            "digest of them, and this one gives none. Give it data= or a data_digest(), or agree on a new dataset name"
+        )
     check_kept_noise(member.plan, member.name, member.home, member.data)
 
 

@@ -28,7 +28,7 @@ from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.peer import Finished, Peer, Played
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import RoundNoise
-from hocket.federation.ledger import Ledger, Served
+from hocket.federation.ledger import Ledger, Served, one_at_a_time
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
 from hocket.federation.movement import Movement
@@ -43,6 +43,7 @@ from hocket.federation.noise_keys import (
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.rollback import Memories
+from hocket.federation.row_digests import keep_rows
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
 from hocket.federation.study_seal import gather, sealed
@@ -81,7 +82,7 @@ async def take_part(
             write_plan(member.plan, folder.plan)
             member.check_signed(without=journal.ballots.left)
             runs = await asyncio.to_thread(_counted, member, journal)
-            earlier = earlier_runs(member.home, member.plan)
+            earlier = earlier_runs(member.home, member.plan, data=member.data, rows=member.rows)
             write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)
             memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
@@ -180,9 +181,13 @@ def _counted(member: Member, journal: Journal) -> int:
     plan, home, folder = member.plan, member.home, member.folder
     name = plan.algorithm_section.name
     served = Served(journal.run.hex(), plan.run_hash.hex(), name, member.data, record_of(plan))
-    return Ledger(home.ledger(plan.task.dataset)).begin(
-        served, lambda before: check_consent(plan, home, folder, before)
-    )
+
+    def allow(before: tuple[Served, ...]) -> None:
+        check_consent(plan, home, folder, before, data=member.data, rows=member.rows)
+        keep_rows(home, plan.task.dataset, member.rows)
+
+    with one_at_a_time(home.counted):
+        return Ledger(home.ledger(plan.task.dataset)).begin(served, allow)
 
 
 def _about(member: Member, journal: Journal, runs: int, earlier: Sequence[EarlierRun]) -> dict[str, Any]:

@@ -46,6 +46,8 @@ class PlanAudit:
     """What that was, in words."""
     certificate: PlanCertificate | None = None
     """What the plan promises as differential privacy, worked out again; None if it promises nothing."""
+    beside: tuple[EarlierRun, ...] = ()
+    """Runs on other data that share rows with these: gradients are others, and what is told of those rows adds up."""
 
     @property
     def runs(self) -> int:
@@ -61,7 +63,9 @@ class PlanAudit:
     def words(self) -> tuple[str, ...]:
         """The verdict in plain words, agents by the numbers that members have in the plan."""
         promised = () if self.certificate is None else self.certificate.words
-        return (*promised, *self.verdict.verdict, self._with_what_is_published, *self.history, self._sized)
+        partly = [f"{one}." for one in dict.fromkeys(str(one.shared) for one in self.beside)]
+        told = (*self.verdict.verdict, self._with_what_is_published, *self.history, *partly)
+        return (*promised, *told, self._sized)
 
     @property
     def answer(self) -> str:
@@ -118,7 +122,7 @@ class PlanAudit:
             "min_sd": self.plan.audit.min_sd,
             "covered": self.covered,
             "runs": self.worst.runs,
-            "earlier": [one.served.plan for one in self.sequel.earlier],
+            "earlier": [one.served.plan for one in (*self.sequel.earlier, *self.beside)],
             "least": self.least,
             "worst": self.worst.to_json(),
             "audit": self.verdict.to_json(),
@@ -195,6 +199,8 @@ def audit_plan(
     """
     certificate = check_certificate(plan, earlier=earlier)
     sequel = Sequel(plan, tuple(earlier))
+    beside = tuple(one for one in earlier if one.shared is not None)
+    earlier = sequel.earlier
     _check_affordable(plan, runs, earlier)
     f = plan.audit.colluders if colluders is None else colluders
     size = plan.audit.gradient_size
@@ -210,7 +216,7 @@ def audit_plan(
     else:
         worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, **course).leakage
     problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
-    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)), certificate)
+    found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)), certificate, beside)
     accepted = plan.audit.unsafe if unsafe is None else unsafe
     if found.problems and not accepted:
         raise UnsafePlan(

@@ -1,6 +1,8 @@
-"""That a member's records keep within the columns that its plan declares: a certificate counts on it."""
+"""That a member's records weigh no more than its plan's certificate counts for one."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -8,21 +10,44 @@ from jaxtyping import Float
 from hocket.errors import BadInput
 from hocket.federation.engine.stored import coefficients_of
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_sections import CertificateSection
 from hocket.federation.task import Task
+from hocket.federation.task_class import check_objectives
+from hocket.noise.stored_sum import StoredSum
 from hocket.problems.quadratic import quadratic_width, squares
 
 ROUNDING = 1e-9
 """A record may be beyond a bound by this part of it, for rounding; what it adds to S is lost among its digits."""
 
 
+def check_task(task: Task, plan: FederationPlan) -> None:
+    """Refuse a task that is not what the plan is about: of another size, another class, or with larger records."""
+    if task.dimension != plan.task.dimension:
+        raise BadInput(
+            f"the task has dimension {task.dimension} and the plan {plan.task.dimension}; run the task that the plan "
+            "was made for"
+        )
+    check_objectives(task, plan)
+    check_records(task, plan)
+
+
 def check_records(task: Task, plan: FederationPlan) -> None:
-    """Refuse a task with a record outside the declared columns; which one is said here, and to nobody else."""
-    section, stored = plan.certificate, plan.algorithm.stored
-    if section is None or section.columns is None or section.target is None or stored is None:
+    """Refuse a task with a record that weighs more than the plan's certificate counts; which one is said here, and to
+    nobody else."""
+    section = plan.certificate
+    if section is None:
         return
+    if section.columns is not None and section.target is not None:
+        _check_columns(task, plan, section.columns, section.target)
+    elif section.protect != "member":
+        _check_weights(task, plan, section.sensitivity)
+    _check_clipping(task, section)
+
+
+def _check_columns(task: Task, plan: FederationPlan, bounds: Sequence[float], most: float) -> None:
     dim = plan.task.dimension
-    columns, target = records_of(coefficients_of(task, stored, dim), dim)
-    for name, found, bound in (("column", columns, section.columns), ("target", target, [section.target])):
+    columns, target = records_of(_coefficients(task, plan), dim)
+    for name, found, bound in (("column", columns, bounds), ("target", target, [most])):
         beyond = found > np.asarray(bound) * (1 + ROUNDING)
         if beyond.any():
             record, place = np.argwhere(beyond)[0].tolist()
@@ -32,6 +57,45 @@ def check_records(task: Task, plan: FederationPlan) -> None:
                 f"declares {bound[place]:.6g} at most; scale or clip the data in the same way at every member, or have "
                 "a plan drawn up with wider columns"
             )
+
+
+def _check_weights(task: Task, plan: FederationPlan, most: float) -> None:
+    """Where a plan counts a record by its norm alone, none of this task's may weigh more; tasks that give nothing but
+    gradients are taken at their word."""
+    functions, dim = plan.algorithm.functions, plan.task.dimension
+    tell: Callable[[], Float[np.ndarray, "records width"]] | None = getattr(task, "coefficients", None)
+    if functions is None or tell is None or np.shape(records := tell())[1:] != (functions.family.width(dim),):
+        return
+    relative = functions.family.relative_variance(dim)
+    weights = np.sqrt((np.asarray(records) ** 2 / (1.0 if relative is None else relative)).sum(axis=1))
+    if (weights > most * (1 + ROUNDING)).any():
+        record = int(weights.argmax())
+        raise BadInput(
+            f"record {record + 1} of this task moves its objective by {weights[record]:.6g}, in units of the noise, "
+            f"and the plan's certificate counts {most:.6g} for a record; scale the data in the same way at every "
+            "member, or have a plan drawn up with a larger --sensitivity"
+        )
+
+
+def _check_clipping(task: Task, section: CertificateSection) -> None:
+    """A task that clips knows how far a record moves its gradients."""
+    moves: Callable[..., float] | None = getattr(task, "sensitivity", None)
+    if moves is None or section.protect != "record":
+        return
+    if (found := moves(replace=True)) > section.sensitivity * (1 + ROUNDING):
+        raise BadInput(
+            f"in this task a record that is replaced moves a gradient by {found:.6g}, twice its clip over its batch, "
+            f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less, take larger batches, or have "
+            f"a plan drawn up with --sensitivity {found:.6g}"
+        )
+
+
+def _coefficients(task: Task, plan: FederationPlan) -> Float[np.ndarray, "records width"]:
+    functions = plan.algorithm.functions
+    if functions is None:
+        raise BadInput("the plan declares columns, and its noise is on gradients, which they do not bound")
+    stored = plan.algorithm.stored or StoredSum(functions.family, 1.0, 0.0)
+    return coefficients_of(task, stored, plan.task.dimension)
 
 
 def records_of(

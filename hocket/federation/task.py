@@ -22,8 +22,8 @@ Vector = Float[np.ndarray, " dim"]
 
 @runtime_checkable
 class Task(Protocol):
-    """One member's objective. A task may also have `measure`, `export`, `data_digest`, `state` and `restore`; see
-    `GradientTask`. It may say of which class its objective is, `objectives`; without that it is `any`.
+    """One member's objective. A task may also have `measure`, `export`, `data_digest`, `data_rows`, `state` and
+    `restore`; see `GradientTask`. It may say of which class its objective is, `objectives`; without that it is `any`.
     """
 
     @property
@@ -70,6 +70,10 @@ class GradientTask:
     def data_digest(self) -> bytes | None:
         """A digest of the data; None if none were named."""
         return None if self.data is None else digest_of(self.data)
+
+    def data_rows(self) -> Any:
+        """The data, if they are rows; digests of them stay at home too."""
+        return [] if self.data is None else self.data
 
     def measure(self, x: Vector) -> Mapping[str, float]:
         return {} if self.measures is None else self.measures(x)

@@ -42,5 +42,8 @@ class Mechanism:
     of any deviation: `link_sd` is then a number that they exceed."""
     sensitivity: float | None = None
     """S: how far replacing one record can move, in norm, what noise is added to; None where nothing bounds it."""
+    start: Literal["public", "published"] = "public"
+    """Where agents begin: from what nobody's data decided, or from what they published in runs before, under noise from
+    the first word on."""
     void: tuple[str, ...] = ()
     """Whatever in this algorithm takes a certificate away, each a reason that begins a sentence; empty if nothing."""

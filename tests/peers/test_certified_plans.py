@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 from functools import lru_cache
 from pathlib import Path
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.cli import main
 from hocket.cli.peer import peer
 from hocket.cli.peer.epsilon import price_in_words
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
-from hocket.federation import LeastSquaresTask
+from hocket.federation import ClippedTask, LeastSquaresTask
 from hocket.federation.cards import Card
 from hocket.federation.certificate_check import check_certificate
 from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
@@ -25,7 +27,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_certificate import certificate_of_plan
 from hocket.federation.plan_draft import draw_up
-from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.plan_file import parse_plan, plan_text, read_plan
 from hocket.federation.record_bounds import check_records
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.served_plan import ServedPlan, record_of
@@ -224,6 +226,15 @@ def test_a_number_that_is_not_so_is_refused_and_cannot_be_accepted(changes, said
         audit_plan(forged, unsafe=True)
 
 
+def test_columns_bound_no_gradient():
+    """With x free to grow, a record's gradient a(aᵀx − b) is larger than any S that its columns give."""
+    forged = changed(
+        drawn(Wanted(1.0, 1e-6, 1, sensitivity=4.0), key="rss-nb"), columns=[1.0] * DIM, target=1.0
+    )
+    with pytest.raises(UnsafePlan, match="noise is on gradients, which grow with x"):
+        check_certificate(forged)
+
+
 def test_less_noise_than_promised_is_refused():
     plan = drawn()
     less = plan.algorithm_section.model_copy(update={"own": 0.9 * plan.algorithm.own})
@@ -329,6 +340,46 @@ def test_records_that_are_none_are_refused():
         check_records(Bundled(rows, np.array([0.3, 0.1])), drawn())
 
 
+def test_a_record_that_weighs_more_than_is_counted_is_refused():
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=1.0))
+    check_records(LeastSquaresTask(np.array([[0.5, 0.5, 0.0]]), np.array([0.3])), plan)
+    heavy = LeastSquaresTask(np.array([[0.5, 0.5, 0.0], [3.0, 0.0, 0.0]]), np.array([0.3, 0.0]))
+    with pytest.raises(
+        BadInput, match=r"record 2 of this task moves its objective by 6\.36396, .* counts 1 for"
+    ):
+        check_records(heavy, plan)
+
+
+def test_a_task_that_clips_at_more_than_is_counted_is_refused():
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb", objectives="any")
+    data = np.ones((40, DIM)), np.ones(40)
+    fits, exceeds = (
+        ClippedTask(lambda x, one: (one[0] @ x - one[1]) ** 2, data, DIM, clip=1.0, batch=batch, size=40)
+        for batch in (20, 19)
+    )
+    check_records(fits, plan)
+    with pytest.raises(
+        BadInput, match=r"moves a gradient by 0\.105263, .* counts 0\.1; .* --sensitivity 0\.105263"
+    ):
+        check_records(exceeds, plan)
+
+
+def test_signing_with_a_task_finds_the_record_that_is_too_large(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    IDENTITIES[0].save(Path("home/identity"))
+    Path("plan.toml").write_text(plan_text(drawn()))
+    mine = "import numpy as np\nfrom hocket.federation import LeastSquaresTask\n"
+    mine += "task = LeastSquaresTask(np.array([[1.0, 0.5, -1.0], [0.2, {0}, 0.1]]), np.array([0.3, 0.1]))\n"
+    Path("fits.py").write_text(mine.format(0.9))
+    Path("large.py").write_text(mine.format(1.7))
+    sign = ["peer", "sign", "plan.toml", "--yes", "--home", "home", "--task"]
+    assert main([*sign, "large.py:task"]) == 1
+    assert "record 2 of this task is 1.7 from zero in column 2" in capsys.readouterr().err.replace("\n", " ")
+    assert not read_plan(Path("plan.toml")).signatures
+    assert main([*sign, "fits.py:task"]) == 0
+
+
 def test_links_are_chosen_among_those_that_can_be_had():
     assert drawn(topology=AUTO).topology == "complete:4"
     assert len(drawn(topology=AUTO).certificate.columns) == DIM
@@ -347,6 +398,7 @@ def test_links_are_chosen_among_those_that_can_be_had():
         (lambda: drawn(key="dgd"), "no noise that an ε could rest on; plan one of rss-nb, function-sharing"),
         (lambda: drawn(objectives="any"), "objectives are any, and FS hides quadratics"),
         (lambda: drawn(MEMBER), "nothing bounds how much a whole member's weighs"),
+        (lambda: drawn(key="rss-nb"), "rss-nb hides gradients, which grow with x"),
         (lambda: drawn(dataclasses.replace(RECORD, colluders=3), topology=AUTO), "nobody to hide behind"),
     ],
 )

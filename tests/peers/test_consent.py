@@ -144,7 +144,10 @@ def test_other_data_in_the_home_are_named(capsys: pytest.CaptureFixture[str]) ->
     (datasets / "trial-7b.runs.jsonl").write_text("".join(RUN % number for number in range(3)))
     assert sign("safe.toml", "--yes") == 0
     shown = capsys.readouterr().out
-    assert "Other data in this home: trial-7b (3 runs). If these are the same data, use one name" in shown
+    assert (
+        "Other data in this home: trial-7b (3 runs). Whether they share records with these was not looked at"
+        in shown
+    )
     assert "With this one, trial-7 has served 1 run here." in shown
 
 

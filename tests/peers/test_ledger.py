@@ -208,6 +208,20 @@ def test_changed_data_are_refused_before_anything_is_said(tmp_path, algorithm):
     play(federation.member(name, task=task_with(records[name])) for name in federation.names)
 
 
+def test_a_task_that_stops_telling_of_its_data_is_refused(tmp_path):
+    """Else changed data would be run under kept noise by leaving their digest out."""
+    federation = Federation(tmp_path, rounds=3, algorithm=SHARING)
+    cards = [federation.plan.card(name) for name in federation.names]
+    records = np.random.default_rng(7).normal(size=(5, DIMENSION))
+    play(federation.member(name, task=task_with(records)) for name in federation.names)
+    again = federation.signed(federation.drawn(cards))
+    silent = dataclasses.replace(task_with(records), data=None)
+    with pytest.raises(
+        JournalError, match="in earlier runs the task gave a digest of them, and this one gives none"
+    ):
+        asyncio.run(take_part(federation.member("ash", plan=again, task=silent)))
+
+
 def test_members_in_another_order_are_refused_kept_noise(tmp_path):
     """A link's noise belongs to its lower-numbered end: in another order it would come with the other sign."""
     federation = Federation(tmp_path, rounds=3)

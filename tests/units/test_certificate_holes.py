@@ -9,6 +9,9 @@ import pytest
 import hocket as hk
 from hocket.errors import BadInput
 from hocket.privacy import gdp
+from hocket.privacy.attacks import likelihood_ratios
+from hocket.privacy.certificates.empirical import Told
+from hocket.problems.standard import polynomials
 
 K5 = hk.Network.complete(5)
 CLIPPED = hk.RssNb.certified(1.0, clip=1.0)
@@ -64,6 +67,19 @@ def test_a_sensitivity_that_counts_no_rounding_is_not_called_exact():
     assert hk.certify(K5, algorithm, **plan).arithmetic == "exact"  # its own, of what it clips
 
 
+@pytest.mark.parametrize(
+    "hidden", [{"transfer": 0.3}, {"move": (1, 3, 0.3)}, {"shift": {1: 0.3, 3: -0.3}}], ids=str
+)
+def test_neither_is_a_move_beside_the_grid(hidden):
+    """Coefficients of 0.3 become whole numbers of 2⁻⁶, which may be farther apart by one of them."""
+    algorithm = hk.FunctionSharing(2, sd=1.0, grid=2**-6, family="quadratic")
+    plan = {"colluders": 1, "dim": 1} | hidden
+    if "transfer" not in hidden:
+        plan = {"coalition": {0}, "dim": 1} | hidden
+    assert hk.certify(K5, algorithm, **plan).arithmetic == "real-arithmetic model"
+    assert hk.certify(K5, algorithm, on_grid=True, **plan).arithmetic == "exact"
+
+
 def test_a_grid_that_the_algorithm_refuses_gets_no_certificate():
     coarse = hk.FunctionSharing(2, sd=1.0, own=1.0, grid=2**-3, family="quadratic")
     with pytest.raises(BadInput, match="grid"):
@@ -101,3 +117,94 @@ def test_numbers_beyond_all_measure_promise_nothing():
     assert gdp.epsilon(1e160, 1e-5) == math.inf
     with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
         hk.certify(K5, "function-sharing", coalition={0}, sigma=1.0, shift={1: 1.0, 1.5: -1.0})
+
+
+def test_a_verdict_says_what_of_it_is_differential_privacy():
+    said = {
+        name: hk.audit(K5, colluders=1, algorithm=one, rounds=5).statement[-1]
+        for name, one in {
+            "none": hk.RssNb(1.0),
+            "moves": hk.RssNb.certified(1.0, 0.5),
+            "records": hk.RssNb.certified(1.0, 0.5, clip=1.0),
+        }.items()
+    }
+    assert said["none"].startswith("This is not differential privacy")
+    assert not any("This is not" in said[one] for one in ("moves", "records"))
+    assert "whether one record took part" in said["moves"]
+    assert "Differential privacy is what the certificate says, of one record replaced" in said["records"]
+    assert "whether one record took part" not in said["records"]
+
+
+@pytest.mark.parametrize(("key", "theorem"), [("rss-nb", "B0"), ("function-sharing", "A1")])
+def test_an_algorithm_by_its_key_has_a_certificate_too(key, theorem):
+    asked = {"colluders": 1, "rounds": 5, "step": hk.Constant(0.1)}
+    found = hk.audit(K5, algorithm=key, sigma=2.0, **asked).certificate
+    assert found is not None
+    assert found.theorem == theorem
+    projection = " and no projection after a step" if key == "rss-nb" else ""
+    assert f"with normal draws of σ = 2{projection} on complete:5 hides" in found.statement
+    itself = (
+        hk.RssNb(0.0, sd=2.0, project="mixed")
+        if key == "rss-nb"
+        else hk.FunctionSharing(1, sd=2.0, family="linear")
+    )
+    assert found.mu == pytest.approx(hk.certify(K5, itself, transfer=1.0, **asked).mu)
+    assert hk.audit(K5, algorithm="rss-lb", **asked).certificate is None
+
+
+@pytest.mark.parametrize("by", ["theorem", "linearisation"])
+@pytest.mark.parametrize("clip", [None, 1.0])
+def test_a_start_that_is_not_public_is_not_called_so(by, clip):
+    algorithm = hk.RssNb.certified(1.0, 0.5, clip=clip)
+    plan = {"colluders": 1, "rounds": 4, "sensitivity": 0.1, "by": by}
+    public, masked = (hk.certify(K5, one, **plan) for one in (algorithm, algorithm.masked()))
+    assert any("the start is public" in line for line in public.assumptions)
+    assert not any("the start is public" in line for line in masked.assumptions)
+    assert any("those runs count beside this one" in line for line in masked.assumptions)
+    assert masked.mu == pytest.approx(public.mu)
+
+
+def test_squares_are_told_by_less_noise_than_slopes():
+    """The quadratic family draws x_p² with half the variance: a move of its coefficient shows √2 times as well."""
+    algorithm = hk.FunctionSharing(2, sd=1.0, family="quadratic")
+    ask = {"coalition": {0}, "dim": 1}
+    slope, square = (hk.certify(K5, algorithm, move=(1, 3, c), **ask).mu for c in ([0.5, 0.0], [0.0, 0.5]))
+    assert square == pytest.approx(math.sqrt(2) * slope)
+    # Without their places the worst is taken.
+    assert hk.certify(K5, algorithm, move=(1, 3, 0.5), coalition={0}, dim=2).mu == pytest.approx(square)
+
+
+def test_what_is_left_of_a_sum_is_told_by_own_noise_or_said():
+    """A sum of 1 among numbers of 1e16 is lost in a float's digits, and shows beside own noise of a thousandth."""
+    shift = {1: 1e16, 2: 1.0, 3: -1e16}
+    told = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, own=1e-3, shift=shift)
+    assert told.mu > 400
+    alone = hk.certify(K5, "function-sharing", coalition={0}, sigma=1e16, shift=shift)
+    assert any("the sum of what shifts, 1 beside 1e+16, is rounding" in line for line in alone.assumptions)
+
+
+def test_the_general_accountant_bounds_all_coalitions_or_refuses():
+    """Of those that were tried the worst would be no theorem about the others."""
+    ring, ask = hk.Network.cycle(6), {"sigma": 1.0, "move": (1, 3, 0.1), "rounds": 3, "by": "linearisation"}
+    every = hk.certify(ring, "rss-nb", colluders=1, **ask)
+    each = [hk.certify(ring, "rss-nb", coalition={one}, **ask).mu for one in (0, 2, 4, 5)]
+    assert every.searched == "the worst of all 4 coalitions"
+    assert every.mu == pytest.approx(max(each))
+    with pytest.raises(BadInput, match="220 coalitions of 3 are too many to account for one by one"):
+        hk.certify(hk.Network.cycle(14), "rss-nb", colluders=3, **ask)
+
+
+@pytest.mark.slow
+def test_a_move_of_a_square_is_told_as_well_as_certified_and_no_better():
+    """By its raw norm 0.612 was printed, and the likelihood ratio of real words found 0.92 ± 0.12."""
+    ring, algorithm = hk.Network.cycle(5), hk.FunctionSharing(2, sd=1.0, family="quadratic")
+
+    def world(moved: float) -> hk.Problem:
+        squares = [0.5, 0.6 - moved, 0.7, 0.8, 0.9 + moved]
+        return polynomials([[0.0, 0.1 * j, one] for j, one in enumerate(squares)], box=(-1e6, 1e6))
+
+    plan = {"coalition": {0}, "step": hk.Constant(0.05), "rounds": 6}
+    scores = likelihood_ratios((world(0.0), world(0.5)), ring, algorithm, runs=600, start=1.0, **plan)
+    low, high = Told(*scores, confidence=0.999).interval
+    assert low < hk.certify(ring, algorithm, move=(1, 4, [0.0, 0.5]), dim=1, **plan).mu < high
+    assert low > 0.5 * math.sqrt(3 / 2)

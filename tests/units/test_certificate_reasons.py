@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import hocket as hk
 from hocket.errors import BadInput
-from hocket.noise.mechanism import Mechanism
 from tests.units.certificate_cases import Clipped, Momentum
 
 RING = hk.Network.cycle(5)
@@ -85,15 +83,11 @@ def test_projection_after_the_step_exposes_what_moves_and_no_record(feasible, pr
 
 
 def test_means_over_records_change_when_one_moves():
-    class Shared(hk.FunctionSharing):
-        def mechanism(self, setting):
-            return Mechanism("objective", np.ones((1, len(setting.network.links))))
-
     data = [[[1.0, 0.0], [0.0, 2.0]]] * 5, [[1.0, 0.5]] * 5
     held = {
         reduction: hk.certify(
             RING,
-            Shared(2, 1.0),
+            hk.FunctionSharing(2, sd=1.0, family="quadratic"),
             colluders=1,
             transfer=1.0,
             problem=hk.least_squares(*data, feasible=hk.Everywhere(), reduction=reduction),

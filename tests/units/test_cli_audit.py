@@ -61,6 +61,16 @@ def test_in_a_process_of_its_own_nothing_but_json_is_printed():
     assert json.loads(done.stdout)["p2"] is True
 
 
+def test_an_algorithm_by_name_begins_with_its_certificate(audited, capsys):
+    words = ["--topology", "cycle:5", "--colluders", "1", "--algorithm", "function-sharing", "--sigma", "2"]
+    found = audited(*words, *QUICK)["certificate"]
+    itself = hk.certify(hk.Network.cycle(5), "function-sharing", colluders=1, sigma=2.0, transfer=1.0)
+    assert found["mu"] == pytest.approx(itself.mu)
+    assert main(["audit", *words, *QUICK]) == 0
+    assert capsys.readouterr().out.startswith("Against any 1 colluder, hearing every word said")
+    assert audited(*words[:4], *QUICK)["certificate"] is None  # of several at once none
+
+
 def test_people_are_told_in_words(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     assert main(["audit", "--topology", "grid:3x4", "--coalition", "1,4", *QUICK]) == 0

@@ -117,7 +117,7 @@ def _history(member: Member) -> tuple[str, ...]:
     plan = member.plan
     before = Ledger(member.home.ledger(plan.task.dataset)).runs
     if not any(one.plan == plan.run_hash.hex() for one in before):
-        found = check_consent(plan, member.home, member.folder, before)
+        found = check_consent(plan, member.home, member.folder, before, data=member.data, rows=member.rows)
         return () if found is None else found.history
     if not member.folder.journal.exists():
         raise JournalError(BEGUN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,7 @@ from hocket.cli.peer.consent import obtain
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
+    from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
     from hocket.federation.task import Task
@@ -42,7 +44,9 @@ def sign(
     ] = False,
     task: Annotated[
         str | None,
-        Parameter(help="FILE.py:NAME as for run: refuse now what run would, if the data have changed."),
+        Parameter(
+            help="FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."
+        ),
     ] = None,
     data: DataOption = None,
     home: HomeOption = None,
@@ -56,6 +60,8 @@ def sign(
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.record_bounds import check_task
+    from hocket.federation.row_digests import row_digests
 
     (agreed, folder), mine = folder_of(plan, home), Home.at(home)
     floor = read_floor(mine)
@@ -64,19 +70,21 @@ def sign(
     agreed.check_names(identity)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy))
-    earlier = earlier_runs(mine, agreed)
+    brought = None if task is data is None else own_task(agreed, identity.name, task, data)
+    if brought is not None and agreed.study is None:
+        check_task(brought, agreed)
+    digest, rows = salted_digest(mine, brought), row_digests(mine, brought)
+    earlier = earlier_runs(mine, agreed, data=digest, rows=rows)
     others = sorted({one.served.algorithm for one in earlier} - {agreed.algorithm_section.name})
     found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
-    brought = None if task is data is None else own_task(agreed, identity.name, task, data)
-    digest = salted_digest(mine, brought)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     elsewhere = _elsewhere(mine, agreed.task.dataset)
     terms = [
         *_terms(agreed, found),
         *unseen,
         *_data_in_words(brought, digest, mine),
-        *_named_otherwise(elsewhere),
+        *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
         f"Your floor: {floor.words}; met ({mine.floor})"
         if mine.floor.exists()
         else f"Your floor: none ({mine.floor} would set one)",
@@ -141,11 +149,19 @@ def _elsewhere(home: Home, dataset: str) -> dict[str, int]:
     return {name: len(Ledger(path).runs) for name, path in home.ledgers.items() if name != dataset}
 
 
-def _named_otherwise(elsewhere: dict[str, int]) -> list[str]:
-    """The same data under two names would be counted as two."""
+def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *, looked: bool) -> list[str]:
+    """Other data in this home, and whether they are the same, as far as anybody can tell."""
     if not elsewhere:
         return []
     known = ", ".join(f"{name} ({runs:,} run{'s' * (runs != 1)})" for name, runs in elsewhere.items())
-    return [
-        f"Other data in this home: {known}. If these are the same data, use one name: runs are counted by name."
-    ]
+    found = dict.fromkeys(one.dataset for one in earlier if one.dataset)
+    if found:
+        noticed = f"The same data, or rows of them, under another name: {' and '.join(found)}; counted above."
+    elif looked:
+        noticed = (
+            "None of them has a row that is equal to one of these in every number; rows that were rounded, scaled or "
+            "given other columns would not be noticed, nor rows of runs that kept none."
+        )
+    else:
+        noticed = "Whether they share records with these was not looked at. If they are the same data, use one name."
+    return [f"Other data in this home: {known}. {noticed}"]

@@ -49,6 +49,10 @@ class LeastSquaresTask:
     def data_digest(self) -> bytes:
         return digest_of([np.asarray(self.rows), np.asarray(self.targets)])
 
+    def data_rows(self) -> list[np.ndarray]:
+        """Its records row by row, for digests that stay at home."""
+        return [np.asarray(self.rows), np.asarray(self.targets)]
+
     def measure(self, x: Vector) -> dict[str, float]:
         return {"loss": float(((self.rows @ x - self.targets) ** 2).sum() / 2)}
 

@@ -47,6 +47,10 @@ class PartialFitTask:
     def data_digest(self) -> bytes:
         return digest_of(self.features, self.targets)
 
+    def data_rows(self) -> list[np.ndarray]:
+        """Its records row by row, for digests that stay at home."""
+        return [np.asarray(self.features), np.asarray(self.targets)]
+
     def export(self, x: Vector, path: Path) -> None:
         """The coefficients; scikit-learn's own format is a pickle, which hocket neither writes nor reads."""
         self._fill(x)

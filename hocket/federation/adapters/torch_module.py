@@ -65,6 +65,11 @@ class TorchTask:
         tensors = getattr(self.loader.dataset, "tensors", None)
         return None if tensors is None else digest_of([tensor.numpy(force=True) for tensor in tensors])
 
+    def data_rows(self) -> list[np.ndarray]:
+        """The rows of a dataset that is kept as tensors, for digests that stay at home."""
+        tensors = getattr(self.loader.dataset, "tensors", None)
+        return [] if tensors is None else [tensor.numpy(force=True) for tensor in tensors]
+
     def export(self, x: Vector, path: Path) -> None:
         torch = _torch()
         self._fill(x)

@@ -61,6 +61,11 @@ class Certificate:
         return math.isfinite(self.mu)
 
     @property
+    def hides_records(self) -> bool:
+        """Whether it is about records, and not about what moves between agents."""
+        return self.holds and "replaced, where" in self.protected
+
+    @property
     def statement(self) -> str:
         """One sentence to sign."""
         if not self.holds:

@@ -18,6 +18,7 @@ from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import Circumstances, assumptions, voided
 from hocket.privacy.certificates.linearised import by_linearisation
 from hocket.privacy.certificates.looks import Look, looks_at_gradients, looks_at_objectives
+from hocket.privacy.certificates.magnitudes import check_magnitudes
 from hocket.privacy.certificates.protected import (
     Cost,
     Protected,
@@ -82,8 +83,8 @@ def certify(
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
-    `batches` that a step looks at some records only; `on_grid` that a `sensitivity` counts what rounding to the
-    algorithm's grid adds, without which no certificate is called exact. `by="linearisation"` asks the general
+    `batches` that a step looks at some records only; `on_grid` that what is hidden counts what rounding to the
+    algorithm's grid adds to it, without which no certificate is called exact. `by="linearisation"` asks the general
     accountant, for any algorithm whose words are affine, where a record takes part in one round of `every` so many.
     `search` says whether all coalitions of a size are computed or none is, and a bound taken; by default whichever
     takes seconds.
@@ -111,7 +112,10 @@ that hang together'
         dim=dim,
     )
     _check_dimension(network, found, dim, needed=move is None and shift is None)
-    protected = _protected(network, found, move, shift, transfer, sensitivity, records)
+    protected = _weighed(
+        _protected(network, found, move, shift, transfer, sensitivity, records), found.algorithm, dim
+    )
+    check_magnitudes(found.mechanism, protected)
     exposed = sorted(gone & set(protected.agents))
     if exposed:
         raise BadInput(
@@ -130,7 +134,7 @@ that hang together'
         algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
         setting=found.setting,
         dim=dim or 1,
-        rounded=on_grid or sensitivity is None,
+        rounded=on_grid or (isinstance(protected, Record) and sensitivity is None),
     )
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
         if one_of("by", by, By) == "linearisation":
@@ -262,6 +266,19 @@ def _protected(
         return Transfer(_size("transfer", transfer))
     assert sensitivity is not None
     return Record(_size("sensitivity", sensitivity), _held(records, network.n))
+
+
+def _weighed(protected: Protected, algorithm: str | Algorithm, dim: int | None) -> Protected:
+    """A shift in units of noise, where some coefficients have less of it than others: of those that are not known by
+    their place, all count as if they had the least."""
+    functions = algorithm.functions if isinstance(algorithm, Algorithm) else None
+    if not isinstance(protected, Shift) or functions is None:
+        return protected
+    relative = functions.family.relative_variance(dim or 1)
+    if relative is None:
+        return protected
+    known = protected.rows.shape[1] == len(relative)
+    return replace(protected, rows=protected.rows / np.sqrt(relative if known else relative.min()))
 
 
 def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | None) -> int | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hocket.algorithm import Algorithm, Setting
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.conduct import unfit
-from hocket.privacy.certificates.protected import Protected, Record, Transfer
+from hocket.privacy.certificates.protected import Protected, Record, Shift, Transfer
+from hocket.privacy.certificates.vouched import unvouched
 from hocket.privacy.estimate.recursion import Release
 from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.problems import Objective
@@ -26,6 +29,11 @@ MASKS = (
 LIARS = (
     "covered: members may lie, wait for others' words, and deal noise on their own links as they please; that is about "
     "privacy, and not about the answer"
+)
+PUBLIC_START = "supposed: the start is public"
+PUBLISHED_START = (
+    "supposed: agents start from what they published in earlier runs, which follows from words that were said there, "
+    "and never from a raw x; those runs count beside this one"
 )
 RANGE = "supposed: dealt noise and words outside a public range are refused"
 
@@ -46,11 +54,19 @@ class Circumstances:
     setting: Setting | None = None
     dim: int = 1
     rounded: bool = True
-    """Whether the sensitivity counts what rounding to a grid adds."""
+    """Whether what is hidden counts what rounding to a grid adds to it."""
 
 
 def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
     """Everything that takes a certificate away."""
+    found = _voided(mechanism, protected, about)
+    if found or about.algorithm is None or about.setting is None:
+        return found
+    return tuple(dict.fromkeys(unvouched(about.algorithm, about.setting, mechanism)))
+
+
+def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
+    """What is known to take it away, before anybody asks whose code it is."""
     found = [*mechanism.void]
     batches = about.batches or (about.problem is not None and _looks_at_some(about.problem))
     if mechanism.on == "objective":
@@ -121,6 +137,11 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
         if mechanism.on == "objective"
         else _of_gradients(mechanism, protected, about)
     )
+    if isinstance(protected, Shift) and protected.left_over:
+        said.append(
+            f"supposed: the sum of what shifts, {protected.left_over:.3g} beside {np.abs(protected.rows).max():.3g},"
+            " is rounding of what was given and stands for zero"
+        )
     if about.runs > 1:
         said.append(
             "supposed: the data are the same in all runs, which keep their noise"
@@ -155,7 +176,7 @@ def _of_objectives(protected: Protected) -> list[str]:
 def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstances) -> list[str]:
     how = "checked" if about.algorithm is not None else "supposed"
     said = [
-        "supposed: the start is public",
+        PUBLIC_START if mechanism.start == "public" else PUBLISHED_START,
         f"{how}: an agent mixes the noisy word that it said, never its clean state",
         f"{how}: nothing is carried from round to round but the state: no momentum, no adaptive optimiser",
         "supposed: the word after the last step is masked like all others, and no raw x is ever released",

@@ -46,26 +46,28 @@ class GradientPoints(Rule):
         return (found[:, 1:] - found[:, :1]) if len(found) else np.zeros((0, self.heard.stop))
 
 
-def points_of(algorithm: Algorithm, setting: Setting) -> GradientPoints:
+def points_of(algorithm: Algorithm, setting: Setting, *, rounds: int = ROUNDS) -> GradientPoints:
     """The rule of an algorithm over a few rounds."""
     levels = planned_levels(
-        setting.network, algorithm, dim=setting.dim, step=setting.step, rounds=max(ROUNDS, setting.rounds)
+        setting.network, algorithm, dim=setting.dim, step=setting.step, rounds=max(rounds, setting.rounds)
     )
     slots = tabulate(setting.network, slots_needed=True).slots
     shares = tuple(
         Share(name, (slots,) if isinstance(draw, Balanced) else (), draw.width)
         for name, draw in levels.draws.items()
     )
-    return GradientPoints(levels.algorithm, setting.network.n, setting.step, ROUNDS, shares)
+    return GradientPoints(levels.algorithm, setting.network.n, setting.step, rounds, shares)
 
 
-def unfit(algorithm: Algorithm, setting: Setting, *, carries: bool = False) -> tuple[str, ...]:
+def unfit(
+    algorithm: Algorithm, setting: Setting, *, carries: bool = False, rounds: int = ROUNDS
+) -> tuple[str, ...]:
     """What in an algorithm's rounds takes a certificate for noise on gradients away; empty if nothing.
 
     With `carries`, what is carried over rounds is accounted for by whoever asks.
     """
     try:
-        rule = points_of(algorithm, setting)
+        rule = points_of(algorithm, setting, rounds=rounds)
     except NoTheorem as error:
         return (str(error),)
     found = []
@@ -74,7 +76,7 @@ def unfit(algorithm: Algorithm, setting: Setting, *, carries: bool = False) -> t
             "an agent mixes something else than the word that it said: its clean state behind noisy words tells up "
             "to four times as much as the formula says"
         )
-    if not follows_words(rule):
+    if not follows_words(rule, rounds):
         found.append(
             "gradients are taken where words alone do not lead: what an agent sees is then no function of what is "
             "heard, and rounds do not compose"
@@ -102,8 +104,8 @@ def clean_mix(rule: Rule) -> bool:
     return True
 
 
-def follows_words(rule: GradientPoints) -> bool:
+def follows_words(rule: GradientPoints, rounds: int = ROUNDS) -> bool:
     """Whether gradients are taken at a point that what was mixed alone decides."""
     outside = np.ones(rule.heard.stop, dtype=bool)
     outside[rule.heard] = False
-    return all(np.abs(rule.point(k)[:, outside]).max(initial=0.0) <= SAME for k in range(1, ROUNDS + 1))
+    return all(np.abs(rule.point(k)[:, outside]).max(initial=0.0) <= SAME for k in range(1, rounds + 1))

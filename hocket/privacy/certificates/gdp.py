@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr
+from scipy.special import erfcx, log_ndtr, ndtri
 
 from hocket.errors import BadInput
 
@@ -22,6 +22,9 @@ SMALL = 1.0
 """Below this μ the two terms of δ are so alike that their difference is integrated instead."""
 LARGEST = 1e100
 """A μ beyond which nothing is promised: its square, which ε grows by, is no number to work with."""
+CERTAIN = 1e6
+"""A μ beyond which ε is μ²/2 + μ Φ⁻¹(1 − δ) to all digits, and never more than that."""
+SMALLEST = math.ulp(0.0)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
@@ -31,7 +34,9 @@ def delta(mu: float, epsilon: float) -> float:
     >>> round(delta(1.0, 1.0), 6)
     0.126937
     """
-    return math.exp(log_delta(mu, epsilon))
+    found = math.exp(log_delta(mu, epsilon))
+    # What is too small for a double is not nothing.
+    return max(found, SMALLEST) if mu > 0 and epsilon < math.inf else found
 
 
 def epsilon(mu: float, delta: float) -> float:
@@ -49,9 +54,11 @@ def epsilon(mu: float, delta: float) -> float:
     goal = math.log(delta)
     if log_delta(mu, 0.0) <= goal:
         return 0.0
-    # ln δ(ε) ≤ −(ε/μ − μ/2)²/2 where that is positive, so here δ is small enough.
-    most = mu * (mu / 2 + math.sqrt(-2 * goal)) + 1.0
-    return _root(lambda one: log_delta(mu, one) - goal, 0.0, most)
+    if mu > CERTAIN:
+        return mu * max(0.0, mu / 2 - float(ndtri(delta)))
+    # ln δ(ε) ≤ −(ε/μ − μ/2)²/2 where that is positive, so here δ is small enough. Solved in units of μ: ε may be tiny.
+    most = mu / 2 + math.sqrt(-2 * goal) + 1.0
+    return mu * _root(lambda one: log_delta(mu, mu * one) - goal, 0.0, most)
 
 
 def mu(epsilon: float, delta: float) -> float:
@@ -94,6 +101,8 @@ def epsilon_by_concentration(mu: float, delta: float) -> float:
     """
     _check(mu, "mu")
     _check_probability(delta)
+    if mu > LARGEST:
+        return math.inf
     rho = mu**2 / 2
     return math.inf if delta == 0 and mu else rho + 2 * math.sqrt(rho * -math.log(delta)) if mu else 0.0
 
@@ -113,7 +122,7 @@ def log_delta(mu: float, epsilon: float) -> float:
     begin, width = -near / math.sqrt(2), mu / math.sqrt(2)
     alike = mu <= SMALL or begin > 1e3 * width
     apart = _integral(begin, width) if alike else erfcx(begin) - erfcx(begin + width)
-    return -(near**2) / 2 + math.log(float(apart) / 2) if apart > 0 else -math.inf
+    return -near * near / 2 + math.log(float(apart) / 2) if apart > 0 else -math.inf
 
 
 def _root(of: Callable[[float], float], low: float, high: float) -> float:
@@ -134,7 +143,7 @@ def _integral(begin: float, width: float) -> float:
 
 def _slope(t: np.ndarray) -> np.ndarray:
     # Far out its two terms cancel to 1/(√π t²) (1 − 3/(2t²) + 15/(4t⁴) − …): then the series is the better one.
-    inverse = 1 / np.maximum(t, 1.0) ** 2
+    inverse = (1 / np.maximum(t, 1.0)) ** 2
     series = inverse * (1 - inverse * (1.5 - inverse * (3.75 - 13.125 * inverse))) / math.sqrt(math.pi)
     return np.where(t > 50, series, 2 / math.sqrt(math.pi) - 2 * t * erfcx(np.minimum(t, 50.0)))
 

@@ -23,6 +23,8 @@ from hocket.privacy.certificates.accountant import account
 from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import (
     LIARS,
+    PUBLIC_START,
+    PUBLISHED_START,
     RANGE,
     SECRET,
     Circumstances,
@@ -32,6 +34,7 @@ from hocket.privacy.certificates.conditions import (
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.source import Source
+from hocket.privacy.certificates.vouched import misread
 from hocket.privacy.estimate.leakage import levels_of
 from hocket.privacy.estimate.levels import Levels, stands_for
 from hocket.privacy.estimate.listener import Listener
@@ -102,7 +105,13 @@ def by_linearisation(
         runs=about.runs,
         searched=exactly,
         arithmetic="real-arithmetic model",
-        assumptions=_assumptions(protected, every),
+        assumptions=_assumptions(
+            protected,
+            every,
+            PUBLISHED_START
+            if isinstance(source.mechanism, Mechanism) and source.mechanism.start == "published"
+            else PUBLIC_START,
+        ),
         reason=found.reason,
     )
 
@@ -132,7 +141,9 @@ def _refused(levels: Levels, setting: Setting, protected: Protected, about: Circ
         found.append(
             "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
         )
-    found += unfit(levels.algorithm, setting, carries=True)
+    if isinstance(about.algorithm, Algorithm) and (why := misread(about.algorithm)):
+        found.append(f"{why}, so that what is read off its code is not what it does")
+    found += unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)
     if not found and isinstance(protected, Record):
         rule = points_of(levels.algorithm, setting)
         if any(len(rule.point(k)) != 1 for k in (1, 2, 3)) or np.any(rule.setup[:, :, 1]):
@@ -226,12 +237,13 @@ UNCOVERED = (
 )
 
 
-def _assumptions(protected: Protected, every: int) -> tuple[str, ...]:
+def _assumptions(protected: Protected, every: int, start: str) -> tuple[str, ...]:
     said = [
         SECRET,
         LIARS,
         RANGE,
-        "supposed: the start is public, no raw x is released, and no projection is active",
+        start,
+        "supposed: no raw x is released, and no projection is active",
         "checked: all noise is normal; words are affine in states, gradients and noise",
         "checked: an agent mixes what it said, and takes its gradient where words alone lead, so that gradients may "
         "depend on all words before",

@@ -7,6 +7,7 @@ deviation σ are dealt has the conductance 2σ². All certificates are about suc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ from hocket.steps import Step
 
 CANCELS = 4 * float(np.finfo(np.float64).eps)
 """What a sum may be off as a part of its terms, and still count as zero: numbers that users write in decimals."""
+
+SHORTEST = 1e-30
+"""A step as a part of the one before, below which noise that it scales counts as none."""
 
 WORST_CONDITION = 1e11
 """Of a covariance, beyond which its inverse has fewer than five digits left."""
@@ -103,11 +107,10 @@ class Honest:
         total = 0.0
         for part, inverse in self._centred():
             rows = shift[self.agents[part]]
-            mean = rows.mean(axis=0)
-            mean = np.where(np.abs(mean) * len(part) <= CANCELS * np.abs(rows).sum(axis=0), 0.0, mean)
+            mean = np.array([math.fsum(column) / len(part) for column in rows.T])
             rest = rows - mean
             total += float(np.sum(rest * (inverse @ rest)))
-            if mean.any():
+            if self.look.own > 0:  # else it is rounding: `changed_sum` has looked
                 total += len(part) * float(mean @ mean) / self.look.own
         return self.look.times * total
 
@@ -221,4 +224,14 @@ def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"]:
     if step is None:
         return np.ones(rounds)
     alpha = step.table(1, rounds + 1)
-    return alpha[1:] / alpha[:-1]
+    with np.errstate(all="ignore"):
+        ratio = alpha[1:] / alpha[:-1]
+    lost = ~(np.isfinite(ratio) & (ratio > SHORTEST))
+    if lost.any():
+        k = int(lost.argmax()) + 1
+        raise BadInput(
+            f"the step of round {k + 1} is {alpha[k]:.3g} after {alpha[k - 1]:.3g}, and noise scaled by it hides "
+            "nothing of what the step before put into a word; take steps that fall more slowly, or noise scaled by the "
+            "last one"
+        )
+    return ratio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ class Shift(Protected):
     @property
     def words(self) -> str:
         return self.said
+
+    @property
+    def left_over(self) -> float:
+        """The largest sum over all agents, without rounding; zero where nothing is left of it."""
+        return max((abs(math.fsum(column)) for column in self.rows.T), default=0.0)
 
 
 @dataclass(frozen=True)

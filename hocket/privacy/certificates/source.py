@@ -18,6 +18,9 @@ from hocket.steps import Constant, Step
 SHORTEST = 3
 """Rounds of a setting where nobody said how many: enough for noise that does not depend on them."""
 
+COUNTLESS = 10**15
+"""More than anybody counts: beyond it doubles do not either."""
+
 
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -71,8 +74,8 @@ def source_of(
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number, checked."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise BadInput(f"{name} = {value!r}; give a whole number, {least} or more")
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= COUNTLESS:
+        raise BadInput(f"{name} = {value!r}; give a whole number, {least} or more, and {COUNTLESS:g} at most")
     return int(value)
 
 

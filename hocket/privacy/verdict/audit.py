@@ -291,6 +291,20 @@ def audit(
     worst = members if members is not None else worst_of(findings, cut, f)
     attacked = Measured() if run is None else measure(run, worst)
     mended, unmendable = (None, "") if promised.p2 else repair_or_reason(network, f, forbidden)
+    certified = certificate_of(
+        network,
+        algorithm,
+        colluders=f,
+        coalition=members,
+        step=plan["step"],
+        rounds=rounds,
+        runs=runs,
+        dim=dim,
+        problem=None if run is None else run.problem,
+        local_steps=local_steps,
+        sigma=sigma,
+        batches=batches,
+    )
     return Audit(
         network=network,
         colluders=f,
@@ -316,17 +330,7 @@ def audit(
             labels=network.labels,
             local_steps=local_steps,
             totals=all(one.option.stands_for.only_totals for one in findings),
+            certificate=certified,
         ),
-        certificate=certificate_of(
-            network,
-            algorithm,
-            colluders=f,
-            coalition=members,
-            step=plan["step"],
-            rounds=rounds,
-            runs=runs,
-            dim=dim,
-            problem=None if run is None else run.problem,
-            local_steps=local_steps,
-        ),
+        certificate=certified,
     )

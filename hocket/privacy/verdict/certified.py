@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
@@ -30,14 +32,30 @@ def certificate_of(
     dim: int,
     problem: Problem | None,
     local_steps: int = 1,
+    sigma: float = 1.0,
+    batches: bool = False,
 ) -> Certificate | None:
     """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
+    By its key it is the latter, for normal draws of deviation `sigma`.
 
     Nothing where agents take several steps between two exchanges: theorems are about one along the whole gradient.
     """
-    if not isinstance(algorithm, Algorithm) or local_steps > 1:
+    if algorithm is None or local_steps > 1:
         return None
     try:
+        if not isinstance(algorithm, Algorithm):
+            return _by_key(
+                network,
+                algorithm,
+                sigma,
+                kept=BY_KEY[algorithm].noise_on == "objective",
+                step=step,
+                rounds=rounds,
+                runs=runs,
+                batches=batches,
+                transfer=UNIT,
+                **({"colluders": colluders} if coalition is None else {"coalition": coalition}),
+            )
         return _certificate(
             network,
             algorithm,
@@ -48,6 +66,7 @@ def certificate_of(
             runs=runs,
             dim=dim,
             problem=problem,
+            batches=batches,
         )
     except BadInput:  # a setting that the algorithm itself refuses
         return None
@@ -64,6 +83,7 @@ def _certificate(
     runs: int,
     dim: int,
     problem: Problem | None,
+    batches: bool,
 ) -> Certificate | None:
     dim = dim if problem is None else problem.dim
     plan: dict[str, Any] = {"step": step, "rounds": rounds, "dim": dim}
@@ -74,5 +94,16 @@ def _certificate(
     against: dict[str, Any] = {"colluders": colluders} if coalition is None else {"coalition": coalition}
     # Noise functions are the same in all runs on the same data; what is drawn in every round is fresh in each.
     kept = mechanism.on == "objective"
-    found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, **plan, **protect, **against)
+    asked: dict[str, Any] = plan | protect | against
+    found = certify(network, algorithm, runs=runs, kept=kept, problem=problem, batches=batches, **asked)
     return found if found.holds else None
+
+
+def _by_key(network: Network, key: str, sigma: float, **asked: Any) -> Certificate | None:
+    if BY_KEY[key].noise_on is None or not sigma > 0:
+        return None
+    found = certify(network, key, sigma=sigma, **asked)
+    normal = f"{found.algorithm} with normal draws of σ = {sigma:g}"
+    if BY_KEY[key].noise_on == "gradients":
+        normal += " and no projection after a step"
+    return replace(found, algorithm=normal) if found.holds else None

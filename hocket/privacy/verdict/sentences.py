@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
+from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.wording import counted, grouped, judged, linked, listed, sentence
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def statement(
     labels: Sequence[object] | None = None,
     local_steps: int = 1,
     totals: bool = False,
+    certificate: Certificate | None = None,
 ) -> tuple[str, ...]:
     """The scope of an audit, in paragraphs; `totals` where agents say nothing but these."""
     who = f"the members {grouped(coalition, labels)}" if coalition else f"any {counted(colluders, 'member')}"
@@ -209,6 +211,7 @@ def statement(
             f"Against whom: {who}, pooling what is seen and knowing the plan; over {about}.",
             *_TOTALS,
             read,
+            _private(certificate, model="that of a server which averages"),
         )
     return (
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
@@ -225,9 +228,27 @@ def statement(
         "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "
         "slopes exactly from noise that cancels in every round (the sum attack).",
         read,
-        "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
-        "DGD's, so what can be inferred from it is undiminished. A member's own last state must stay home: to whoever "
-        "heard its neighbourhood it gives the last gradient away.",
+        f"{_private(certificate)} A member's own last state must stay home: to whoever heard its neighbourhood it "
+        "gives the last gradient away.",
+    )
+
+
+def _private(certificate: Certificate | None, *, model: str = "DGD's") -> str:
+    """What of a verdict is differential privacy, and what is not."""
+    if certificate is None:
+        return (
+            "This is not differential privacy: nothing here hides whether one record took part, and the final model is "
+            f"{model}, so what can be inferred from it is undiminished."
+        )
+    known = (
+        f"Differential privacy is what the certificate says, of {certificate.protected}, and of nothing else; "
+        "estimates are none."
+    )
+    if certificate.hides_records:
+        return known
+    return (
+        f"{known} It does not say by how much it is hidden whether one record took part: for that give own noise, and "
+        "how far one record moves a sum (hk.certify, sensitivity=)."
     )
 
 
@@ -243,6 +264,5 @@ _TOTALS = (
     "What sums tell is not hidden: in every round how far the average moved, which is the gradient of the joint "
     "objective, exactly; and of two runs on data that differ, the difference. Where members hold few records and the "
     "form of the model is public, gradients of the joint objective at many points can be fitted by the records "
-    "themselves, though not by whose they are. This is not differential privacy: nothing here hides "
-    "whether one record took part, and the final model is that of a server which averages.",
+    "themselves, though not by whose they are.",
 )

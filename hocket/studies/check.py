@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+import jax
 import numpy as np
 
 from hocket.algorithm import Total
@@ -17,6 +18,8 @@ from hocket.studies.rows import Rows, understand
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 
+UNSCALED = 3
+"""Totals after which all columns are of one size."""
 MOST_MEMBERS = 1024
 """Members for whom there must be room in a sum; how many there will be is not known yet."""
 
@@ -79,12 +82,21 @@ def _too_few(rows: Rows) -> Generator[str]:
 
 
 def _too_large(rows: Rows) -> Generator[str]:
-    """Numbers that no sum over members would hold, by name: those of the first total, where nothing is scaled yet."""
-    first: Total = next(analyse(rows))
-    try:
-        encoded(first.values, bits=first.bits, members=MOST_MEMBERS, names=first.names)
-    except BadInput as error:
-        yield f"{rows.name}: {error}"
+    """Numbers that no sum over members would hold, by name: those of the first totals, where nothing is scaled yet.
+
+    They are asked for as if as many members as there may be had this very table.
+    """
+    analysis, heard = analyse(rows), None
+    for _ in range(UNSCALED):
+        try:
+            total: Total = analysis.send(heard)
+            encoded(total.values, bits=total.bits, members=MOST_MEMBERS, names=total.names)
+        except (StopIteration, BadStudy):  # what joint rows cannot tell is for the joint rows to say
+            return
+        except BadInput as error:
+            yield f"{rows.name}: {error}"
+            return
+        heard = jax.tree.map(lambda own: MOST_MEMBERS * np.asarray(own), total.values)
 
 
 def _flat(rows: Rows) -> Generator[str]:

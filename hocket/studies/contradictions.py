@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from hocket.errors import BadStudy
 from hocket.studies.condition import parse_condition
+from hocket.studies.design_size import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.study import LINKS, Study
 
@@ -19,6 +20,7 @@ def contradictions(study: Study) -> list[str]:
     found = [*_of_question(study), *_of_columns(study), *_of_curves(study), *_of_description(study)]
     if formula is not None:
         found += [*_of_formula(study, formula), *_of_factors(study, formula)]
+        found = found or [*refuse_wide(formula, study.columns)]
     for condition in conditions:
         if study.column(condition.column).coded:
             found.append(
@@ -38,7 +40,7 @@ def _of_question(study: Study) -> Iterator[str]:
         yield "[evaluate] needs a formula with family = 'binomial'"
     if study.evaluate is not None and question.site:
         yield "[evaluate] cannot go with site = true: each member's own intercept would be part of its scores"
-    if study.penalty.lasso + study.penalty.ridge > 0 and (question.family == "cox" or question.site):
+    if study.penalty.some and (question.family == "cox" or question.site):
         yield "[penalty] goes with linear, binomial, poisson and gamma, without site"
 
 

@@ -84,6 +84,11 @@ class PenaltySection(Section):
         default=True, description="true or false: whether β are those of columns scaled to sd 1"
     )
 
+    @property
+    def some(self) -> bool:
+        """Whether there is any."""
+        return self.ridge + self.lasso > 0
+
 
 class DescribeSection(Section):
     """Which columns are described."""

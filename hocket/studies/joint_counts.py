@@ -80,8 +80,9 @@ def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
         differ = counts.present[i] + counts.present[j] - 2 * counts.together[i, j]
         for count, how in ((differ, "differ"), (counts.rows - differ, "agree")):
             if 0 < count < rules.smallest_cell:
+                least = rules.smallest_cell
                 raise BadStudy(
-                    f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {rules.smallest_cell} joint rows, where "
-                    f"[disclosure] smallest_cell = {rules.smallest_cell}: a difference of sums would be about these "
+                    f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {least} joint rows, where [disclosure] "
+                    f"smallest_cell = {least}: a difference of sums would be about these "
                     "rows alone; leave one of them out"
                 )

@@ -185,7 +185,8 @@ def _forest_caption(fit: Fit) -> str:
 
 def _survival_caption(found: Survivals) -> str:
     test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}."
-    return f"The share without the event, at times that the study declares.{test}"
+    coarser = " Times are left out where few rows would lie between two." if found.coarser else ""
+    return f"The share without the event, at times that the study declares.{coarser}{test}"
 
 
 def _told(study: Study) -> dict[str, object]:

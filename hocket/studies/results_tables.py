@@ -147,7 +147,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
         rows = tuple(
             (
                 plain_label(study, name),
-                f"{one.rows:,}",
+                few(one.rows),
                 few(one.missing),
                 number(one.mean),
                 number(one.sd),

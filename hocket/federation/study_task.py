@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,9 +12,10 @@ import numpy as np
 
 from hocket.algorithm import Total
 from hocket.studies.check import Check, check_table
-from hocket.studies.releases import Release, Releases, refuse_near_repeats
+from hocket.studies.releases import Release, Releases, refuse_isolation
 from hocket.studies.results import Results, concluded
 from hocket.studies.results_page import write_page
+from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows
 from hocket.studies.seen import ALL_BUT_ONE, THEOREM
 from hocket.studies.study import Study
@@ -61,17 +62,14 @@ class StudyTask:
     def check_releases(self, home: Path) -> list[str]:
         """What these rows have served before, in words; refuses where a difference of two results would show a few."""
         releases = Releases(home)
-        before = [one for one in releases.all if one.study != self.study.fingerprint]
-        refuse_near_repeats(self.study.disclosure, self._release(releases), releases.all)
-        return [
-            f"Rows at this home have served {one.title!r} ({', '.join(one.columns)}) before."
-            for one in before
-        ]
+        earlier = releases.all
+        now = releases.of(self.study, self.table, row_sets(self.checked[1]))
+        refuse_isolation(self.study.disclosure, now, earlier)
+        return [*told_before(one for one in earlier if one.study != self.study.fingerprint)]
 
     def begin(self, home: Path) -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        releases = Releases(home)
-        releases.begin(self.study.disclosure, self._release(releases))
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]))
 
     def write(self, results: Results, members: Sequence[str], folder: Path) -> None:
         """Write down what was found, beside how many rows were this member's own."""
@@ -80,7 +78,8 @@ class StudyTask:
         commands = ["hocket peer run plan.toml --data TABLE"]
         write_page(results, folder, commands=commands, exposure=(among, THEOREM, ALL_BUT_ONE))
 
-    def _release(self, releases: Releases) -> Release:
-        rows = self.checked[1]
-        used = rows.modelled if self.study.formula is not None else rows.chosen
-        return releases.of(self.study, self.table, used)
+
+def told_before(earlier: Iterable[Release]) -> Iterator[str]:
+    """What rows at a home have told before, in words."""
+    for one in earlier:
+        yield f"Rows at this home have served before: {one.words}."

@@ -14,6 +14,8 @@ from hocket.noise.summands import encoded
 from hocket.studies.allowed_values import disallowed
 from hocket.studies.analysis import analyse, contributed, parameters_of
 from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.releases import refuse_isolated
+from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
 from hocket.studies.study import Study
 from hocket.studies.table import Table
@@ -55,7 +57,9 @@ def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
     """Refuses with everything that is wrong; what it returns is for this member's eyes."""
     rows, complaints = understand(study, table)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
-    complaints = complaints or [*_too_few(rows)] or [*_too_large(rows)]
+    complaints = (
+        complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
+    )
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
@@ -79,6 +83,28 @@ def _too_few(rows: Rows) -> Generator[str]:
         refuse_few_rows(rows.study.disclosure, contributed(rows), rows.name)
     except BadStudy as error:
         yield str(error)
+
+
+def _few_of_a_level(rows: Rows) -> Generator[str]:
+    """Levels of which this member has few rows: no others' rows, real or made up, hide them from those who have these."""
+    least = rows.study.disclosure.smallest_own_cell
+    for name in rows.study.used:
+        column, values = rows.study.column(name), rows.values[name][rows.chosen]
+        levels = ("no", "yes") if column.map is not None else column.coded
+        for place, level in enumerate(levels):
+            if 0 < (count := int((values == place).sum())) < least:
+                yield (
+                    f"{rows.name}: column {name} is {level} in {count:,} rows, where [disclosure] smallest_own_cell = "
+                    f"{least}; leave the column out, or stay out of this study"
+                )
+
+
+def _told_apart(rows: Rows) -> Generator[str]:
+    """Parts of the study that take sums over almost the same rows."""
+    try:
+        refuse_isolated(rows.study.disclosure, row_sets(rows))
+    except BadStudy as error:
+        yield f"{rows.name}: {error}"
 
 
 def _too_large(rows: Rows) -> Generator[str]:

@@ -71,6 +71,8 @@ def _of_description(study: Study) -> Iterator[str]:
             yield f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
     if not all(0 < share < 1 for share in part.quantiles):
         yield "[describe] quantiles are shares between 0 and 1; extremes are not shown"
+    if part.rows == "analysed" and study.formula is None and study.survival is None:
+        yield "[describe] rows = 'analysed' are those of a formula or of [survival], and there is neither"
 
 
 def _of_formula(study: Study, formula: Formula) -> Iterator[str]:

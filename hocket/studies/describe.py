@@ -67,7 +67,7 @@ def _labels(rows: Rows, name: str) -> list[str]:
 
 
 def _summary(rows: Rows, part: DescribeSection, name: str) -> Analysis[Summary]:
-    values = rows.column(name, rows.chosen)
+    values = rows.column(name, rows.described)
     there = values[~np.isnan(values)]
     if rows.study.column(name).numeric:
         return (yield from _numbers(rows, part, name, there, len(values) - len(there)))
@@ -129,7 +129,7 @@ def _histogram(
 
 
 def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
-    first, second = rows.column(one, rows.chosen), rows.column(other, rows.chosen)
+    first, second = rows.column(one, rows.described), rows.column(other, rows.described)
     down, across = _labels(rows, one), _labels(rows, other)
     counts = np.array(
         [[((first == i) & (second == j)).sum() for j in range(len(across))] for i in range(len(down))],

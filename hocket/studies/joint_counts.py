@@ -82,7 +82,7 @@ def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
             if 0 < count < rules.smallest_cell:
                 least = rules.smallest_cell
                 raise BadStudy(
-                    f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {least} joint rows, where [disclosure] "
-                    f"smallest_cell = {least}: a difference of sums would be about these "
-                    "rows alone; leave one of them out"
+                    f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {least} joint rows, where "
+                    f"[disclosure] smallest_cell = {least}: their difference would be about these rows alone; leave one "
+                    "of them out"
                 )

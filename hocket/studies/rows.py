@@ -47,6 +47,14 @@ class Rows:
             else self._complete(tuple(filter(None, (part.time, part.event, part.by))))
         )
 
+    @property
+    def described(self) -> Bool[np.ndarray, " rows"]:
+        """Rows that are described: all that were chosen, or those that every other part uses."""
+        part = self.study.describe
+        if part is None or part.rows == "all":
+            return self.chosen
+        return self.modelled & self.surviving
+
     def column(self, name: str, kept: Bool[np.ndarray, " rows"]) -> Float[np.ndarray, " kept"]:
         """A column's values in some of the rows."""
         return self.values[name][kept]

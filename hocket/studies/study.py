@@ -96,6 +96,9 @@ class DescribeSection(Section):
     columns: tuple[str, ...] = Field(
         default=(), strict=False, description="a list of columns; all by default"
     )
+    rows: Literal["all", "analysed"] = Field(
+        default="all", description="'all', or 'analysed': only such as the model and the curves use"
+    )
     quantiles: tuple[float, ...] = Field(
         default=(0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
     )
@@ -131,6 +134,11 @@ class DisclosureSection(Section):
 
     fewest_rows: int = Field(default=10, ge=1, description="rows that a member must contribute")
     smallest_cell: int = Field(default=5, ge=1, description="rows below which a count is not shown")
+    smallest_own_cell: int = Field(
+        default=1,
+        ge=1,
+        description="rows of a level below which a member stays out, whatever others have; 1 leaves it to joint counts",
+    )
     parameters_per_row: float = Field(
         default=0.33, gt=0, le=1, description="a share: parameters over joint rows"
     )

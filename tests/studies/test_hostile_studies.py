@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from hocket.errors import BadStudy
 from hocket.noise.summands import flat
-from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
+from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.results import concluded
 from hocket.studies.rows import understood_rows
@@ -199,3 +199,15 @@ def test_a_study_that_means_no_harm_goes_on():
         tables(),
     )
     assert results.totals == 3
+
+
+def test_rows_that_others_make_up_do_not_fill_a_cell_where_own_cells_count():
+    """Four made-up rows with level 9 make five of them; whoever made them up takes its own off the sums again."""
+    study = {"study": {"title": "T", "formula": "y ~ C(g) + x"}, "columns": {"g": {"levels": [1, 2, 3, 9]}}}
+    found = tables(g=[9, *columns(0)["g"][1:]])
+    found["b"] = Table.of(columns(1, g=[9] * 4 + columns(1)["g"][4:]), "b")
+    rehearse(parse_study(study), found)  # joint counts cannot tell
+    with pytest.raises(
+        BadStudy, match=r"column g is 9 in 1 rows, where \[disclosure\] smallest_own_cell = 5"
+    ):
+        check_table(parse_study({**study, "disclosure": {"smallest_own_cell": 5}}), found["a"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import jax
 import numpy as np
@@ -13,7 +13,9 @@ from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded
 from hocket.studies.allowed_values import disallowed
 from hocket.studies.analysis import analyse, contributed, parameters_of
+from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.promise import ALONE, Among
 from hocket.studies.releases import refuse_isolated
 from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
@@ -53,9 +55,13 @@ class Check:
     notes: tuple[str, ...] = field(default=())
 
 
-def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
-    """Refuses with everything that is wrong; what it returns is for this member's eyes."""
+def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check, Rows]:
+    """Refuses with everything that is wrong; what it returns is for this member's eyes.
+
+    `among` says for how many members a study that promises an ε shares its noise out.
+    """
     rows, complaints = understand(study, table)
+    rows = replace(rows, among=among)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
     complaints = (
         complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
@@ -63,7 +69,7 @@ def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
-    notes = [*table.notes, *_flat(rows)]
+    notes = [*table.notes, *_flat(rows), *_clipped(rows, table)]
     return (
         Check(
             table.name,
@@ -86,7 +92,7 @@ def _too_few(rows: Rows) -> Generator[str]:
 
 
 def _few_of_a_level(rows: Rows) -> Generator[str]:
-    """Levels of which this member has few rows: no others' rows, real or made up, hide them from those who have these."""
+    """Levels of which this member has few rows: rows that others make up hide them from nobody but others."""
     least = rows.study.disclosure.smallest_own_cell
     for name in rows.study.used:
         column, values = rows.study.column(name), rows.values[name][rows.chosen]
@@ -101,6 +107,8 @@ def _few_of_a_level(rows: Rows) -> Generator[str]:
 
 def _told_apart(rows: Rows) -> Generator[str]:
     """Parts of the study that take sums over almost the same rows."""
+    if rows.study.privacy is not None:
+        return  # noise hides whatever sums differ by
     try:
         refuse_isolated(rows.study.disclosure, row_sets(rows))
     except BadStudy as error:
@@ -130,6 +138,20 @@ def _flat(rows: Rows) -> Generator[str]:
         values = rows.column(name, rows.modelled)
         if len(values) and np.nanmin(values) == np.nanmax(values):
             yield f"column {name} is the same in every row here; it must differ at some other member"
+
+
+def _clipped(rows: Rows, table: Table) -> Generator[str]:
+    """With noise, cells beyond a range are moved to its end, as noise is made for the range."""
+    for name in rows.study.used if rows.study.privacy is not None else ():
+        column = rows.study.column(name)
+        if column.range is not None and column.numeric:
+            raw = understood(
+                name, column.unbounded, table.columns[column.source or name], table.decimal
+            ).values
+            moved = int(((raw < column.range[0]) | (raw > column.range[1])).sum())
+            if moved:
+                low, high = column.range
+                yield f"{moved:,} cells of {name} lie outside {low:g} to {high:g} and count as the nearer end"
 
 
 def _column(rows: Rows, name: str) -> ColumnCheck:

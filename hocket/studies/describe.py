@@ -38,6 +38,8 @@ class Summary:
     levels: dict[str, int | None] | None = None
     histogram: tuple[tuple[float, ...], tuple[int | None, ...]] | None = None
     """Edges, and a count between each two; the outer bars hold what lies beyond them too."""
+    mean_noise: float | None = None
+    """The deviation that noise gives the mean, where the study promises an ε."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Description:
 
     columns: dict[str, Summary]
     cross: dict[str, dict[str, Any]]
+    noise: float | None = None
+    """The deviation of the noise on every count, where the study promises an ε."""
 
 
 def describe(rows: Rows, part: DescribeSection) -> Analysis[Description]:

@@ -83,6 +83,6 @@ def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
                 least = rules.smallest_cell
                 raise BadStudy(
                     f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {least} joint rows, where "
-                    f"[disclosure] smallest_cell = {least}: their difference would be about these rows alone; leave one "
-                    "of them out"
+                    f"[disclosure] smallest_cell = {least}: their difference is about these rows alone; leave one of "
+                    "them out"
                 )

@@ -113,8 +113,8 @@ def _refuse(sets: Sequence[RowSet], new: int, fewest: int) -> None:
         )
     names = [sets[order[place]].what for place in found.sets]
     raise BadStudy(
-        f"the rows of {' and of '.join(names)} tell {found.rows} apart, where {limit}: a difference of results would show "
-        "them; use the same rows ([describe] rows = 'analysed', if it is the description), or rows that differ by "
+        f"the rows of {' and of '.join(names)} tell {found.rows} apart, where {limit}: a difference of results would "
+        "show them; use the same rows ([describe] rows = 'analysed', if it is the description), or rows that differ by "
         "more"
     )
 

@@ -11,6 +11,7 @@
     [survival]                     Kaplan-Meier curves and the log-rank test
     [evaluate]                     ROC and calibration, on rows that were held out
     [disclosure]                   what is too little to be shown
+    [privacy]                      an ε and a δ: noise that hides any one row
 
 Nothing in it is code: see `formula` and `condition`.
 """
@@ -147,6 +148,13 @@ class DisclosureSection(Section):
     )
 
 
+class PrivacySection(Section):
+    """What is promised of any one row, whatever else is known: each member adds its share of noise to every sum."""
+
+    epsilon: float = Field(gt=0, description="a number above 0, such as 1.0")
+    delta: float = Field(gt=0, lt=1, description="a small probability, such as 1e-6")
+
+
 SECTIONS: dict[str, type[Section]] = {
     "study": QuestionSection,
     "penalty": PenaltySection,
@@ -154,6 +162,7 @@ SECTIONS: dict[str, type[Section]] = {
     "survival": SurvivalSection,
     "evaluate": EvaluateSection,
     "disclosure": DisclosureSection,
+    "privacy": PrivacySection,
 }
 
 
@@ -168,6 +177,7 @@ class Study:
     survival: SurvivalSection | None = None
     evaluate: EvaluateSection | None = None
     disclosure: DisclosureSection = field(default_factory=DisclosureSection)
+    privacy: PrivacySection | None = None
 
     @cached_property
     def formula(self) -> Formula | None:

@@ -1,4 +1,4 @@
-"""Studies that promise an ε: how far one row moves all numbers together, what a coalition can tell, and what it costs."""
+"""Studies that promise an ε: how far one row moves all numbers together, what a coalition tells, what it costs."""
 
 from __future__ import annotations
 

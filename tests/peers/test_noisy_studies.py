@@ -1,0 +1,143 @@
+"""A study with an ε over links: each member's noise comes from its own chain, and is the same after a crash."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hocket.algorithm import Total
+from hocket.config.files import loads
+from hocket.errors import UnsafePlan
+from hocket.federation.consent import keep_consent
+from hocket.federation.engine.masked_sum import BEGINNING, NOISE_LABEL, MaskedSum, tree_of
+from hocket.federation.engine.shares import ChainStreams
+from hocket.federation.home import Home
+from hocket.federation.member import Member
+from hocket.federation.plan_verdict import judge_plan
+from hocket.federation.run_folder import RunFolder
+from hocket.federation.study_seal import SIGNATURES, check_signatures
+from hocket.federation.study_task import StudyTask
+from hocket.links.handshake import SeedEscrow
+from hocket.links.identity import Identity
+from hocket.links.noise_keys import key_of, secret_bytes
+from hocket.machine import held_ports
+from hocket.noise.discrete_gaussian import Bits
+from hocket.studies.promise import Among
+from hocket.studies.rehearsal import rehearse
+from hocket.studies.study import parse_study
+
+from .federation_case import play
+from .study_case import NAMES, planned, tables
+from .test_totals import NETWORKS, roles, streams
+
+NOISY = """
+[study]
+title = "Breast cancer in four clinics"
+formula = "radius ~ texture"
+[describe]
+columns = ["texture"]
+[columns.radius]
+from = "mean radius"
+range = [5, 30]
+[columns.texture]
+from = "mean texture"
+range = [5, 45]
+[privacy]
+epsilon = 8.0
+delta = 1e-6
+"""
+ESCROW = SeedEscrow(7)
+
+
+@pytest.fixture(scope="module")
+def identities():
+    return [Identity.create(name) for name in NAMES]
+
+
+def members(folder, plan, identities, study):
+    for one in identities:
+        plan = plan.signed_by(one)
+    found, made = judge_plan(plan), []
+    for one in identities:
+        home = Home(folder / one.name)
+        keep_consent(plan, RunFolder(home.run(plan.run_hash)), found)
+        task = StudyTask(study, tables()[one.name], one.name, Among(len(NAMES), plan.audit.colluders))
+        made.append(Member(plan, one, task, home, linger=30.0, secrets=ESCROW))
+    return made
+
+
+def test_members_come_to_the_rehearsal_of_their_own_noise(tmp_path, identities):
+    study = parse_study(loads(NOISY))
+
+    def chain(name: str) -> Bits:
+        return Bits(secret_bytes(key_of(ESCROW.own_chain(NAMES.index(name))), NOISE_LABEL))
+
+    expected = rehearse(study, tables(), colluders=1, bits=chain)
+    assert rehearse(study, tables(), colluders=1).transcript != expected.transcript
+    with held_ports(len(NAMES)) as ports:
+        some = members(tmp_path, planned(identities, ports, study=NOISY), identities, study)
+        play(some)
+    for member in some:
+        found = json.loads((member.folder.path / "results.json").read_text())
+        signatures = json.loads((member.folder.path / SIGNATURES).read_text())
+        assert not check_signatures(member.plan, signatures)[1]
+        assert found["transcript"] == expected.transcript
+        assert found["privacy"]["epsilon"] == 8.0
+
+
+def test_a_member_says_the_same_noise_again_and_other_noise_in_another_sum():
+    network = NETWORKS["complete"]
+    role = roles(network)[0]
+    keys = streams(role, 0)
+    own = ChainStreams(1, keys.chains, {}, b"a secret of this member alone...", role.dtype)
+
+    def said(exchange: int, noise: int | None) -> np.ndarray:
+        asked = Total(np.array([1.0, 2.0]), noise=noise)
+        return MaskedSum.of(role, tree_of(network), own, asked, 1, exchange, BEGINNING, list("abcd")).partial
+
+    assert (said(0, 1 << 60) == said(0, 1 << 60)).all()
+    assert (said(0, 1 << 60) != said(0, None)).any()
+    first, second = (said(exchange, 1 << 60) - said(exchange, None) for exchange in (0, 1))
+    assert (first != second).any()
+
+
+def test_what_is_signed_says_what_is_promised_and_against_whom(identities):
+    ports = range(7000, 7004)
+    found = judge_plan(planned(identities, ports, study=NOISY))
+    assert found.promise.epsilon == 8.0
+    assert any("ε = 8, δ = 1e-06" in line and "1 colluder of 4" in line for line in found.words)
+    assert found.to_json()["privacy"]["colluders"] == 1
+    more = judge_plan(planned(identities, ports, study=NOISY), colluders=2)
+    assert more.promise.epsilon > 8.5
+    assert more.promise.among == Among(4, 2)
+    with pytest.raises(UnsafePlan):
+        judge_plan(planned(identities, ports, study=NOISY), colluders=3)
+
+
+def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
+    study = parse_study(loads(NOISY))
+    task = StudyTask(study, tables()["ash"], "ash", Among(4, 1))
+    assert task.check_releases(tmp_path) == []
+    task.begin(tmp_path)
+    assert task.check_releases(tmp_path) == []  # the same study
+    other = replace(
+        task, study=parse_study({**loads(NOISY), "study": {"title": "Again", "formula": "texture ~ radius"}})
+    )
+    served, together = other.check_releases(tmp_path)
+    assert "'Breast cancer in four clinics': radius, texture in 143 rows" in served
+    assert "with noise (μ = " in served
+    assert together.startswith("Together with these, what is promised of any row is ε = 12")
+    plain = replace(
+        task,
+        study=parse_study(
+            {
+                "study": {"title": "Plain", "formula": "y ~ x"},
+                "columns": {"y": {"from": "mean radius"}, "x": {"from": "mean texture"}},
+            }
+        ),
+    )
+    plain.begin(tmp_path)
+    assert any("nothing is promised" in line for line in other.check_releases(tmp_path))

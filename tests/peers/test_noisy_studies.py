@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import hocket as hk
 from hocket.algorithm import Total
+from hocket.algorithms.totals import Totals
 from hocket.config.files import loads
 from hocket.errors import UnsafePlan
 from hocket.federation.consent import keep_consent
+from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, NOISE_LABEL, MaskedSum, tree_of
+from hocket.federation.engine.peer import Peer
+from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.home import Home
 from hocket.federation.member import Member
@@ -20,8 +26,10 @@ from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.study_seal import SIGNATURES, check_signatures
 from hocket.federation.study_task import StudyTask
+from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
+from hocket.links.journal import Journal
 from hocket.links.noise_keys import key_of, secret_bytes
 from hocket.machine import held_ports
 from hocket.noise.discrete_gaussian import Bits
@@ -31,7 +39,7 @@ from hocket.studies.study import parse_study
 
 from .federation_case import play
 from .study_case import NAMES, planned, tables
-from .test_totals import NETWORKS, roles, streams
+from .test_totals import NETWORKS, Fragile, roles, streams
 
 NOISY = """
 [study]
@@ -141,3 +149,40 @@ def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
     )
     plain.begin(tmp_path)
     assert any("nothing is promised" in line for line in other.check_releases(tmp_path))
+
+
+class Noisy(Fragile):
+    """Two sums with noise, one after the other."""
+
+    def peer(self, j: int, role: Role, conversation: Conversation, journal: Journal) -> Peer:
+        peer = super().peer(j, role, conversation, journal)
+
+        def questions() -> Any:
+            for _ in range(2):
+                yield Total(np.array([1.0 + j, 2.0]), noise=1 << 60)
+
+        peer.descend, peer.start = Analysis(questions), np.empty(0)
+        return peer
+
+
+def test_a_crash_at_any_write_leaves_the_noise_as_it_was(tmp_path):
+    """Other noise on the same numbers would be a second release, and the mean of both has less of it."""
+    problem = hk.polynomials(np.ones((4, 3)), box=(-5, 5))
+    network, algorithm = NETWORKS["complete"], Totals(study="noise")
+    base = Noisy(problem, network, algorithm, tmp_path, rounds=9)
+
+    def company(name: str) -> Noisy:
+        (tmp_path / name).mkdir()
+        return Noisy(problem, network, algorithm, tmp_path / name, rounds=9, identities=list(base.identities))
+
+    calm = company("calm")
+    sums = calm.play()[0].published
+    first, second = sums.reshape(2, 2) - [10.0, 8.0]
+    assert (first != second).all()
+    assert (np.abs([first, second]) > 0.1).any()  # 2^30 units of 2^-28 for each of four
+    for at in range(0, calm.writes, 3):
+        for after in (False, True):
+            stormy = company(f"{at}-{after}")
+            stormy.at, stormy.after = at, after
+            assert all(np.array_equal(one.published, sums) for one in stormy.play())
+            assert stormy.crashes == 1

@@ -106,6 +106,9 @@ def private_linear(
     assert isinstance(formula.response, Factor)
     ends = factor_range(formula.response, study.columns)
     assert ends is not None
+    if not formula.response.function:  # an outcome is in its own units, whatever coefficients are for
+        per = study.column(formula.response.column).per
+        ends = ends[0] * per, ends[1] * per
     bounds = [
         *column_bounds(formula, study.columns),
         Bounds((ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2),

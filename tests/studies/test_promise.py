@@ -281,3 +281,60 @@ def test_the_page_says_what_is_promised(tmp_path):
     assert "Theorem A2 for totals" in page
     assert results.data["privacy"]["mu"] == gdp.mu(1.0, 1e-6)
     assert jax.tree.leaves(results.data["privacy"])
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ x + C(g) + log(t) + x:C(g) + h + t^2", "y ~ sqrt(t) + x - 1", "log(y) ~ x:t"]
+)
+def test_with_next_to_no_noise_it_is_the_pooled_fit(formula):
+    """Bounds, scales and crossed terms are taken back rightly: what is left is rounding of columns to 2^-14."""
+    rng = np.random.default_rng(5)
+    rows = 4_000
+    data = {
+        "x": rng.uniform(-3, 5, rows),
+        "t": rng.uniform(1, 9, rows),
+        "g": rng.choice(["a", "b", "c"], rows),
+        "y": rng.uniform(5, 95, rows),
+    }
+    columns = {**COLUMNS, "y": {"range": [1, 100], "per": 10}, "x": {"range": [-3, 5], "per": 2}}
+    asked = {"study": {"title": "T", "formula": formula}, "columns": columns}
+    halves = {
+        name: Table.of({key: cells[j::2].tolist() for key, cells in data.items()})
+        for j, name in enumerate("ab")
+    }
+    exact = rehearse(parse_study(asked), halves).data["coefficients"]
+    noisy = rehearse(parse_study({**asked, "privacy": {"epsilon": 1e6, "delta": 1e-6}}), halves)
+    for name, one in noisy.data["coefficients"].items():
+        assert abs(one["estimate"] - exact[name]["estimate"]) < 0.02 * exact[name]["se"] + 3 * math.sqrt(
+            max(one["se"] ** 2 - exact[name]["se"] ** 2, 0.0)
+        )
+        assert one["se"] == pytest.approx(exact[name]["se"], rel=0.02)
+
+
+def test_the_command_line_says_what_is_promised(tmp_path, capsys):
+    from hocket.cli import main
+    from hocket.config.files import dumps
+
+    flattened = {
+        "study": {"title": "T"},
+        "describe": {"columns": ["x"]},
+        "privacy": PRIVACY,
+        "columns.x": COLUMNS["x"],
+    }
+    (tmp_path / "study.toml").write_text(dumps(flattened))
+    paths = []
+    for name in "abc":
+        path = tmp_path / f"{name}.csv"
+        path.write_text("x\n" + "\n".join(["1.5"] * 300) + "\n")
+        paths.append(str(path))
+    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", *paths, "--json", "--out"]
+    assert main([*command, str(tmp_path / "one"), "--colluders", "2"]) == 0
+    import json
+
+    found = json.loads(capsys.readouterr().out)
+    assert found["privacy"]["colluders"] == 2
+    assert found["description"]["noise"] == pytest.approx(
+        math.sqrt(3) * math.sqrt(6) / gdp.mu(1.0, 1e-6), rel=1e-6
+    )
+    assert main([*command, str(tmp_path / "two"), "--colluders", "3"]) == 1
+    assert "leave at least one" in capsys.readouterr().err

@@ -7,7 +7,7 @@ linear algebra, whatever number of sets takes part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -48,19 +48,16 @@ def isolated(sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: in
     # Combinations of sets that are zero on every atom of many rows; then what they are on the others.
     quiet = null_space(atoms[:, ~few].T) if (~few).any() else np.eye(len(atoms))
     space = _basis(quiet.T @ atoms[:, few])
-    found = _smallest(space, sizes[few])
-    if found is None or found[0] >= fewest:
-        return None
-    rows, vector = found
-    if vector is None:
-        return Isolated(rows, ())
-    whole = np.zeros(len(sizes))
-    whole[few] = vector
+    if comb(space.shape[1], max(len(space) - 1, 0)) > MOST_TRIED:
+        return Isolated(1, ())
     earlier = np.delete(np.arange(len(sets)), list(new))
-    if len(earlier) and _solves(atoms[earlier], whole):
-        return None  # known before, so nothing is added
-    weights = np.linalg.lstsq(atoms.T, whole, rcond=None)[0]
-    return Isolated(rows, tuple(np.flatnonzero(np.abs(weights) > ZERO).tolist()))
+    for rows, vector in sorted(_small(space, sizes[few], fewest), key=lambda one: one[0]):
+        whole = np.zeros(len(sizes))
+        whole[few] = vector
+        if not _solves(atoms[earlier], whole):  # otherwise known before: nothing is added
+            weights = np.linalg.lstsq(atoms.T, whole, rcond=None)[0]
+            return Isolated(rows, tuple(np.flatnonzero(np.abs(weights) > ZERO).tolist()))
+    return None
 
 
 def _pair(sets: np.ndarray, new: Sequence[int], fewest: int) -> Isolated | None:
@@ -78,26 +75,21 @@ def _basis(vectors: Float[np.ndarray, "some atoms"]) -> Float[np.ndarray, "rank 
     return right[values > ZERO * max(values[0], 1.0)]
 
 
-def _smallest(space: np.ndarray, sizes: np.ndarray) -> tuple[int, np.ndarray | None] | None:
-    """The vector of a space whose support has the fewest rows; it is zero on one coordinate fewer than dimensions."""
+def _small(space: np.ndarray, sizes: np.ndarray, fewest: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Vectors of a space whose support has few rows: the smallest are zero on one coordinate fewer than dimensions."""
     dimensions, count = space.shape
-    if not dimensions:
-        return None
-    if comb(count, dimensions - 1) > MOST_TRIED:
-        return 1, None
-    best: tuple[int, np.ndarray | None] | None = None
-    for zeros in combinations(range(count), dimensions - 1):
+    for zeros in combinations(range(count), dimensions - 1) if dimensions else ():
         weights = null_space(space[:, list(zeros)].T) if zeros else np.ones((1, 1))
-        if weights.shape[1] != 1:
-            continue
-        vector = weights[:, 0] @ space
-        vector = np.where(np.abs(vector) > ZERO, vector, 0.0)
-        rows = int(sizes[vector != 0].sum())
-        if rows and (best is None or rows < best[0]):
-            best = rows, vector
-    return best
+        if weights.shape[1] == 1:
+            vector = weights[:, 0] @ space
+            vector = np.where(np.abs(vector) > ZERO, vector, 0.0)
+            rows = int(sizes[vector != 0].sum())
+            if 0 < rows < fewest:
+                yield rows, vector
 
 
 def _solves(sets: np.ndarray, vector: np.ndarray) -> bool:
+    if not len(sets):
+        return False
     weights = np.linalg.lstsq(sets.T, vector, rcond=None)[0]
     return bool(np.abs(sets.T @ weights - vector).max() <= ZERO)

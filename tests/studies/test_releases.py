@@ -172,3 +172,14 @@ def test_no_small_combination_of_sums_is_missed(sets, fewest):
         basis = whole[list(found.sets)].astype(float)
         atoms = np.unique(basis, axis=1).shape[1]
         assert atoms > 1 or basis.any()
+
+
+def test_what_was_known_before_does_not_hide_what_is_new():
+    """All rows but the first were analysed under laxer rules; now the rest of a half but for one row."""
+    rows = np.arange(30)
+    sets = np.array([rows >= 0, rows > 0, rows < 15, rows > 15])
+    assert isolated(sets[:3], [2], 3) is None
+    found = isolated(sets, [3], 2)
+    assert found is not None
+    assert found.rows == 1
+    assert found.sets == (0, 2, 3)

@@ -39,9 +39,7 @@ def isolated(sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: in
     pair = _pair(sets, new, fewest)
     if pair is not None or not len(new):
         return pair
-    atoms, sizes = np.unique(sets, axis=1, return_counts=True)
-    there = atoms.any(axis=0)
-    atoms, sizes = atoms[:, there].astype(np.float64), sizes[there]
+    atoms, sizes = _atoms(sets)
     few = sizes < fewest
     if not few.any():
         return None
@@ -58,6 +56,17 @@ def isolated(sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: in
             weights = np.linalg.lstsq(atoms.T, whole, rcond=None)[0]
             return Isolated(rows, tuple(np.flatnonzero(np.abs(weights) > ZERO).tolist()))
     return None
+
+
+def _atoms(sets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each way in which a row is in some of the sets, and how many rows are so; but for rows that are in none."""
+    codes = np.zeros(sets.shape[1], dtype=np.int64)
+    for one in sets:  # rows that were told apart stay so: a number for each way so far
+        codes = np.unique(2 * codes + one, return_inverse=True)[1]
+    _, first, sizes = np.unique(codes, return_index=True, return_counts=True)
+    atoms = sets[:, first]
+    there = atoms.any(axis=0)
+    return atoms[:, there].astype(np.float64), sizes[there]
 
 
 def _pair(sets: np.ndarray, new: Sequence[int], fewest: int) -> Isolated | None:

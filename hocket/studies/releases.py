@@ -97,10 +97,10 @@ def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Seq
 def _refuse(sets: Sequence[RowSet], new: int, fewest: int) -> None:
     width = max(len(one.rows) for one in sets)
     whole = np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
-    _, kept = np.unique(
-        whole, axis=0, return_index=True
-    )  # the first of each: an earlier one, if there is one
-    order = sorted(kept.tolist())
+    kept: dict[bytes, int] = {}
+    for place, row in enumerate(whole):  # the first of each: an earlier one, if there is one
+        kept.setdefault(np.packbits(row).tobytes(), place)
+    order = list(kept.values())
     mine = [place for place, one in enumerate(order) if one >= len(sets) - new]
     found = isolated(whole[order], mine, fewest)
     if found is None:

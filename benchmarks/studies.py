@@ -8,6 +8,9 @@ the clear at a server, as DataSHIELD's ds.glm and vantage6's GLM have it; and fe
 the best of several steps. Errors are in standard errors of the pooled fit. Bytes are what a site sends: 16 a number in
 a total, 8 in the clear; over links every number goes up and down a tree.
 
+The last table is of a study that promises an ε of any row against one colluder of four: root mean square errors over
+several draws of noise, beside a trusted centre that adds noise once and beside members who each add all of it.
+
 The second table is accuracy on the test rows of FLamby's Fed-Heart-Disease (its split, made anew from its rule).
 """
 
@@ -21,7 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hocket.studies import Table, parse_study, read_table, rehearse
+from hocket.errors import NotEstimable
+from hocket.studies import Results, Table, check_table, parse_study, read_table, rehearse, rehearse_analysis
+from hocket.studies.results import concluded
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 COLUMNS = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak")
@@ -197,6 +202,63 @@ def accuracy(tables: dict[str, Table]) -> tuple[float, float, int]:
     return mean, 100 * float(np.concatenate(list(right.values())).mean()), results.totals
 
 
+NOISY = {
+    "study": {"title": "Heart rates", "formula": "thalach ~ age"},
+    "columns": {"age": {"range": [20, 80]}, "thalach": {"range": [60, 220]}, "sex": {"levels": [0, 1]}},
+}
+DELTA = 1e-6
+DRAWS = 60
+EPSILONS = (0.5, 1.0, 4.0)
+
+
+def with_promise(tables: dict[str, Table], epsilon: float, among: str, part: str) -> Results:
+    """A study with noise for one colluder, as a trusted centre has it, or as everybody for itself."""
+    asked = {key: NOISY[key] for key in ("columns",)}
+    asked["study"] = NOISY["study"] if part == "linear" else {"title": "Heart rates"}
+    if part == "describe":
+        asked["describe"] = {"columns": ["age", "thalach", "sex"]}
+    study = parse_study({**asked, "privacy": {"epsilon": epsilon, "delta": DELTA}})
+    if among == "hocket":
+        return rehearse(study, tables, colluders=1)
+    if among == "local":
+        return rehearse(study, tables, colluders=len(tables) - 1)
+    pooled = Table.of(
+        {
+            name: [cell for one in tables.values() for cell in one.columns[name]]
+            for name in ("age", "thalach", "sex")
+        }
+    )
+    return rehearse_analysis({"centre": concluded(check_table(study, pooled)[1])}).result
+
+
+def noisy(tables: dict[str, Table]) -> list[tuple[str, ...]]:
+    """Errors of a mean, a count and a slope, by ε and by who adds noise."""
+    exact = rehearse(parse_study(NOISY), tables).data["coefficients"]["age"]
+    ages = np.concatenate([np.array(one.columns["age"], dtype=float) for one in tables.values()])
+    women = sum(int(float(sex) == 0) for one in tables.values() for sex in one.columns["sex"])
+    lines = []
+    for epsilon in EPSILONS:
+        for among in ("centre", "hocket", "local"):
+            off: dict[str, list[float]] = {"mean": [], "count": [], "slope": []}
+            hidden = 0
+            for _ in range(DRAWS):
+                found = with_promise(tables, epsilon, among, "describe").findings.description
+                assert found is not None
+                mean, levels = found.columns["age"].mean, found.columns["sex"].levels
+                assert levels is not None
+                off["mean"] += [] if mean is None else [mean - ages.mean()]
+                off["count"].append(float(levels["0"] or 0) - women)
+                try:
+                    fit = with_promise(tables, epsilon, among, "linear").data["coefficients"]["age"]
+                    off["slope"].append((fit["estimate"] - exact["estimate"]) / exact["se"])
+                except NotEstimable:
+                    hidden += 1
+            rms = {key: f"{np.sqrt(np.mean(np.square(one))):.3g}" if one else "-" for key, one in off.items()}
+            slope = f"{rms['slope']}" + (f" ({hidden} of {DRAWS} refused)" if hidden else "")
+            lines.append((f"{epsilon:g}", among, rms["mean"], rms["count"], slope))
+    return lines
+
+
 def main() -> None:
     folder = Path(os.environ.get("HOCKET_DATA", "")) / "heart"
     if not folder.is_dir():
@@ -210,6 +272,11 @@ def main() -> None:
     print(
         f"\nper cent right on FLamby's test rows, by {totals} totals: {pooled:.1f}; mean of hospitals {mean:.1f}"
     )
+    print(
+        f"\nwith noise, δ = {DELTA:g}; errors of the mean age (years), of the women's count, of the slope (its se)"
+    )
+    for line in noisy(tables):
+        print("{:>4} {:8} {:>8} {:>8} {:>8}".format(*line))
     print("published:", ", ".join(f"{name} {value}" for name, value in PUBLISHED.items()))
 
 

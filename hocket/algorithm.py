@@ -50,6 +50,9 @@ class Total(NamedTuple):
     """Bits after the point, where sums are taken in fixed point: fewer of them make room for larger numbers."""
     names: Any = None
     """The same tree with a name for each number, or for each place along the last axis: what errors call them."""
+    noise: Any = None
+    """The same tree with σ² of the noise that each agent adds to every number of an array, in units of the grid that
+    the numbers lie on, squared (`hocket.noise.total_noise`); None for an exact sum. Over links, and in rehearsals."""
 
 
 Spoken = Say | Tell | Total

@@ -66,6 +66,9 @@ def rehearse(
     out: Annotated[
         Path | None, Parameter(help="A new folder for the results; by default under runs/.")
     ] = None,
+    colluders: Annotated[
+        int, Parameter(help="Of a study with an epsilon: how many members may take their noise off again.")
+    ] = 1,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     decimal: Decimal = None,
@@ -92,6 +95,7 @@ def rehearse(
                 asked,
                 tables,
                 lambda totals, numbers: status.update(f"Total {totals}, of {numbers:,} numbers"),
+                colluders=colluders,
             )
     except BaseException:
         # Nothing was found that it could hold; runs/ goes too if it is empty.
@@ -157,5 +161,7 @@ def _found(results: Results) -> list[Any]:
         words.append(survival_table(findings.survival))
     if findings.description is not None:
         words += description_tables(findings.description, results.study)
+    if results.promise is not None:
+        words += [results.promise.statement, *results.promise.assumptions]
     own = ", ".join(f"{name} {rows:,}" for name, rows in (results.rows_by_member or {}).items())
     return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all; rows: {own}."]

@@ -19,6 +19,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
+from hocket.studies.promise import Among, Promise
 from hocket.studies.study import Study, parse_study
 
 THEOREM = "Theorem T"
@@ -41,7 +42,18 @@ class StudyAudit:
 
     @property
     def certificate(self) -> None:
-        """A study promises no ε."""
+        """A study's plan has no section of its own for an ε: the study has."""
+
+    @property
+    def promise(self) -> Promise | None:
+        """What the study promises of any one row against so many colluders; None where the links do not hold it."""
+        privacy, members = self.study.privacy, len(self.plan.names)
+        if privacy is None or not self.covered:
+            return None
+        planned = Promise(privacy.epsilon, privacy.delta, Among(members, self.plan.audit.colluders))
+        asked = Among(members, self.guarantees.colluders)
+        # Members add noise as planned; against more colluders than that, less of it is left.
+        return planned if asked.colluders <= planned.among.colluders else planned.against(asked)
 
     @property
     def least(self) -> float:
@@ -75,7 +87,9 @@ class StudyAudit:
     @property
     def words(self) -> tuple[str, ...]:
         """The verdict in plain words, and what everybody will be shown."""
-        return (self.answer, *self._shown(), *self._left(), *self.history)
+        promised = self.promise
+        certified = () if promised is None else (promised.statement, *promised.assumptions)
+        return (self.answer, *certified, *self._shown(), *self._left(), *self.history)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in plain values."""
@@ -89,6 +103,7 @@ class StudyAudit:
             "earlier": [one.served.plan for one in self.earlier],
             "least": None,
             "study": self.study.fingerprint,
+            "privacy": None if self.promise is None else self.promise.to_json(),
             "guarantees": self.guarantees.to_json(),
         }
 
@@ -104,6 +119,9 @@ class StudyAudit:
         ]
         yield f"Shown to all members: {', '.join(part for part in what if part)}; and the sums that lead to them."
         limits = self.study.disclosure
+        if self.study.privacy is not None:
+            yield f"Each member must give {limits.fewest_rows} rows or more; noise hides the rest."
+            return
         yield (
             f"Each member must give {limits.fewest_rows} rows or more; counts below {limits.smallest_cell} are not "
             f"shown, nor models with more than {limits.parameters_per_row:g} parameters per joint row."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Total
+from hocket.privacy.certificates import gdp
+from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table
-from hocket.studies.releases import Release, Releases, refuse_near_repeats
+from hocket.studies.promise import ALONE, Among
+from hocket.studies.releases import Release, Releases, refuse_isolation
 from hocket.studies.results import Results, concluded
 from hocket.studies.results_page import write_page
+from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows
 from hocket.studies.seen import ALL_BUT_ONE, THEOREM
 from hocket.studies.study import Study
@@ -34,6 +38,8 @@ class StudyTask:
     table: Table
     name: str
     """Whose it is, for errors."""
+    among: Among = ALONE
+    """How many take part, and how many of them may collude: for noise, where the study promises an ε."""
     objectives: str = "any"
 
     @property
@@ -44,7 +50,7 @@ class StudyTask:
     @cached_property
     def checked(self) -> tuple[Check, Rows]:
         """This member's own look at its table; refuses with everything that is wrong."""
-        return check_table(self.study, replace(self.table, name=self.name))
+        return check_table(self.study, replace(self.table, name=self.name), self.among)
 
     def analysis(self) -> Generator[Total, Any, Results]:
         """What is asked of all members, sum by sum."""
@@ -61,17 +67,35 @@ class StudyTask:
     def check_releases(self, home: Path) -> list[str]:
         """What these rows have served before, in words; refuses where a difference of two results would show a few."""
         releases = Releases(home)
-        before = [one for one in releases.all if one.study != self.study.fingerprint]
-        refuse_near_repeats(self.study.disclosure, self._release(releases), releases.all)
-        return [
-            f"Rows at this home have served {one.title!r} ({', '.join(one.columns)}) before."
-            for one in before
-        ]
+        earlier = releases.all
+        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu)
+        refuse_isolation(self.study.disclosure, now, earlier)
+        others = [one for one in earlier if one.study != self.study.fingerprint]
+        return [*told_before(others), *self._together(others)]
 
     def begin(self, home: Path) -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        releases = Releases(home)
-        releases.begin(self.study.disclosure, self._release(releases))
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu)
+
+    @property
+    def _mu(self) -> float | None:
+        promise = promise_of(self.checked[1])
+        return None if promise is None else promise.mu
+
+    def _together(self, earlier: Sequence[Release]) -> Iterator[str]:
+        """What this study's promise comes to with what was told of these rows before."""
+        privacy = self.study.privacy
+        if privacy is None or self._mu is None or not earlier:
+            return
+        known = [one.mu for one in earlier if one.mu is not None]
+        if len(known) < len(earlier):
+            yield "Some of these were without noise: of all together nothing is promised, of this study alone its ε."
+            return
+        mu = gdp.composed(self._mu, *known)
+        yield (
+            f"Together with these, what is promised of any row is ε = {gdp.epsilon(mu, privacy.delta):.3g} at "
+            f"δ = {privacy.delta:g} (μ = {mu:.3g})."
+        )
 
     def write(self, results: Results, members: Sequence[str], folder: Path) -> None:
         """Write down what was found, beside how many rows were this member's own."""
@@ -80,7 +104,8 @@ class StudyTask:
         commands = ["hocket peer run plan.toml --data TABLE"]
         write_page(results, folder, commands=commands, exposure=(among, THEOREM, ALL_BUT_ONE))
 
-    def _release(self, releases: Releases) -> Release:
-        rows = self.checked[1]
-        used = rows.modelled if self.study.formula is not None else rows.chosen
-        return releases.of(self.study, self.table, used)
+
+def told_before(earlier: Iterable[Release]) -> Iterator[str]:
+    """What rows at a home have told before, in words."""
+    for one in earlier:
+        yield f"Rows at this home have served before: {one.words}."

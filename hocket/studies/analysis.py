@@ -21,6 +21,9 @@ from hocket.studies.families import Binomial
 from hocket.studies.fit import Fit
 from hocket.studies.glm import Observed, fit_glm, observed
 from hocket.studies.imputation import joint_means
+from hocket.studies.private_describe import private_describe
+from hocket.studies.private_linear import private_linear
+from hocket.studies.promise import Promise
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 from hocket.studies.survival import Survivals, survival_curves
@@ -45,12 +48,26 @@ def analyse(rows: Rows) -> Analysis[Findings]:
     if study.formula is not None:
         parts["model"] = _modelled(rows)
     if study.describe is not None:
-        parts["describe"] = describe(rows, study.describe)
+        promise = promise_of(rows)
+        parts["describe"] = (
+            describe(rows, study.describe)
+            if promise is None
+            else private_describe(rows, study.describe, promise)
+        )
     if study.survival is not None:
         parts["survival"] = survival_curves(rows, study.survival, study.question.confidence)
     found = yield from together(parts)
     fit, evaluation = found.get("model", (None, None))
     return Findings(fit, found.get("describe"), found.get("survival"), evaluation)
+
+
+def promise_of(rows: Rows) -> Promise | None:
+    """What is promised of any row, if anything is."""
+    study = rows.study
+    if study.privacy is None:
+        return None
+    parts = (study.formula is not None) + (study.describe is not None)
+    return Promise(study.privacy.epsilon, study.privacy.delta, rows.among, parts)
 
 
 def contributed(rows: Rows) -> int:
@@ -71,6 +88,9 @@ def _modelled(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
         fit = yield from fit_cox(study, followed(study, values, count))
         return fit, None
     data = observed(study, values, count)
+    if (promise := promise_of(rows)) is not None:
+        fit = yield from private_linear(study, data.design, data.y, promise)
+        return fit, None
     if study.evaluate is None:
         fit = yield from fit_glm(study, data)
         return fit, None

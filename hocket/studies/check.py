@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import jax
 import numpy as np
 
 from hocket.algorithm import Total
@@ -12,11 +13,17 @@ from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded
 from hocket.studies.allowed_values import disallowed
 from hocket.studies.analysis import analyse, contributed, parameters_of
+from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.promise import ALONE, Among
+from hocket.studies.releases import refuse_isolated
+from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 
+UNSCALED = 3
+"""Totals after which all columns are of one size."""
 MOST_MEMBERS = 1024
 """Members for whom there must be room in a sum; how many there will be is not known yet."""
 
@@ -48,15 +55,21 @@ class Check:
     notes: tuple[str, ...] = field(default=())
 
 
-def check_table(study: Study, table: Table) -> tuple[Check, Rows]:
-    """Refuses with everything that is wrong; what it returns is for this member's eyes."""
+def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check, Rows]:
+    """Refuses with everything that is wrong; what it returns is for this member's eyes.
+
+    `among` says for how many members a study that promises an ε shares its noise out.
+    """
     rows, complaints = understand(study, table)
+    rows = replace(rows, among=among)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
-    complaints = complaints or [*_too_few(rows)] or [*_too_large(rows)]
+    complaints = (
+        complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
+    )
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
-    notes = [*table.notes, *_flat(rows)]
+    notes = [*table.notes, *_flat(rows), *_clipped(rows, table)]
     return (
         Check(
             table.name,
@@ -78,13 +91,46 @@ def _too_few(rows: Rows) -> Generator[str]:
         yield str(error)
 
 
-def _too_large(rows: Rows) -> Generator[str]:
-    """Numbers that no sum over members would hold, by name: those of the first total, where nothing is scaled yet."""
-    first: Total = next(analyse(rows))
+def _few_of_a_level(rows: Rows) -> Generator[str]:
+    """Levels of which this member has few rows: rows that others make up hide them from nobody but others."""
+    least = rows.study.disclosure.smallest_own_cell
+    for name in rows.study.used:
+        column, values = rows.study.column(name), rows.values[name][rows.chosen]
+        levels = ("no", "yes") if column.map is not None else column.coded
+        for place, level in enumerate(levels):
+            if 0 < (count := int((values == place).sum())) < least:
+                yield (
+                    f"{rows.name}: column {name} is {level} in {count:,} rows, where [disclosure] smallest_own_cell = "
+                    f"{least}; leave the column out, or stay out of this study"
+                )
+
+
+def _told_apart(rows: Rows) -> Generator[str]:
+    """Parts of the study that take sums over almost the same rows."""
+    if rows.study.privacy is not None:
+        return  # noise hides whatever sums differ by
     try:
-        encoded(first.values, bits=first.bits, members=MOST_MEMBERS, names=first.names)
-    except BadInput as error:
+        refuse_isolated(rows.study.disclosure, row_sets(rows))
+    except BadStudy as error:
         yield f"{rows.name}: {error}"
+
+
+def _too_large(rows: Rows) -> Generator[str]:
+    """Numbers that no sum over members would hold, by name: those of the first totals, where nothing is scaled yet.
+
+    They are asked for as if as many members as there may be had this very table.
+    """
+    analysis, heard = analyse(rows), None
+    for _ in range(UNSCALED):
+        try:
+            total: Total = analysis.send(heard)
+            encoded(total.values, bits=total.bits, members=MOST_MEMBERS, names=total.names)
+        except (StopIteration, BadStudy):  # what joint rows cannot tell is for the joint rows to say
+            return
+        except BadInput as error:
+            yield f"{rows.name}: {error}"
+            return
+        heard = jax.tree.map(lambda own: MOST_MEMBERS * np.asarray(own), total.values)
 
 
 def _flat(rows: Rows) -> Generator[str]:
@@ -92,6 +138,20 @@ def _flat(rows: Rows) -> Generator[str]:
         values = rows.column(name, rows.modelled)
         if len(values) and np.nanmin(values) == np.nanmax(values):
             yield f"column {name} is the same in every row here; it must differ at some other member"
+
+
+def _clipped(rows: Rows, table: Table) -> Generator[str]:
+    """With noise, cells beyond a range are moved to its end, as noise is made for the range."""
+    for name in rows.study.used if rows.study.privacy is not None else ():
+        column = rows.study.column(name)
+        if column.range is not None and column.numeric:
+            raw = understood(
+                name, column.unbounded, table.columns[column.source or name], table.decimal
+            ).values
+            moved = int(((raw < column.range[0]) | (raw > column.range[1])).sum())
+            if moved:
+                low, high = column.range
+                yield f"{moved:,} cells of {name} lie outside {low:g} to {high:g} and count as the nearer end"
 
 
 def _column(rows: Rows, name: str) -> ColumnCheck:

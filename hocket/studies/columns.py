@@ -100,6 +100,11 @@ class ColumnSection(Section):
         return found
 
     @property
+    def unbounded(self) -> ColumnSection:
+        """The same without its range."""
+        return self.model_copy(update={"range": None})
+
+    @property
     def numeric(self) -> bool:
         """Whether its values are numbers of their own, not levels or 0 and 1."""
         return not self.levels and self.map is None

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from hocket.errors import BadStudy
 from hocket.studies.condition import parse_condition
+from hocket.studies.design_size import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
+from hocket.studies.private_linear import factor_range
 from hocket.studies.study import LINKS, Study
 
 
@@ -19,6 +21,9 @@ def contradictions(study: Study) -> list[str]:
     found = [*_of_question(study), *_of_columns(study), *_of_curves(study), *_of_description(study)]
     if formula is not None:
         found += [*_of_formula(study, formula), *_of_factors(study, formula)]
+        found = found or [*refuse_wide(formula, study.columns)]
+    if study.privacy is not None:
+        found = found or [*_of_privacy(study)]
     for condition in conditions:
         if study.column(condition.column).coded:
             found.append(
@@ -38,7 +43,7 @@ def _of_question(study: Study) -> Iterator[str]:
         yield "[evaluate] needs a formula with family = 'binomial'"
     if study.evaluate is not None and question.site:
         yield "[evaluate] cannot go with site = true: each member's own intercept would be part of its scores"
-    if study.penalty.lasso + study.penalty.ridge > 0 and (question.family == "cox" or question.site):
+    if study.penalty.some and (question.family == "cox" or question.site):
         yield "[penalty] goes with linear, binomial, poisson and gamma, without site"
 
 
@@ -69,6 +74,8 @@ def _of_description(study: Study) -> Iterator[str]:
             yield f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
     if not all(0 < share < 1 for share in part.quantiles):
         yield "[describe] quantiles are shares between 0 and 1; extremes are not shown"
+    if part.rows == "analysed" and study.formula is None and study.survival is None:
+        yield "[describe] rows = 'analysed' are those of a formula or of [survival], and there is neither"
 
 
 def _of_formula(study: Study, formula: Formula) -> Iterator[str]:
@@ -92,3 +99,42 @@ def _of_factors(study: Study, formula: Formula) -> Iterator[str]:
             yield f"[study] C({factor.column}) needs its levels: [columns.{factor.column}] levels = […]"
         if factor.function != "C" and levels:
             yield f"[study] {factor.column} has levels; write C({factor.column}) in the formula"
+
+
+def _of_privacy(study: Study) -> Iterator[str]:
+    """With an ε, every sum has bounds that are declared."""
+    question, formula = study.question, study.formula
+    if study.survival is not None or study.evaluate is not None or (formula and question.family != "linear"):
+        yield "[privacy] goes with [describe] and with family = 'linear'; other parts ask for sums without end"
+    if (
+        question.site
+        or question.offset
+        or question.weights
+        or question.errors == "robust"
+        or study.penalty.some
+    ):
+        yield "[privacy] goes without site, offset, weights, robust errors and [penalty]"
+    for name in study.used:
+        if study.column(name).missing == "mean":
+            yield f"[columns.{name}] missing = 'mean' would need a sum of its own; with [privacy], drop or refuse"
+    needed = [*_unbounded_factors(study), *_unbounded_columns(study)]
+    for what in dict.fromkeys(needed):
+        yield (
+            f"[privacy] {what} has no bounds: noise is as large as what one row can change; declare "
+            "range = [low, high] in its section, or leave it out"
+        )
+
+
+def _unbounded_factors(study: Study) -> Iterator[str]:
+    if study.formula is None or not isinstance(study.formula.response, Factor):
+        return
+    for factor in [study.formula.response, *(one for term in study.formula.terms for one in term)]:
+        if factor_range(factor, study.columns) is None:
+            yield str(factor)
+
+
+def _unbounded_columns(study: Study) -> Iterator[str]:
+    part = study.describe
+    for name in () if part is None else part.columns or tuple(study.columns):
+        if study.column(name).numeric and study.column(name).range is None:
+            yield name

@@ -15,10 +15,10 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix
-from hocket.studies.disclosure import refuse_rare, refuse_saturated
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Survival
 from hocket.studies.identification import refuse_collinear, separated, separation
+from hocket.studies.joint_counts import joint_counts
 from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
 from hocket.studies.scaling import joint_scaling
 from hocket.studies.study import Study
@@ -48,14 +48,11 @@ def followed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Follo
 def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     names = data.design.names
-    scaling = yield from joint_scaling(
-        data.design, {"events": np.array([data.event.sum(), 1.0])}, centred=True
-    )
-    events, strata = map(float, scaling.also["events"])
+    counts = yield from joint_counts(data.design.X, data.event, names, study.disclosure)
+    events, strata = float(counts.present[-1]), float(counts.members)
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
-    refuse_saturated(study.disclosure, parameters=len(names), rows=scaling.rows)
-    refuse_rare(study.disclosure, names, scaling.present, scaling.rows, scaling.binary)
+    scaling = yield from joint_scaling(data.design, centred=True)
     peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties)
     measures = {
         "log_likelihood": peak.likelihood,

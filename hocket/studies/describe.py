@@ -28,7 +28,8 @@ REACH = 3.0
 class Summary:
     """One column over all joint rows."""
 
-    rows: int
+    rows: int | None
+    """None where it would tell how many are missing, and these are too few to be shown."""
     missing: int | None
     """None where too few to be shown."""
     mean: float | None = None
@@ -37,6 +38,8 @@ class Summary:
     levels: dict[str, int | None] | None = None
     histogram: tuple[tuple[float, ...], tuple[int | None, ...]] | None = None
     """Edges, and a count between each two; the outer bars hold what lies beyond them too."""
+    mean_noise: float | None = None
+    """The deviation that noise gives the mean, where the study promises an ε."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Description:
 
     columns: dict[str, Summary]
     cross: dict[str, dict[str, Any]]
+    noise: float | None = None
+    """The deviation of the noise on every count, where the study promises an ε."""
 
 
 def describe(rows: Rows, part: DescribeSection) -> Analysis[Description]:
@@ -66,7 +71,7 @@ def _labels(rows: Rows, name: str) -> list[str]:
 
 
 def _summary(rows: Rows, part: DescribeSection, name: str) -> Analysis[Summary]:
-    values = rows.column(name, rows.chosen)
+    values = rows.column(name, rows.described)
     there = values[~np.isnan(values)]
     if rows.study.column(name).numeric:
         return (yield from _numbers(rows, part, name, there, len(values) - len(there)))
@@ -76,24 +81,29 @@ def _summary(rows: Rows, part: DescribeSection, name: str) -> Analysis[Summary]:
         {"levels": counts, "missing": np.array([float(len(values) - len(there))])}, names={"levels": labels}
     )
     row = suppressed(np.concatenate([total["levels"], total["missing"]])[None], rows.study.disclosure)[0]
-    return Summary(
-        round(float(total["levels"].sum())), row[-1], levels=dict(zip(labels, row[:-1], strict=True))
-    )
+    whole = _shown_rows(float(total["levels"].sum()), row[-1])
+    return Summary(whole, row[-1], levels=dict(zip(labels, row[:-1], strict=True)))
+
+
+def _shown_rows(count: float, missing: int | None) -> int | None:
+    """Rows that have a cell, unless these and all rows together give a small number of missing cells away."""
+    return None if missing is None else round(count)
 
 
 def _numbers(
     rows: Rows, part: DescribeSection, name: str, values: Float[np.ndarray, " rows"], missing: int
 ) -> Analysis[Summary]:
     rules = rows.study.disclosure
-    first = yield Total(
-        {"rows": np.array([len(values), missing], dtype=np.float64), "sum": np.array([values.sum()])},
-        bits=BITS,
-        names={"rows": ("rows there", "rows missing"), "sum": (name,)},
+    counts = yield Total(
+        {"rows": np.array([len(values), missing, (values != 0).sum()], dtype=np.float64)},
+        names={"rows": ("rows there", "rows missing", "rows not 0")},
     )
-    count, absent = map(float, first["rows"])
+    count, absent, some = map(float, counts["rows"])
     shown = suppressed(np.array([[absent]]), rules)[0][0]
-    if count < rules.smallest_cell:
-        return Summary(0, None)
+    if count < rules.smallest_cell or 0 < some < rules.smallest_cell:
+        # A sum would be that of a few rows.
+        return Summary(None, None)
+    first = yield Total({"sum": np.array([values.sum()])}, bits=BITS, names={"sum": (name,)})
     mean = float(first["sum"][0]) / count
     second = yield Total(
         {"squares": np.array([((values - mean) ** 2).sum()])}, bits=BITS, names={"squares": (name,)}
@@ -106,23 +116,24 @@ def _numbers(
         )
     if sd > 0 and part.histograms:
         low, high = rows.study.column(name).range or (mean - REACH * sd, mean + REACH * sd)
-        jobs["histogram"] = _histogram(rows, values, np.linspace(low, high, part.histograms + 1))
+        jobs["histogram"] = _histogram(rows, values, np.linspace(low, high, part.histograms + 1), absent)
     found = yield from together(jobs)
     named = dict(zip([f"{share:g}" for share in part.quantiles], found.get("quantiles", []), strict=False))
-    return Summary(round(count), shown, mean, sd, named or None, None, found.get("histogram"))
+    return Summary(_shown_rows(count, shown), shown, mean, sd, named or None, None, found.get("histogram"))
 
 
 def _histogram(
-    rows: Rows, values: Float[np.ndarray, " rows"], edges: Float[np.ndarray, " edges"]
+    rows: Rows, values: Float[np.ndarray, " rows"], edges: Float[np.ndarray, " edges"], absent: float
 ) -> Analysis[tuple[tuple[float, ...], tuple[int | None, ...]]]:
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.float64)
     total = yield Total({"histogram": counts})
-    row = suppressed(total["histogram"][None], rows.study.disclosure)[0]
-    return tuple(map(float, edges)), tuple(row)
+    # Bars and missing cells are all rows together, so that one of them that is hidden must not stay alone.
+    row = suppressed(np.append(total["histogram"], absent)[None], rows.study.disclosure)[0]
+    return tuple(map(float, edges)), tuple(row[:-1])
 
 
 def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
-    first, second = rows.column(one, rows.chosen), rows.column(other, rows.chosen)
+    first, second = rows.column(one, rows.described), rows.column(other, rows.described)
     down, across = _labels(rows, one), _labels(rows, other)
     counts = np.array(
         [[((first == i) & (second == j)).sum() for j in range(len(across))] for i in range(len(down))],

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix, response
-from hocket.studies.disclosure import refuse_rare, refuse_saturated
-from hocket.studies.families import Binomial, Family, family_of
+from hocket.studies.families import Family, family_of
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Factor
 from hocket.studies.identification import separation
+from hocket.studies.joint_counts import JointCounts, joint_counts
 from hocket.studies.least_squares import least_squares
 from hocket.studies.newton import Maximum, Sample, maximise, robust_meat
 from hocket.studies.penalty import Penalty, penalty_of
@@ -25,8 +25,6 @@ from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, pairs, unpacked
 from hocket.studies.together import Analysis, together
 
-CERTAIN = 1e-9
-"""A level in which the share of a yes is nearer to 0 or 1 has but one outcome."""
 EXACT = 1e-22
 """A sum of squares that is a smaller part of the outcome's is rounding."""
 
@@ -42,14 +40,8 @@ class Observed:
 
     @property
     def sums(self) -> dict[str, np.ndarray]:
-        """What else the first total carries: outcomes, weights, and one for each member."""
-        return {
-            "outcome": np.array([self.weights @ self.y, self.weights @ self.y**2, self.weights.sum(), 1.0])
-        }
-
-    def levels(self, family: str) -> dict[str, np.ndarray]:
-        """Of yes and no, also how often each column goes with a yes."""
-        return {"with outcome": self.design.X.T @ self.y} if family == "binomial" else {}
+        """What else is summed beside the columns: outcomes and weights."""
+        return {"outcome": np.array([self.weights @ self.y, self.weights @ self.y**2, self.weights.sum()])}
 
 
 def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Observed:
@@ -71,14 +63,15 @@ def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Obser
 def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     question, design = study.question, data.design
+    counts = yield from joint_counts(
+        design.X, data.y, design.names, study.disclosure, own_intercepts=question.site
+    )
+    if question.family == "binomial" and not study.penalty.some:
+        _refuse_separated(counts)
     if question.family == "linear":
         data = replace(data, y=data.y - data.offset, offset=np.zeros_like(data.offset))
-    scaling = yield from joint_scaling(
-        design, data.sums | data.levels(question.family), centred=True if question.site else None
-    )
-    intercepts = round(float(scaling.also["outcome"][3])) if question.site else 0
-    refuse_saturated(study.disclosure, parameters=len(design.names) + intercepts, rows=scaling.rows)
-    refuse_rare(study.disclosure, design.names, scaling.present, scaling.rows, scaling.binary)
+    scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None)
+    intercepts = counts.members if question.site else 0
     penalty = penalty_of(
         study.penalty.ridge,
         study.penalty.lasso,
@@ -91,8 +84,6 @@ def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     if question.family == "linear":
         return (yield from _linear(model, sample))
     family = family_of(question.family, study.link)
-    if isinstance(family, Binomial) and model.penalty is None:
-        _refuse_separated(scaling, design.names)
     return (yield from _iterated(model, family, sample))
 
 
@@ -144,7 +135,7 @@ class _Model:
 
 
 def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
-    weighted, squares, weight, _ = map(float, model.scaling.also["outcome"])
+    weighted, squares, weight = map(float, model.scaling.also["outcome"])
     free_origin = model.design.intercept or sample.site
     centre = weighted / weight if free_origin else 0.0
     size = float(np.sqrt(max(squares / weight - centre**2, 0.0)))
@@ -178,7 +169,7 @@ def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
 
 def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     names, rows = model.design.names, model.scaling.rows
-    weighted, _, weight, _ = map(float, model.scaling.also["outcome"])
+    weighted, _, weight = map(float, model.scaling.also["outcome"])
     mean = weighted / weight
     parts: dict[str, Analysis[Any]] = {
         "model": maximise(family, sample, names, mean=mean, weight=weight, penalty=model.penalty),
@@ -212,7 +203,7 @@ def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
 def remarks_on(study: Study) -> tuple[str, ...]:
     """What a reader of the table should know."""
     found: list[str] = []
-    if study.penalty.lasso or study.penalty.ridge:
+    if study.penalty.some:
         found.append("Penalised coefficients are biased on purpose; no standard errors are given for them.")
     if study.question.errors == "robust":
         found.append("Standard errors are robust (sandwich, HC0): they do not rest on the family's variance.")
@@ -235,13 +226,18 @@ def _constants(family: Family, sample: Sample) -> Analysis[float]:
     return float(total["constants"][0])
 
 
-def _refuse_separated(scaling: Scaling, names: tuple[str, ...]) -> None:
-    """Levels with one outcome only are known from the first total."""
-    outcomes = float(scaling.also["outcome"][0])
-    if outcomes <= 0 or outcomes >= float(scaling.also["outcome"][2]):
+def _refuse_separated(counts: JointCounts) -> None:
+    """Levels with one outcome only are known from the counts; an outcome that is a share has none."""
+    if not counts.binary[-1]:
+        return
+    if counts.present[-1] in (0, counts.rows):
         raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
-    for place, name in enumerate(names):
-        if name != "Intercept" and scaling.binary[place]:
-            share = scaling.also["with outcome"][place] / (scaling.mean[place] * scaling.rows)
-            if share < CERTAIN or share > 1 - CERTAIN:
-                raise separation(name)
+    for place, name in enumerate(counts.names[:-1]):
+        level = counts.present[place]
+        if (
+            name != "Intercept"
+            and counts.binary[place]
+            and counts.together[place, -1] in (0, level)
+            and level
+        ):
+            raise separation(name)

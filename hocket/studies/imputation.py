@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.algorithm import Total
-from hocket.errors import NotEstimable
+from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.rows import Rows
 from hocket.studies.scaling import BITS
 from hocket.studies.together import Analysis
@@ -20,9 +20,16 @@ def joint_means(rows: Rows) -> Analysis[dict[str, float]]:
     columns = [rows.column(name, kept) for name in names]
     there = np.array([(~np.isnan(one)).sum() for one in columns], dtype=np.float64)
     sums = np.array([np.nansum(one) for one in columns])
-    total = yield Total({"rows": there, "sum": sums}, bits=BITS, names={"rows": names, "sum": names})
-    for name, count in zip(names, total["rows"], strict=True):
+    counts = yield Total({"rows": there}, names={"rows": names})
+    for name, count in zip(names, counts["rows"], strict=True):
         if count == 0:
             raise NotEstimable(f"column {name} is missing in every joint row; leave it out")
-    means = total["sum"] / total["rows"]
+        if count < rows.study.disclosure.smallest_cell:
+            raise BadStudy(
+                f"column {name} is there in fewer than {rows.study.disclosure.smallest_cell} joint rows, where "
+                f"[disclosure] smallest_cell = {rows.study.disclosure.smallest_cell}: its mean would show them; leave "
+                "it out"
+            )
+    total = yield Total({"sum": sums}, bits=BITS, names={"sum": names})
+    means = total["sum"] / counts["rows"]
     return dict(zip(names, map(float, means), strict=True))

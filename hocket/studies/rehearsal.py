@@ -1,10 +1,12 @@
 """All members of a study in one process: their generators in lock step, their numbers summed as over links.
 
-Every number goes through fixed point and the group, so that a rehearsal gives the same bits as a run among members.
+Every number goes through fixed point and the group, so that a rehearsal gives the same bits as a run among members,
+but for noise, which each run draws afresh.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -12,9 +14,12 @@ from typing import Any, Generic, TypeVar
 
 from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
+from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.group import add
 from hocket.noise.summands import decoded, encoded, flat
+from hocket.noise.total_noise import with_noise
 from hocket.studies.check import check_table
+from hocket.studies.promise import Among
 from hocket.studies.results import Results, concluded
 from hocket.studies.study import Study
 from hocket.studies.table import Table
@@ -37,12 +42,19 @@ class Rehearsal(Generic[Result]):
     """Numbers that each member gave, over all totals."""
 
 
+def fresh_bits(name: str) -> Bits:
+    """Bits from the operating system, for noise that nobody is to know."""
+    return Bits(os.urandom)
+
+
 def rehearse_analysis(
     members: Mapping[str, Analysis[Result]],
     watch: Watch = lambda totals, numbers: None,
     carry: Carry | None = None,
+    bits: Callable[[str], Bits] = fresh_bits,
 ) -> Rehearsal[Result]:
-    """Run every member's generator to its end; members are blamed by their names."""
+    """Run every member's generator to its end; members are blamed by their names, and draw their noise from `bits`."""
+    draws = {name: bits(name) for name in members}
     asked: dict[str, Total] = {}
     results: dict[str, Result] = {}
     heard: Mapping[str, Any] = dict.fromkeys(members)
@@ -59,18 +71,19 @@ def rehearse_analysis(
                     "members do not agree on when the analysis is over: do all have the same study?"
                 )
             return Rehearsal(next(iter(results.values())), totals, numbers)
-        heard = (carry or summed)(asked)
+        heard = summed(asked, draws) if carry is None else carry(asked)
         totals += 1
         numbers += flat(next(iter(asked.values())).values).size
         watch(totals, flat(next(iter(asked.values())).values).size)
 
 
-def summed(asked: Mapping[str, Total]) -> dict[str, Any]:
+def summed(asked: Mapping[str, Total], draws: Mapping[str, Bits]) -> dict[str, Any]:
     """The same sum for every member."""
     words = []
     for name, total in asked.items():
         try:
-            words.append(encoded(total.values, bits=total.bits, members=len(asked), names=total.names))
+            own = encoded(total.values, bits=total.bits, members=len(asked), names=total.names)
+            words.append(with_noise(own, total.values, total.noise, total.bits, draws[name]))
         except BadInput as error:
             raise BadStudy(f"{name}: {error}") from None
     if len({(one.shape, total.bits) for one, total in zip(words, asked.values(), strict=True)}) > 1:
@@ -84,14 +97,23 @@ def rehearse(
     tables: Mapping[str, Table],
     watch: Watch = lambda totals, numbers: None,
     carry: Carry | None = None,
+    *,
+    colluders: int = 1,
+    bits: Callable[[str], Bits] = fresh_bits,
 ) -> Results:
     """A whole study on one machine, a table for each member; gives what the members would get.
 
     Totals are summed in the open, unless `carry` does it another way, such as under masks.
+    `colluders` is for a study that promises an ε: noise must suffice though so many take theirs off again.
     """
-    checked = {name: check_table(study, replace(table, name=name)) for name, table in tables.items()}
+    if study.privacy is not None and not 0 <= colluders < len(tables):
+        raise BadStudy(
+            f"{colluders} of {len(tables)} members are to take their noise off; leave at least one who does not"
+        )
+    among = Among(len(tables), colluders if study.privacy is not None else 0)
+    checked = {name: check_table(study, replace(table, name=name), among) for name, table in tables.items()}
     if len(checked) < 2:
         raise BadStudy("a study is among two members or more; name a table for each")
-    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry)
+    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry, bits)
     own = {name: check.kept for name, (check, _) in checked.items()}
     return replace(done.result, rows_by_member=own, members=len(checked))

@@ -1,7 +1,8 @@
 """What was released from a member's rows, kept at its home: so that no later analysis shows a few rows by difference.
 
-Rows are remembered as digests under a secret of this home, so the file tells nobody what they hold; a row that was
-added, taken out or mended counts as different, wherever it stands in the table.
+Every set of rows over which sums were taken is remembered, by numbers that rows keep whatever file they stand in
+(`known_rows`). A study is refused if its sums and earlier ones, in any combination, add up to a sum over a few rows; so
+is one whose own parts do. What was released with noise that hides any row is only counted.
 """
 
 from __future__ import annotations
@@ -9,28 +10,27 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import secrets
+import zlib
 from base64 import b64decode, b64encode
-from collections import Counter
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from hashlib import blake2b
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
+from hocket.studies.isolation import isolated
+from hocket.studies.known_rows import Fingerprints, KnownRows
+from hocket.studies.row_sets import RowSet
 from hocket.studies.study import DisclosureSection, Study
 from hocket.studies.table import Table
 
-DIGEST = 8
-"""Bytes that stand for a row."""
-FILE, SECRET = "released.jsonl", "released.key"
+FILE = "released.jsonl"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Release:
     """One analysis of rows of this member."""
 
@@ -39,25 +39,84 @@ class Release:
     title: str
     columns: tuple[str, ...]
     where: tuple[str, ...]
-    rows: tuple[bytes, ...]
-    """A digest for each row that went into it, in order of the digests."""
+    sets: tuple[RowSet, ...]
+    """Rows that were summed over, by the numbers that this home knows them by."""
+    mu: float | None = None
+    """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
 
-    def differs(self, other: Release) -> int:
-        """In how many rows two analyses differ."""
-        mine, theirs = Counter(self.rows), Counter(other.rows)
-        return ((mine - theirs) + (theirs - mine)).total()
+    @property
+    def line(self) -> str:
+        """As it is kept."""
+        sets = [
+            {
+                "what": one.what,
+                "families": sorted(one.families),
+                "rows": b64encode(zlib.compress(np.packbits(one.rows).tobytes())).decode(),
+            }
+            for one in self.sets
+        ]
+        return json.dumps(
+            {
+                "study": self.study,
+                "title": self.title,
+                "columns": self.columns,
+                "where": self.where,
+                "mu": self.mu,
+                "sets": sets,
+            }
+        )
+
+    @property
+    def words(self) -> str:
+        """What it told, for whoever is to sign another one."""
+        where = f", where {' and '.join(self.where)}" if self.where else ""
+        rows = max((int(one.rows.sum()) for one in self.sets), default=0)
+        noise = "" if self.mu is None else f", with noise (μ = {self.mu:.3g})"
+        return f"{self.title!r}: {', '.join(self.columns)} in {rows:,} rows{where}{noise}"
 
 
-def refuse_near_repeats(rules: DisclosureSection, now: Release, earlier: Iterable[Release]) -> None:
-    """Refuse rows that differ from those of an earlier analysis by a few: the difference would show those."""
-    for before in earlier:
-        different = now.differs(before)
-        if 0 < different < rules.fewest_different:
-            raise BadStudy(
-                f"these rows differ from those of {before.title!r} by {different}, where [disclosure] "
-                f"fewest_different = {rules.fewest_different}: the difference of the two results would show "
-                "them; use the same rows, or rows that differ by more"
-            )
+def refuse_isolation(rules: DisclosureSection, now: Release, earlier: Iterable[Release]) -> None:
+    """Refuse sets of rows from which, with earlier ones, a few can be told apart by differences of sums."""
+    if now.mu is None:
+        before = [
+            replace(one, what=f"{one.what} of {release.title!r}")
+            for release in earlier
+            if release.mu is None
+            for one in release.sets
+        ]
+        refuse_isolated(rules, now.sets, before)
+
+
+def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Sequence[RowSet] = ()) -> None:
+    """The same, of sets; family by family."""
+    for family in sorted({family for one in now for family in one.families}):
+        mine, theirs = ([one for one in sets if family in one.families] for sets in (now, before))
+        _refuse([*theirs, *mine], len(mine), rules.fewest_different)
+
+
+def _refuse(sets: Sequence[RowSet], new: int, fewest: int) -> None:
+    width = max(len(one.rows) for one in sets)
+    whole = np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
+    kept: dict[bytes, int] = {}
+    for place, row in enumerate(whole):  # the first of each: an earlier one, if there is one
+        kept.setdefault(np.packbits(row).tobytes(), place)
+    order = list(kept.values())
+    mine = [place for place, one in enumerate(order) if one >= len(sets) - new]
+    found = isolated(whole[order], mine, fewest)
+    if found is None:
+        return
+    limit = f"[disclosure] fewest_different = {fewest}"
+    if not found.sets:
+        raise BadStudy(
+            f"these rows have served so many analyses that it cannot be ruled out that sums add up to fewer than "
+            f"{limit} rows; use rows that served in one of them"
+        )
+    names = [sets[order[place]].what for place in found.sets]
+    raise BadStudy(
+        f"the rows of {' and of '.join(names)} tell {found.rows} apart, where {limit}: a difference of results would "
+        "show them; use the same rows ([describe] rows = 'analysed', if it is the description), or rows that differ by "
+        "more"
+    )
 
 
 @dataclass(frozen=True)
@@ -66,17 +125,9 @@ class Releases:
 
     home: Path
 
-    def of(self, study: Study, table: Table, used: Bool[np.ndarray, " rows"]) -> Release:
+    def of(self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None) -> Release:
         """The release that an analysis of these rows would be."""
-        key = self._key()
-        lines = zip(*(table.columns[name] for name in sorted(table.columns)), strict=True)
-        digests = sorted(
-            blake2b(json.dumps([str(cell) for cell in line]).encode(), key=key, digest_size=DIGEST).digest()
-            for line, kept in zip(lines, used, strict=True)
-            if kept
-        )
-        question = study.question
-        return Release(study.fingerprint, question.title, study.used, question.where, tuple(digests))
+        return self._of(study, self._known.fingerprints(table), sets, mu)[0]
 
     @property
     def all(self) -> list[Release]:
@@ -86,35 +137,47 @@ class Releases:
             return []
         try:
             return [_read(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, zlib.error):
             raise JournalError(
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None
 
-    def begin(self, rules: DisclosureSection, now: Release) -> None:
+    def begin(self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None) -> None:
         """Remember an analysis before its first number is said; refuses one that would show a few rows."""
         with self._locked():
+            found = self._known.fingerprints(table)
+            now, numbers = self._of(study, found, sets, mu)
             earlier = self.all
-            refuse_near_repeats(rules, now, earlier)
-            if now in earlier:
+            refuse_isolation(study.disclosure, now, earlier)
+            if now.line in {one.line for one in earlier}:
                 return
-            with (self.home / FILE).open("a", encoding="utf-8") as file:
-                file.write(_line(now) + "\n")
+            self._known.remember(found, numbers)
+            with open(
+                os.open(self.home / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                "a",
+                encoding="utf-8",
+            ) as file:
+                file.write(now.line + "\n")
                 file.flush()
                 os.fsync(file.fileno())
 
-    def _key(self) -> bytes:
-        path = self.home / SECRET
-        self.home.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(secrets.token_bytes(32))
-        except FileExistsError:
-            pass
-        key = path.read_bytes()
-        if len(key) != 32:
-            raise JournalError(f"{path} is damaged; restore it: rows analysed before are known by it")
-        return key
+    def _of(
+        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], mu: float | None
+    ) -> tuple[Release, np.ndarray]:
+        numbers = self._known.numbers(found)
+        question, width = study.question, int(numbers.max(initial=-1)) + 1
+
+        def numbered(one: RowSet) -> RowSet:
+            rows = np.zeros(8 * -(-width // 8), dtype=bool)
+            rows[numbers[one.rows]] = True
+            return RowSet(one.what, rows, one.families)
+
+        made = tuple(map(numbered, sets))
+        return Release(study.fingerprint, question.title, study.used, question.where, made, mu), numbers
+
+    @property
+    def _known(self) -> KnownRows:
+        return KnownRows(self.home)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -124,20 +187,16 @@ class Releases:
             yield
 
 
-def _line(release: Release) -> str:
-    return json.dumps(
-        {
-            "study": release.study,
-            "title": release.title,
-            "columns": release.columns,
-            "where": release.where,
-            "rows": b64encode(b"".join(release.rows)).decode(),
-        }
-    )
+def _unpacked(text: str) -> Bool[np.ndarray, " numbers"]:
+    packed = zlib.decompress(b64decode(text, validate=True))
+    return np.unpackbits(np.frombuffer(packed, np.uint8)).astype(bool)
 
 
 def _read(line: str) -> Release:
     data = json.loads(line)
-    rows = b64decode(data["rows"], validate=True)
-    digests = tuple(rows[start : start + DIGEST] for start in range(0, len(rows), DIGEST))
-    return Release(data["study"], data["title"], tuple(data["columns"]), tuple(data["where"]), digests)
+    sets = tuple(
+        RowSet(one["what"], _unpacked(one["rows"]), frozenset(one["families"])) for one in data["sets"]
+    )
+    return Release(
+        data["study"], data["title"], tuple(data["columns"]), tuple(data["where"]), sets, data["mu"]
+    )

@@ -17,7 +17,8 @@ import numpy as np
 
 from hocket.machine import replace_text
 from hocket.noise.summands import flat
-from hocket.studies.analysis import Findings, analyse, contributed
+from hocket.studies.analysis import Findings, analyse, contributed, promise_of
+from hocket.studies.promise import Promise
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 from hocket.studies.together import Analysis
@@ -50,6 +51,8 @@ class Results:
     """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
     released: Mapping[str, Released] = field(default_factory=dict)
     """What was summed, by name: all that any member has seen of others."""
+    promise: Promise | None = None
+    """What is promised of any one row, where the study has an ε."""
 
     @property
     def digest(self) -> str:
@@ -74,6 +77,8 @@ class Results:
             "released": {name: one._asdict() for name, one in self.released.items()},
             "rows_by_member": None if self.rows_by_member is None else dict(self.rows_by_member),
         }
+        if self.promise is not None:
+            data["privacy"] = self.promise.to_json()
         if fit is not None:
             table = {name: dataclasses.asdict(one) for name, one in fit.coefficients.items()}
             data |= {
@@ -119,6 +124,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
                 {rows.name: contributed(rows)},
                 transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
+                promise=promise_of(rows),
             )
         totals += 1
         for name, numbers in kinds(total.values).items():

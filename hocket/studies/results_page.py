@@ -14,6 +14,7 @@ from hocket.report.tables import Table
 from hocket.studies.figures import curves, forest, performance
 from hocket.studies.fit import Coefficient, Fit
 from hocket.studies.formula import Survival
+from hocket.studies.promise import Promise
 from hocket.studies.results import PAGE, Results
 from hocket.studies.results_tables import (
     coefficient_table,
@@ -78,11 +79,19 @@ def results_page(
         exposure=Exposure(
             words=[*exposure, THEOREM],
             tables=[released_table(results)],
-            statement=[ALL_BUT_ONE, *disclosure_rules(study)],
+            statement=[
+                *_promised(results),
+                *([] if results.promise else [ALL_BUT_ONE, *disclosure_rules(study)]),
+            ],
         ),
         configuration=dumps(_told(study)),
         commands=commands,
     )
+
+
+def _promised(results: Results) -> list[str]:
+    """What noise hides, by which theorem, and on what that rests."""
+    return [] if results.promise is None else [results.promise.statement, *results.promise.assumptions]
 
 
 def _facts(results: Results) -> list[str]:
@@ -138,6 +147,8 @@ def _told_ratio(fit: Fit, one: Coefficient) -> str:
 def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
     fit = results.findings.fit
     totals = counted(results.totals, "total")
+    if results.promise is not None:
+        return [*_noisy_cards(results, results.promise), *_whose(results)]
     cards = [
         Card(
             "Is it what the pooled rows would give?",
@@ -149,12 +160,7 @@ def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
             ),
         )
     ]
-    own = results.rows_by_member
-    if own:
-        listed = ", ".join(f"{name} {rows:,}" for name, rows in list(own.items())[:8])
-        cards.append(
-            Card("Whose rows?", counted(sum(own.values()), "row"), "holds", (f"{listed}. Known here only.",))
-        )
+    cards += _whose(results)
     rehearsed = exposure and exposure[0] == REHEARSED
     cards.append(
         Card(
@@ -167,6 +173,35 @@ def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
         )
     )
     return cards
+
+
+def _whose(results: Results) -> list[Card]:
+    own = results.rows_by_member
+    if not own:
+        return []
+    listed = ", ".join(f"{name} {rows:,}" for name, rows in list(own.items())[:8])
+    return [Card("Whose rows?", counted(sum(own.values()), "row"), "holds", (f"{listed}. Known here only.",))]
+
+
+def _noisy_cards(results: Results, promise: Promise) -> list[Card]:
+    totals = counted(results.totals, "total")
+    return [
+        Card(
+            "What is promised of any one row?",
+            f"ε = {promise.epsilon:g}, δ = {promise.delta:g}",
+            "holds",
+            (promise.statement,),
+        ),
+        Card(
+            "Is it what the pooled rows would give?",
+            "no: with noise",
+            "open",
+            (
+                f"{totals}, {counted(results.numbers, 'number')} from each member, each with the noise of all members. "
+                "Whoever runs the study again gets other noise, and promises less of each row.",
+            ),
+        ),
+    ]
 
 
 def _how_to_read(fit: Fit) -> list[str]:
@@ -185,7 +220,8 @@ def _forest_caption(fit: Fit) -> str:
 
 def _survival_caption(found: Survivals) -> str:
     test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}."
-    return f"The share without the event, at times that the study declares.{test}"
+    coarser = " Times are left out where few rows would lie between two." if found.coarser else ""
+    return f"The share without the event, at times that the study declares.{coarser}{test}"
 
 
 def _told(study: Study) -> dict[str, object]:
@@ -201,6 +237,7 @@ def _told(study: Study) -> dict[str, object]:
         "survival": study.survival,
         "evaluate": study.evaluate,
         "disclosure": study.disclosure,
+        "privacy": study.privacy,
     }
     told: dict[str, object] = {}
     for name, part in parts.items():

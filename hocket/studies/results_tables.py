@@ -26,6 +26,7 @@ NAMES = {
     "nagelkerke": "Nagelkerke's R²",
     "events": "events",
     "strata": "strata (members)",
+    "noise": "deviation of the noise on sums of products",
 }
 
 
@@ -147,7 +148,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
         rows = tuple(
             (
                 plain_label(study, name),
-                f"{one.rows:,}",
+                few(one.rows),
                 few(one.missing),
                 number(one.mean),
                 number(one.sd),
@@ -156,19 +157,30 @@ def description_tables(found: Description, study: Study) -> list[Table]:
             for name, one in numbers.items()
         )
         head = ("", "rows", "missing", "mean", "sd", *(f"{float(share):.0%}" for share in shares))
-        tables.append(Table(head, rows, "Numbers", frozenset(range(1, len(head)))))
+        tables.append(Table(head, rows, _with_noise("Numbers", found), frozenset(range(1, len(head)))))
     counts = [
         (plain_label(study, name), level, few(count))
         for name, one in found.columns.items()
         for level, count in (one.levels or {}).items()
     ]
     if counts:
-        tables.append(Table(("", "level", "rows"), tuple(counts), "Levels", frozenset({2})))
+        tables.append(
+            Table(("", "level", "rows"), tuple(counts), _with_noise("Levels", found), frozenset({2}))
+        )
     for name, table in found.cross.items():
         cells = tuple((row, *map(few, line)) for row, line in zip(table["rows"], table["cells"], strict=True))
         head = (name, *table["columns"])
         tables.append(Table(head, cells, name, frozenset(range(1, len(head)))))
     return tables
+
+
+def _with_noise(caption: str, found: Description) -> str:
+    """Counts are off by chance where a study promises an ε."""
+    return (
+        caption
+        if found.noise is None
+        else f"{caption} (noise on every count has a deviation of {found.noise:.3g})"
+    )
 
 
 def few(count: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from hocket.config.sections import nearest
 from hocket.errors import BadStudy
 from hocket.studies.columns import Cells, understood
+from hocket.studies.promise import ALONE, Among
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 
@@ -24,6 +25,8 @@ class Rows:
     chosen: Bool[np.ndarray, " rows"]
     """Where the study's conditions hold."""
     name: str = "the table"
+    among: Among = ALONE
+    """For how many members noise is shared out, where the study promises an ε."""
 
     @property
     def modelled(self) -> Bool[np.ndarray, " rows"]:
@@ -46,6 +49,14 @@ class Rows:
             if part is None
             else self._complete(tuple(filter(None, (part.time, part.event, part.by))))
         )
+
+    @property
+    def described(self) -> Bool[np.ndarray, " rows"]:
+        """Rows that are described: all that were chosen, or those that every other part uses."""
+        part = self.study.describe
+        if part is None or part.rows == "all":
+            return self.chosen
+        return self.modelled & self.surviving
 
     def column(self, name: str, kept: Bool[np.ndarray, " rows"]) -> Float[np.ndarray, " kept"]:
         """A column's values in some of the rows."""
@@ -84,7 +95,10 @@ def _cells(study: Study, table: Table, name: str) -> Cells:
         what = f"there is no column {source!r}" + (f" (for {name})" if source != name else "")
         complaint = f"{what}{close}; rename it, or name it in [columns.{name}] from; there are {', '.join(known[:20])}"
         return Cells(np.full(table.rows, np.nan), (complaint,))
-    return understood(name, column, table.columns[source], table.decimal)
+    if study.privacy is None or column.range is None or not column.numeric:
+        return understood(name, column, table.columns[source], table.decimal)
+    cells = understood(name, column.unbounded, table.columns[source], table.decimal)
+    return replace(cells, values=np.clip(cells.values, *column.range))
 
 
 def _emptiness(rows: Rows) -> list[str]:

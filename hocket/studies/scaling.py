@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from hocket.algorithm import Total
 from hocket.errors import NotEstimable
@@ -32,10 +32,6 @@ class Scaling:
     mean: Float[np.ndarray, " columns"]
     """Joint means of the columns, centred there or not."""
     rows: int
-    present: Float[np.ndarray, " columns"]
-    """In how many joint rows each column is not 0."""
-    binary: Bool[np.ndarray, " columns"]
-    """Which columns are only 0 and 1."""
     intercept: bool
     """Whether the first column is all ones."""
     also: Mapping[str, np.ndarray]
@@ -61,8 +57,6 @@ def sums_of(X: Float[np.ndarray, "rows columns"]) -> dict[str, np.ndarray]:
         "rows": np.array([len(X)], dtype=np.float64),
         "sum": X.sum(axis=0),
         "squares": (X**2).sum(axis=0),
-        "not 0": (X != 0).sum(axis=0).astype(np.float64),
-        "not 0 or 1": ((X != 0) & (X != 1)).sum(axis=0).astype(np.float64),
     }
 
 
@@ -102,8 +96,6 @@ def joint_scaling(
         size,
         mean,
         round(rows),
-        total["not 0"],
-        total["not 0 or 1"] == 0,
         design.intercept,
         total["also"],
     )

@@ -12,7 +12,7 @@ SEEN = {
     "squares": "sums of squares of columns",
     "outcome": "sums of the outcome",
     "with outcome": "sums of columns over rows with the outcome",
-    "not 0": "how many rows are not 0, by column",
+    "not 0 together": "how many rows are not 0, by column and by two columns",
     "not 0 or 1": "how many rows are neither 0 nor 1, by column",
     "score": "the slope of the log-likelihood",
     "information": "its expected curvature",

@@ -11,6 +11,7 @@
     [survival]                     Kaplan-Meier curves and the log-rank test
     [evaluate]                     ROC and calibration, on rows that were held out
     [disclosure]                   what is too little to be shown
+    [privacy]                      an ε and a δ: noise that hides any one row
 
 Nothing in it is code: see `formula` and `condition`.
 """
@@ -84,12 +85,20 @@ class PenaltySection(Section):
         default=True, description="true or false: whether β are those of columns scaled to sd 1"
     )
 
+    @property
+    def some(self) -> bool:
+        """Whether there is any."""
+        return self.ridge + self.lasso > 0
+
 
 class DescribeSection(Section):
     """Which columns are described."""
 
     columns: tuple[str, ...] = Field(
         default=(), strict=False, description="a list of columns; all by default"
+    )
+    rows: Literal["all", "analysed"] = Field(
+        default="all", description="'all', or 'analysed': only such as the model and the curves use"
     )
     quantiles: tuple[float, ...] = Field(
         default=(0.25, 0.5, 0.75), strict=False, description="a list of shares between 0 and 1"
@@ -126,12 +135,24 @@ class DisclosureSection(Section):
 
     fewest_rows: int = Field(default=10, ge=1, description="rows that a member must contribute")
     smallest_cell: int = Field(default=5, ge=1, description="rows below which a count is not shown")
+    smallest_own_cell: int = Field(
+        default=1,
+        ge=1,
+        description="rows of a level below which a member stays out, whatever others have; 1 leaves it to joint counts",
+    )
     parameters_per_row: float = Field(
         default=0.33, gt=0, le=1, description="a share: parameters over joint rows"
     )
     fewest_different: int = Field(
         default=5, ge=1, description="rows by which two sets of rows must differ, if both are analysed"
     )
+
+
+class PrivacySection(Section):
+    """What is promised of any one row, whatever else is known: each member adds its share of noise to every sum."""
+
+    epsilon: float = Field(gt=0, description="a number above 0, such as 1.0")
+    delta: float = Field(gt=0, lt=1, description="a small probability, such as 1e-6")
 
 
 SECTIONS: dict[str, type[Section]] = {
@@ -141,6 +162,7 @@ SECTIONS: dict[str, type[Section]] = {
     "survival": SurvivalSection,
     "evaluate": EvaluateSection,
     "disclosure": DisclosureSection,
+    "privacy": PrivacySection,
 }
 
 
@@ -155,6 +177,7 @@ class Study:
     survival: SurvivalSection | None = None
     evaluate: EvaluateSection | None = None
     disclosure: DisclosureSection = field(default_factory=DisclosureSection)
+    privacy: PrivacySection | None = None
 
     @cached_property
     def formula(self) -> Formula | None:

@@ -1,8 +1,8 @@
 """Kaplan-Meier curves and the log-rank test over all members, on a grid of times that the study declares.
 
-Deaths and rows at risk are counted between times of the grid, so that nobody's own time is shown. If the grid holds
-every time at which an event came, curve and test are those of the pooled rows; a coarser grid counts events at the
-end of their interval.
+Deaths and rows at risk are counted between times of the grid, so that nobody's own time is shown, and the grid is made
+coarser where few would be left (`time_grid`). If it holds every time at which an event came, curve and test are those
+of the pooled rows; a coarser grid counts events at the end of their interval.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from hocket.algorithm import Total
 from hocket.studies.rows import Rows
 from hocket.studies.study import SurvivalSection
+from hocket.studies.time_grid import Followed, joint_intervals
 from hocket.studies.together import Analysis
 
 
@@ -42,56 +42,35 @@ class Survivals:
     log_rank: float | None = None
     """The test's χ², with one degree of freedom fewer than there are curves."""
     p: float | None = None
+    coarser: bool = False
+    """Whether times of the declared grid were left out, since few rows would be between them."""
 
 
 def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95) -> Analysis[Survivals]:
-    """Curves from one member's rows and one total."""
+    """Curves from one member's rows, and totals from coarse to fine."""
     kept, study = rows.surviving, rows.study
-    time, event = rows.column(part.time, kept), rows.column(part.event, kept)
     levels = study.column(part.by).levels if part.by else ("all",)
-    group = rows.column(part.by, kept) if part.by else np.zeros(len(time))
-    counts = np.stack(
-        [counted(time[group == g], event[group == g], np.array(part.grid)) for g in range(len(levels))]
-    )
-    sizes = np.array([(group == g).sum() for g in range(len(levels))], dtype=np.float64)
-    total = yield Total(
-        {"events and leavers": counts, "rows": sizes}, names={"rows": tuple(map(str, levels))}
-    )
-    deaths, leavers = total["events and leavers"][:, 0], total["events and leavers"][:, 1]
-    gone = np.cumsum(deaths + leavers, axis=1)
-    at_risk = total["rows"][:, None] - np.concatenate([np.zeros((len(levels), 1)), gone[:, :-1]], axis=1)
-    least = study.disclosure.smallest_cell
+    labels = [_label(rows, part.by, str(level)) for level in levels]
+    group = rows.column(part.by, kept) if part.by else np.zeros(int(kept.sum()))
+    own = Followed(rows.column(part.time, kept), rows.column(part.event, kept), group, len(levels))
+    sizes, intervals = yield from joint_intervals(own, part.grid, labels, study.disclosure)
+    deaths, before, ended = np.stack([one.counts for one in intervals], axis=2).transpose(1, 0, 2)
+    gone = np.cumsum(deaths + before + ended, axis=1)
+    at_risk = sizes[:, None] - np.concatenate([np.zeros((len(levels), 1)), gone[:, :-1]], axis=1) - before
     curves = tuple(
-        _curve(_label(rows, part.by, str(level)), total["rows"][g], deaths[g], at_risk[g], confidence, least)
-        for g, level in enumerate(levels)
+        _curve(label, sizes[g], deaths[g], at_risk[g], confidence, study.disclosure.smallest_cell)
+        for g, label in enumerate(labels)
     )
+    grid = tuple(part.grid[one.last - 1] for one in intervals)
+    coarser = grid != part.grid
     if len(levels) == 1:
-        return Survivals(part.grid, curves)
+        return Survivals(grid, curves, coarser=coarser)
     chi, p = log_rank(deaths, at_risk)
-    return Survivals(part.grid, curves, chi, p)
+    return Survivals(grid, curves, chi, p, coarser)
 
 
 def _label(rows: Rows, by: str, level: str) -> str:
     return f"{rows.study.column(by).label or by} {level}" if by else level
-
-
-def counted(
-    time: Float[np.ndarray, " rows"], event: Float[np.ndarray, " rows"], grid: Float[np.ndarray, " times"]
-) -> Float[np.ndarray, "two times"]:
-    """Events, and rows that left without one, up to each time of the grid since the one before.
-
-    Whoever leaves at a time of the grid was at risk there; whoever leaves between two counts as leaving before the
-    later one, and so is not at risk at it.
-    """
-    deaths, leavers = np.zeros(len(grid)), np.zeros(len(grid))
-    place = np.searchsorted(grid, time, side="left")  # the first time of the grid not before the row's own
-    within = place < len(grid)
-    np.add.at(deaths, place[within & (event == 1)], 1.0)
-    # A leaver between grid times is gone before the next one; one that leaves on it is still at risk there.
-    last = np.where(within & (grid[np.minimum(place, len(grid) - 1)] == time), place, place - 1)
-    gone = within & (event == 0) & (last >= 0)
-    np.add.at(leavers, last[gone], 1.0)
-    return np.stack([deaths, leavers])
 
 
 def _curve(

@@ -32,4 +32,7 @@ def together(analyses: Mapping[str, Analysis[Any]]) -> Analysis[dict[str, Any]]:
             {name: total.values for name, total in now.items()},
             bits=bits,
             names={name: total.names for name, total in now.items()},
+            noise={name: total.noise for name, total in now.items()}
+            if any(total.noise is not None for total in now.values())
+            else None,
         )

@@ -142,3 +142,37 @@ def test_what_is_known_of_one_row_only_is_not_described():
     results = rehearse(study, {"a": Table.of(few), "b": Table.of({"x": [2.0] + [None] * 20})})
     assert results.findings.description is not None
     assert results.findings.description.columns["x"].mean is None
+
+
+def test_how_many_rows_there_are_does_not_give_away_how_few_are_missing():
+    """Of 120 rows two lack x, and two g: other columns show all 120, so rows of x and g are not shown."""
+    rng = np.random.default_rng(0)
+    whole = {"all": rng.normal(size=60).tolist(), "x": rng.normal(size=60).tolist(), "g": [1, 2] * 30}
+    some = {**whole, "x": [None, *whole["x"][1:]], "g": [None, *whole["g"][1:]]}
+    study = parse_study(
+        {
+            "study": {"title": "Missing"},
+            "describe": {"histograms": 4},
+            "columns": {"all": {"range": [-5, 5]}, "x": {"range": [-5, 5]}, "g": {"levels": [1, 2]}},
+        }
+    )
+    found = rehearse(study, {"a": Table.of(some), "b": Table.of(some)}).findings.description
+    assert found is not None
+    assert found.columns["all"].rows == 120
+    for name in ("x", "g"):
+        assert found.columns[name].rows is None
+        assert found.columns[name].missing is None
+    levels, bars = found.columns["g"].levels, found.columns["x"].histogram
+    assert levels is not None
+    assert bars is not None
+    assert None in levels.values()
+    assert None in bars[1]
+
+
+def test_a_number_that_is_0_but_for_a_few_rows_is_not_summed():
+    rare = {"x": [17.5] + [0.0] * 29}
+    study = parse_study({"study": {"title": "Few"}, "describe": {}, "columns": {"x": {}}})
+    results = rehearse(study, {"a": Table.of(rare), "b": Table.of(rare)})
+    assert results.findings.description is not None
+    assert results.findings.description.columns["x"].mean is None
+    assert results.totals == 1

@@ -1,70 +1,185 @@
-"""What was analysed before, at one member's home."""
+"""What was analysed before, at one member's home; and which differences of sums are about a few rows."""
 
 from __future__ import annotations
 
+import stat
+from itertools import product
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hocket.errors import BadStudy, JournalError
-from hocket.studies import Table, parse_study
-from hocket.studies.releases import FILE, Release, Releases
-from hocket.studies.study import DisclosureSection
-
-RULES = DisclosureSection(fewest_different=5)
+from hocket.studies import Study, Table, check_table, parse_study
+from hocket.studies.isolation import isolated
+from hocket.studies.known_rows import FOLDER, KnownRows
+from hocket.studies.releases import FILE, Releases
+from hocket.studies.row_sets import row_sets
 
 
 def table(rows: int, first: int = 0) -> Table:
     return Table.of({"y": list(range(first, rows)), "x": [one % 7 for one in range(first, rows)]})
 
 
-def release(home: Releases, of: Table, **question: object) -> Release:
-    study = parse_study({"study": {"title": "First", "formula": "y ~ x", **question}})
-    return home.of(study, of, np.ones(of.rows, dtype=bool))
+def asked(title: str = "First", where: tuple[str, ...] = (), **more: object) -> Study:
+    question = {"title": title, "formula": "y ~ x", "where": list(where), **more}
+    return parse_study({"study": question, "disclosure": {"fewest_different": 5}})
+
+
+def begin(home: Releases, of: Table, study: Study | None = None) -> None:
+    study = asked() if study is None else study
+    home.begin(study, of, row_sets(check_table(study, of)[1]))
 
 
 @pytest.fixture
 def home(tmp_path) -> Releases:
     home = Releases(tmp_path / "home")
-    home.begin(RULES, release(home, table(100)))
+    begin(home, table(100))
     return home
 
 
 def test_the_same_rows_serve_again_and_are_remembered_once_per_study(home):
-    home.begin(RULES, release(home, table(100)))
+    begin(home, table(100))
     assert len(home.all) == 1
-    home.begin(RULES, release(home, table(100), title="Second"))
+    begin(home, table(100), asked("Second"))
     assert [one.title for one in home.all] == ["First", "Second"]
-    assert Releases(home.home).all == home.all
+    assert Releases(home.home).all[1].line == home.all[1].line
+    assert home.all[0].words == "'First': y, x in 100 rows"
 
 
 @pytest.mark.parametrize(("now", "different"), [(table(103), 3), (table(100, 4), 4)])
 def test_a_few_rows_more_or_fewer_are_refused_though_the_file_is_another(home, now, different):
-    with pytest.raises(BadStudy, match=rf"differ from those of 'First' by {different}.*fewest_different = 5"):
-        home.begin(RULES, release(home, now, title="Second"))
+    with pytest.raises(
+        BadStudy, match=rf"model of 'First' and of the model tell {different} apart.*_different = 5"
+    ):
+        begin(home, now, asked("Second"))
     assert len(home.all) == 1
+
+
+def test_two_conditions_that_differ_by_one_row_are_refused(home):
+    begin(home, table(100), asked("Second", ("y > 16",)))
+    with pytest.raises(BadStudy, match="model of 'Second' and of the model tell 1 apart"):
+        begin(home, table(100), asked("Third", ("y > 17",)))
+
+
+def test_whatever_columns_a_study_uses_its_rows_are_held_against_the_others(home):
+    wider = Table.of({**table(100).columns, "z": [one % 5 for one in range(100)]})
+    other = parse_study({"study": {"title": "Other", "where": ["y > 1"]}, "describe": {"columns": ["z"]}})
+    with pytest.raises(BadStudy, match="model of 'First' and of the description tell 2 apart"):
+        begin(home, wider, other)
+
+
+def test_rows_are_known_again_in_a_file_with_other_columns(home):
+    """A column more, and one fewer: the row that is left out now is told by the columns that both have."""
+    rows = table(99)
+    wider = Table.of({**rows.columns, "new": [one * 3 for one in range(99)]})
+    with pytest.raises(BadStudy, match="tell 1 apart"):
+        begin(home, wider, asked("Second"))
+    begin(home, Table.of({**table(100).columns, "new": [one * 3 for one in range(100)]}), asked("Second"))
+    narrower = {name: cells for name, cells in wider.columns.items() if name != "x"}
+    study = parse_study({"study": {"title": "Third", "formula": "y ~ new"}})
+    with pytest.raises(BadStudy, match="tell 1 apart"):
+        begin(home, Table.of(narrower), study)
+
+
+def test_three_studies_whose_sums_add_up_are_noticed(home):
+    """All, a half, and the other half but for one row: no two of them differ by few."""
+    begin(home, table(100), asked("Half", ("y < 50",)))
+    with pytest.raises(
+        BadStudy, match=r"of the model of 'First' and of the model of 'Half' and of the model tell 1"
+    ):
+        begin(home, table(100), asked("Rest", ("y >= 51",)))
+    begin(home, table(100), asked("Rest", ("y >= 50",)))
+
+
+def test_thresholds_of_an_outcome_that_differ_by_one_row_are_refused(home):
+    def threshold(at: int) -> Study:
+        return parse_study(
+            {
+                "study": {"title": f"Above {at}", "formula": "high ~ x", "family": "binomial"},
+                "columns": {"high": {"from": "y", "map": f"y > {at}"}},
+            }
+        )
+
+    begin(home, table(100), threshold(40))
+    begin(home, table(100), threshold(50))
+    with pytest.raises(
+        BadStudy, match="with high of 'Above 50' and of rows of the model with high tell 2 apart"
+    ):
+        begin(home, table(100), threshold(52))
+
+
+def test_a_model_beside_a_description_of_rows_with_a_gap():
+    """One row has no x: the mean of y over all rows, and sums of y over the others, show its y."""
+    gap = Table.of({"y": list(range(60)), "x": [None, *[one % 7 for one in range(59)]]})
+    study = {"study": {"title": "T", "formula": "y ~ x"}, "describe": {"columns": ["y"]}}
+    with pytest.raises(
+        BadStudy, match=r"the description of y and of the model tell 1 apart.*rows = 'analysed'"
+    ):
+        check_table(parse_study(study), gap)
+    study["describe"]["rows"] = "analysed"
+    check_table(parse_study(study), gap)
 
 
 def test_a_mended_row_counts_as_another(home):
     columns = dict(table(100).columns)
     columns["x"] = [99, *columns["x"][1:]]
-    with pytest.raises(BadStudy, match="by 2"):
-        home.begin(RULES, release(home, Table.of(columns)))
+    with pytest.raises(BadStudy, match="tell 2 apart"):
+        begin(home, Table.of(columns))
 
 
 def test_rows_that_differ_by_enough_are_taken_in_any_order(home):
-    home.begin(RULES, release(home, table(120), title="Second"))
+    begin(home, table(120), asked("Second"))
     turned = Table.of({name: list(reversed(cells)) for name, cells in table(100).columns.items()})
-    home.begin(RULES, release(home, turned, title="Third"))
+    begin(home, turned, asked("Third"))
     assert len(home.all) == 3
 
 
-def test_nothing_in_the_file_tells_what_rows_hold(home, tmp_path):
+def test_nothing_in_the_files_tells_what_rows_hold_and_nobody_else_reads_them(home, tmp_path):
     """Another home, with another secret, remembers the same rows in other bytes."""
-    other = Releases(tmp_path / "other")
-    assert set(release(other, table(100)).rows).isdisjoint(release(home, table(100)).rows)
+    other = KnownRows(tmp_path / "other").fingerprints(table(100))
+    mine = KnownRows(home.home).fingerprints(table(100))
+    assert not (other.cells == mine.cells).any()
+    kept = [home.home / FILE, *(home.home / FOLDER).iterdir()]
+    assert len(kept) == 2
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in kept)
 
 
-def test_a_damaged_file_is_said_to_be(home):
-    (home.home / FILE).write_text("{not json\n")
+@pytest.mark.parametrize("which", [FILE, FOLDER])
+def test_a_damaged_file_is_said_to_be(home, which):
+    path = home.home / FILE if which == FILE else next((home.home / FOLDER).iterdir())
+    path.write_text("{not json\n")
     with pytest.raises(JournalError, match="is damaged"):
-        _ = home.all
+        begin(home, table(100), asked("Second"))
+
+
+members = st.lists(st.lists(st.booleans(), min_size=9, max_size=9), min_size=2, max_size=4)
+
+
+@given(members, st.integers(1, 4))
+def test_no_small_combination_of_sums_is_missed(sets, fewest):
+    """Against all combinations with weights −1, 0 and 1: whatever they isolate is found, and what is found is there."""
+    whole = np.array(sets)
+    found = isolated(whole, list(range(len(sets))), fewest)
+    sums = [np.array(weights) @ whole.astype(int) for weights in product((-1, 0, 1), repeat=len(sets))]
+    # An empty set, and one that was there twice, add nothing; a set by itself is for other rules unless it is small.
+    smallest = min((int((one != 0).sum()) for one in sums if one.any()), default=99)
+    if smallest < fewest:
+        assert found is not None
+    if found is not None:
+        assert found.rows < fewest
+        basis = whole[list(found.sets)].astype(float)
+        atoms = np.unique(basis, axis=1).shape[1]
+        assert atoms > 1 or basis.any()
+
+
+def test_what_was_known_before_does_not_hide_what_is_new():
+    """All rows but the first were analysed under laxer rules; now the rest of a half but for one row."""
+    rows = np.arange(30)
+    sets = np.array([rows >= 0, rows > 0, rows < 15, rows > 15])
+    assert isolated(sets[:3], [2], 3) is None
+    found = isolated(sets, [3], 2)
+    assert found is not None
+    assert found.rows == 1
+    assert found.sets == (0, 2, 3)

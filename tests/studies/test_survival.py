@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hocket.studies import Results, Table, parse_study, rehearse
+from hocket.errors import BadStudy
+from hocket.studies import Results, Table, parse_study, rehearse, rehearse_analysis
+from hocket.studies.study import DisclosureSection
+from hocket.studies.time_grid import Followed, joint_intervals
 from tests.studies.cases import judges, lifelines, table_of
 
 TERMS = ("fin", "age", "wexp", "mar", "paro", "prio")
@@ -76,19 +81,21 @@ def test_cox_with_breslows_ties(rossi):
     np.testing.assert_allclose(results.data["log_likelihood"], judge.llf, rtol=1e-10)
 
 
-def curves(frame: Any, grid: list[float], **more: Any) -> Results:
+def curves(frame: Any, grid: list[float], *, smallest: int = 1, **more: Any) -> Results:
     survival = {"time": "week", "event": "arrest", "grid": grid, **more}
     study = {
         "study": {"title": "Rossi"},
         "survival": survival,
         "columns": {"fin": {"levels": [0, 1]}},
+        "disclosure": {"smallest_cell": smallest},
     }
     return rehearse(parse_study(study), members(frame, "race"))
 
 
 def test_kaplan_meier_on_a_grid_of_all_times_is_the_pooled_curve(rossi):
     results = curves(rossi, [float(week) for week in range(1, 53)])
-    assert results.totals == 1
+    assert results.totals == 7
+    assert not results.findings.survival.coarser
     judge = lifelines().KaplanMeierFitter().fit(rossi["week"], rossi["arrest"])
     found = results.findings.survival.curves[0]
     np.testing.assert_allclose(found.survival, judge.predict(np.arange(1, 53)), rtol=1e-12)
@@ -119,14 +126,78 @@ def test_log_rank(rossi):
     assert [curve.rows for curve in found.curves] == rossi.groupby("fin").size().tolist()
 
 
-def test_a_curve_ends_where_too_few_are_at_risk(rossi):
-    grid = [5.0, 30.0, 51.0]
-    study = {
-        "study": {"title": "Rossi"},
-        "survival": {"time": "week", "event": "arrest", "grid": grid},
-        "disclosure": {"smallest_cell": 400},
-    }
-    found = rehearse(parse_study(study), members(rossi, "race")).findings.survival
+def test_whoever_leaves_before_the_first_time_is_not_at_risk_at_it():
+    """One of ten leaves at 5, before the first event at 10."""
+    rows = {"week": [5.0] + [10.0] * 9, "arrest": [0] + [1] * 5 + [0] * 4, "fin": [0] * 10}
+    survival = {"time": "week", "event": "arrest", "grid": [10.0]}
+    study = {"study": {"title": "T"}, "survival": survival, "disclosure": {"smallest_cell": 1}}
+    found = rehearse(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
     assert found is not None
-    assert found.curves[0].at_risk == (432, (rossi["week"] > 5).sum(), None)
-    assert [value is not None for value in found.curves[0].survival] == [True, True, False]
+    assert found.curves[0].at_risk == (18,)
+    assert found.curves[0].survival == (pytest.approx(1 - 10 / 18),)
+
+
+@pytest.mark.parametrize("by", ["", "fin"])
+def test_no_interval_that_is_shown_has_a_few_events(rossi, by):
+    """A grid of every week, most of which have one event or two."""
+    found = curves(rossi, [float(week) for week in range(1, 53)], smallest=5, by=by).findings.survival
+    assert found.coarser
+    assert len(found.grid) >= 5
+    groups = [rossi] if not by else [rossi[rossi[by] == level] for level in (0, 1)]
+    for frame, curve in zip(groups, found.curves, strict=True):
+        time, event = frame["week"].to_numpy(), frame["arrest"].to_numpy()
+        for before, now in zip([0.0, *found.grid], found.grid, strict=False):
+            inside = (time > before) & (time <= now)
+            died, gone = int((inside & (event == 1)).sum()), int(inside.sum())
+            assert died == 0 or died >= 5
+            assert gone == 0 or gone >= 5
+        steps = -np.diff([one for one in curve.at_risk if one is not None])
+        assert all(step == 0 or step >= 5 for step in steps)
+
+
+times = st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.integers(0, 1)), min_size=5, max_size=120)
+
+
+@given(times, st.integers(1, 6))
+def test_whatever_the_rows_intervals_have_none_or_enough_and_lose_nobody(rows, least):
+    time, event, group = np.array(rows, dtype=float).T
+    parts = {
+        str(j): joint_intervals(
+            Followed(time[j::3], event[j::3], group[j::3], 2),
+            [float(t) for t in range(1, 11)],
+            ("a", "b"),
+            DisclosureSection(smallest_cell=least),
+        )
+        for j in range(3)
+    }
+    try:
+        sizes, found = rehearse_analysis(parts).result
+    except BadStudy:
+        few = [((group == g).sum(), ((group == g) & (event == 1) & (time <= 10)).sum()) for g in range(2)]
+        assert any(0 < count < least for pair in few for count in pair)
+        return
+    assert sizes.tolist() == [(group == g).sum() for g in range(2)]
+    assert [one.first for one in found] == [0, *(one.last for one in found[:-1])]
+    assert found[-1].last == 10
+    whole = Followed(time, event, group, 2)
+    for one in found:
+        expected = whole.counted(float(one.first), float(one.last))
+        np.testing.assert_array_equal(one.counts, expected)
+        for some in (one.counts[:, 0], one.counts.sum(axis=1)):
+            # Whoever merely leaves may be a few over the whole time: there is nothing to put them together with.
+            assert ((some == 0) | (some >= least)).all() or len(found) == 1
+
+
+def test_a_curve_ends_where_too_few_are_at_risk():
+    """Six leave at 10, six have the event at 20, and the last two are at risk at 30, where nothing comes."""
+    rows = {"week": [10.0] * 6 + [20.0] * 6 + [40.0] * 2, "arrest": [0] * 6 + [1] * 6 + [0] * 2}
+    study = {
+        "study": {"title": "T"},
+        "survival": {"time": "week", "event": "arrest", "grid": [10.0, 20.0, 30.0]},
+        "disclosure": {"smallest_cell": 6},
+    }
+    found = rehearse(parse_study(study), {"a": Table.of(rows), "b": Table.of(rows)}).findings.survival
+    assert found is not None
+    assert found.grid == (10.0, 20.0, 30.0)
+    assert found.curves[0].at_risk == (28, 16, None)
+    assert found.curves[0].survival[-1] is None

@@ -81,9 +81,11 @@ def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | Non
         raise BadConfig("this plan is a study's: give --data with this member's table, and no --task")
     from hocket.federation.study_audit import study_of
     from hocket.federation.study_task import StudyTask
+    from hocket.studies.promise import Among
     from hocket.studies.table import read_table
 
-    made = StudyTask(study_of(plan), read_table(data), name)
+    among = Among(len(plan.names), plan.audit.colluders)
+    made = StudyTask(study_of(plan), read_table(data), name, among)
     made.checked  # noqa: B018 - refused now, if at all
     return made
 

@@ -135,11 +135,12 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
 
 def _data_in_words(brought: Task | None, digest: str, home: Home) -> list[str]:
     from hocket.federation.data_digest import unchecked
-    from hocket.federation.study_task import StudyTask
+    from hocket.federation.study_task import StudyTask, told_before
+    from hocket.studies.releases import Releases
 
-    if brought is None:
-        return [NOT_SEEN]
-    return brought.check_releases(home.folder) if isinstance(brought, StudyTask) else unchecked(digest)
+    if isinstance(brought, StudyTask):
+        return brought.check_releases(home.folder)
+    return unchecked(digest) if brought is not None else [NOT_SEEN, *told_before(Releases(home.folder).all)]
 
 
 def _elsewhere(home: Home, dataset: str) -> dict[str, int]:

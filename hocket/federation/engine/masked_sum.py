@@ -32,7 +32,10 @@ from hocket.links.wire import Part
 from hocket.networks.network import Network
 from hocket.noise.group import Words, add, negate
 from hocket.noise.summands import decoded, encoded
+from hocket.noise.total_noise import with_noise
 
+NOISE_LABEL = 1 << 16
+"""Of what a member draws for itself in a sum's first exchange; algorithms' own labels are far below."""
 BEGINNING = bytes(32)
 """The point before the first sum."""
 
@@ -97,6 +100,9 @@ class MaskedSum:
     ) -> MaskedSum:
         """The sum that begins with this exchange."""
         own = encoded(asked.values, bits=asked.bits, members=role.plan.network.n, names=asked.names)
+        if asked.noise is not None:
+            draw = streams.own_bits(NOISE_LABEL + exchange, k)
+            own = with_noise(own, asked.values, asked.noise, asked.bits, draw)
         masked = reduce(add, _masks(role, streams, own.shape[1], k, exchange, point), own)
         return cls(role, tree, point, asked, masked, names)
 

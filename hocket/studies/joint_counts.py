@@ -1,0 +1,88 @@
+"""How many joint rows each column of a model sets apart: counted before any sum is taken over them.
+
+A column that is 0 but for a few rows makes every sum over it a sum over these rows; and two columns of yes and no that
+differ in a few rows do so by the difference of their sums. So the first total of a model holds counts alone: of rows in
+which a column is not 0, and of rows in which two columns are not 0 together, the outcome among them. What they refuse,
+nothing else is asked of. The counts themselves are seen by members' programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from hocket.algorithm import Total
+from hocket.errors import BadStudy, NotEstimable
+from hocket.studies.disclosure import refuse_rare, refuse_saturated
+from hocket.studies.study import DisclosureSection
+from hocket.studies.symmetric import packed, pairs, products, unpacked
+from hocket.studies.together import Analysis
+
+OUTCOME = "the outcome"
+
+
+@dataclass(frozen=True)
+class JointCounts:
+    """Counts over all members, of a model's columns and then its outcome."""
+
+    rows: int
+    members: int
+    names: tuple[str, ...]
+    together: Float[np.ndarray, "columns columns"]
+    """Rows in which two columns are not 0; each column's own on the diagonal."""
+    binary: Bool[np.ndarray, " columns"]
+    """Which are only 0 and 1."""
+
+    @property
+    def present(self) -> Float[np.ndarray, " columns"]:
+        """In how many joint rows each is not 0."""
+        return np.diag(self.together)
+
+
+def joint_counts(
+    X: Float[np.ndarray, "rows columns"],
+    outcome: Float[np.ndarray, " rows"],
+    names: Sequence[str],
+    rules: DisclosureSection,
+    *,
+    own_intercepts: bool = False,
+) -> Analysis[JointCounts]:
+    """One total of counts, and refusals by name; the outcome is held to the rules like any column."""
+    Z, labels = np.column_stack([X, outcome]), (*names, OUTCOME)
+    total = yield Total(
+        {
+            "rows": np.array([float(len(Z)), 1.0]),
+            "not 0 together": packed(products((Z != 0).astype(np.float64), np.ones(len(Z)))),
+            "not 0 or 1": ((Z != 0) & (Z != 1)).sum(axis=0).astype(np.float64),
+        },
+        names={"rows": ("rows", "members"), "not 0 together": pairs(labels), "not 0 or 1": labels},
+    )
+    rows, members = (round(float(one)) for one in total["rows"])
+    found = JointCounts(rows, members, labels, unpacked(total["not 0 together"]), total["not 0 or 1"] == 0)
+    if rows == 0:
+        raise NotEstimable(
+            "no member has any row left; look at missing values and conditions with study check"
+        )
+    parameters = len(names) + (members if own_intercepts else 0)
+    refuse_saturated(rules, parameters=parameters, rows=rows)
+    refuse_rare(rules, labels, found.present, rows, found.binary)
+    refuse_near_twins(rules, found)
+    return found
+
+
+def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Two columns of yes and no that differ in a few rows, or agree in a few, show these by a difference of sums."""
+    for i, j in combinations(np.flatnonzero(counts.binary).tolist(), 2):
+        differ = counts.present[i] + counts.present[j] - 2 * counts.together[i, j]
+        for count, how in ((differ, "differ"), (counts.rows - differ, "agree")):
+            if 0 < count < rules.smallest_cell:
+                least = rules.smallest_cell
+                raise BadStudy(
+                    f"{counts.names[i]} and {counts.names[j]} {how} in fewer than {least} joint rows, where "
+                    f"[disclosure] smallest_cell = {least}: their difference is about these rows alone; leave one of "
+                    "them out"
+                )

@@ -1,0 +1,99 @@
+"""Over which of a member's rows a study takes sums: two such sets that differ in a few rows show these by a difference.
+
+Sets are held against each other within families. All rows of a part of the study (a model, curves, a description) are
+in one, whatever columns the part uses. Rows that have a cell of a column are held against other rows over which the
+same column is summed. Rows that count as a yes are held against others that a threshold on the same column makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from hocket.studies.evaluate import held_out
+from hocket.studies.rows import Rows
+
+PARTS = "rows"
+"""The family of whole parts of a study."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSet:
+    """Rows that are summed over, and the families in which they are held against others."""
+
+    what: str
+    rows: Bool[np.ndarray, " rows"]
+    families: frozenset[str]
+
+
+def row_sets(rows: Rows) -> list[RowSet]:
+    """All sets of this member's rows over which the study takes sums of other cells than the set is made by."""
+    return [*_of_model(rows), *_of_curves(rows), *_of_description(rows)]
+
+
+def _summed(rows: Rows, *columns: str) -> frozenset[str]:
+    return frozenset(f"column {_source(rows, column)}" for column in columns)
+
+
+def _source(rows: Rows, column: str) -> str:
+    return rows.study.column(column).source or column
+
+
+def _of_model(rows: Rows) -> Iterator[RowSet]:
+    study, kept = rows.study, rows.modelled
+    if study.formula is None:
+        return
+    # Where a missing cell is filled with the mean, the sum over the whole tells no more than the one over the rest.
+    summed = [name for name in study.modelled if study.column(name).missing != "mean"]
+    families = frozenset({PARTS}) | _summed(rows, *summed)
+    if study.evaluate is None:
+        yield RowSet("the model", kept, families)
+    else:
+        out = np.zeros_like(kept)
+        out[kept] = held_out(study.fingerprint, int(kept.sum()), study.evaluate.held_out)
+        yield RowSet("the model", kept & ~out, families)
+        yield RowSet("rows held out of the model", out, families)
+    yield from _yes(rows, study.modelled, kept, "the model")
+
+
+def _of_curves(rows: Rows) -> Iterator[RowSet]:
+    part = rows.study.survival
+    if part is not None:
+        columns = tuple(filter(None, (part.time, part.event, part.by)))
+        families = frozenset({PARTS}) | _summed(rows, *columns)
+        yield RowSet("the survival curves", rows.surviving, families)
+        yield from _yes(rows, columns, rows.surviving, "the survival curves")
+
+
+def _of_description(rows: Rows) -> Iterator[RowSet]:
+    part = rows.study.describe
+    if part is None:
+        return
+    yield RowSet("the description", rows.described, frozenset({PARTS}))
+    for name in part.columns or tuple(rows.study.columns):
+        if rows.study.column(name).numeric:
+            there = rows.described & ~np.isnan(rows.values[name])
+            if int(there.sum()) >= rows.study.disclosure.fewest_different:
+                yield RowSet(f"the description of {name}", there, _summed(rows, name))
+
+
+def _yes(
+    rows: Rows, columns: tuple[str, ...], kept: Bool[np.ndarray, " rows"], part: str
+) -> Iterator[RowSet]:
+    """What a map or a level sets apart, where that is enough rows, and leaves enough: joint counts are for the rest."""
+    study = rows.study
+    fewest, whole = study.disclosure.fewest_different, int(kept.sum())
+    for name in columns:
+        column = study.column(name)
+        family = frozenset({f"yes by {_source(rows, name)}"})
+        if column.numeric:
+            continue
+        values = [1.0] if column.map is not None else range(len(column.levels))
+        for value in values:
+            label = name if column.map is not None else f"{name} {column.levels[int(value)]}"
+            found = kept & (rows.values[name] == value)
+            if fewest <= int(found.sum()) <= whole - fewest:
+                yield RowSet(f"rows of {part} with {label}", found, family)

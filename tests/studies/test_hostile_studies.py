@@ -1,0 +1,213 @@
+"""Studies that are written to find one row: what is asked before the rules refuse is counts, and no sum over it.
+
+Each of these won before: the total that was asked for held the cells of the row that is marked.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket.errors import BadStudy
+from hocket.noise.summands import flat
+from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
+from hocket.studies.joint_counts import joint_counts
+from hocket.studies.results import concluded
+from hocket.studies.rows import understood_rows
+from hocket.studies.study import DisclosureSection
+
+ROWS = 40
+SECRET = 123.4375
+"""The cell that is looked for: no count is it, and no other cell."""
+
+
+def columns(seed: int, **other: Any) -> dict[str, list[Any]]:
+    rng = np.random.default_rng(seed)
+    made = {
+        "id": list(range(100 * seed, 100 * seed + ROWS)),
+        "x": rng.integers(20, 80, ROWS).tolist(),
+        "y": rng.integers(0, 2, ROWS).tolist(),
+        "g": rng.integers(1, 4, ROWS).tolist(),
+    }
+    return made | other
+
+
+def tables(**other: Any) -> dict[str, Table]:
+    """Two members; the first one's first row holds the secret."""
+    made = {name: columns(seed) for seed, name in enumerate("ab")}
+    made["a"] |= other
+    made["a"]["x"] = [SECRET, *made["a"]["x"][1:]]
+    return {name: Table.of(cells, name) for name, cells in made.items()}
+
+
+def spoken(study: Mapping[str, Any], found: Mapping[str, Table]) -> list[float]:
+    """Every number that was shown to all members until the study was over or refused."""
+    shown: list[float] = []
+    asked = parse_study(study)
+
+    def heard(name: str, table: Table) -> Any:
+        analysis, total = concluded(understood_rows(asked, table)), None
+        while True:
+            try:
+                wanted = analysis.send(total)
+            except StopIteration as end:
+                return end.value
+            total = yield wanted
+            if name == "a":
+                shown.extend(flat(total).tolist())
+
+    with pytest.raises(BadStudy):
+        rehearse_analysis({name: heard(name, table) for name, table in found.items()})
+    return shown
+
+
+HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "an outcome of one row": (
+        {
+            "study": {"title": "T", "formula": "it ~ x", "family": "binomial"},
+            "columns": {"it": {"from": "id", "map": "id == 0"}},
+        },
+        {},
+    ),
+    "a number that is 0 but for one row": (
+        {"study": {"title": "T", "formula": "y ~ z + x"}},
+        {"z": [1, *[0] * (ROWS - 1)]},
+    ),
+    "two thresholds that differ by one row": (
+        {
+            "study": {"title": "T", "formula": "y ~ one + other + x"},
+            "columns": {"one": {"from": "id", "map": "id > 16"}, "other": {"from": "id", "map": "id > 17"}},
+        },
+        {},
+    ),
+    "an outcome that is a column but for one row": (
+        {
+            "study": {"title": "T", "formula": "one ~ other + x", "family": "binomial"},
+            "columns": {"one": {"from": "id", "map": "id > 16"}, "other": {"from": "id", "map": "id > 17"}},
+        },
+        {},
+    ),
+    "a column that is the other's opposite but for one row": (
+        {
+            "study": {"title": "T", "formula": "y ~ one + other + x"},
+            "columns": {"one": {"from": "id", "map": "id > 16"}, "other": {"from": "id", "map": "id < 16"}},
+        },
+        {},
+    ),
+    "an event of one row": (
+        {
+            "study": {"title": "T", "formula": "Surv(t, it) ~ x", "family": "cox"},
+            "columns": {"it": {"from": "id", "map": "id == 0"}},
+        },
+        {"t": list(range(1, ROWS + 1))},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_study_that_looks_for_one_row_is_shown_counts_alone(name):
+    study, other = HOSTILE[name]
+    found = tables(**other)
+    if "t" in other:
+        found["b"] = Table.of(columns(1, t=list(range(1, ROWS + 1))), "b")
+    if "z" in other:
+        found["b"] = Table.of(columns(1, z=[0] * ROWS), "b")
+    shown = spoken(study, found)
+    assert shown
+    assert max(shown) <= 2 * ROWS  # no count is larger, and every sum of x is
+    assert all(number == int(number) for number in shown)
+
+
+def test_a_rare_level_crossed_with_a_number_is_refused_before_its_sum_is_taken():
+    study = {
+        "study": {"title": "T", "formula": "y ~ C(g):x"},
+        "columns": {"g": {"levels": [1, 2, 3, 9]}},
+    }
+    shown = spoken(study, tables(g=[9, *columns(0)["g"][1:]]))
+    assert shown
+    assert max(shown) <= 2 * ROWS
+
+
+@given(
+    st.integers(0, 12),
+    st.integers(0, 12),
+    st.integers(2, 8),
+    st.lists(st.booleans(), min_size=30, max_size=30),
+)
+def test_no_two_columns_that_pass_differ_in_a_few_rows(first, second, smallest, flips):
+    """Whatever the rows are: once counts have passed, every column and every difference is about enough rows."""
+    base = np.array(flips, dtype=float)
+    X = np.stack([np.ones(30), base, np.where(np.arange(30) < first, 1 - base, base)], axis=1)
+    y = np.where(np.arange(30) >= 30 - second, 1 - base, base)
+    parts = {
+        str(j): joint_counts(
+            X[j::2], y[j::2], ("Intercept", "a", "b"), DisclosureSection(smallest_cell=smallest)
+        )
+        for j in range(2)
+    }
+    try:
+        found = rehearse_analysis(parts).result
+    except BadStudy:
+        return
+    Z = np.column_stack([X, y])
+    np.testing.assert_array_equal(found.together, Z.T @ Z)
+    for i in range(4):
+        for j in range(i):
+            differ = int((Z[:, i] != Z[:, j]).sum())
+            assert differ == 0 or differ >= smallest
+            assert differ == 30 or 30 - differ >= smallest or j == 0
+
+
+def test_crossed_levels_without_end_are_refused_at_once():
+    levels = list(range(150))
+    study = {
+        "study": {"title": "T", "formula": "y ~ C(a)*C(b)*C(c)"},
+        "columns": {name: {"levels": levels} for name in "abc"},
+    }
+    begun = time.perf_counter()
+    with pytest.raises(BadStudy, match=r"C\(a\):C\(b\):C\(c\) makes 3,307,949 columns.*may have 300"):
+        parse_study(study)
+    assert time.perf_counter() - begun < 1
+
+
+def test_the_widest_model_that_is_allowed_counts_its_columns_right():
+    from hocket.studies.analysis import parameters_of
+    from hocket.studies.design_size import term_width
+
+    study = parse_study(
+        {
+            "study": {"title": "T", "formula": "y ~ C(a)*C(b) + x:C(a) + rcs(x, 1, 2, 3, 4) - 1"},
+            "columns": {"a": {"levels": list(range(9))}, "b": {"levels": list(range(7))}},
+        }
+    )
+    assert study.formula is not None
+    widths = [term_width(term, study.formula, study.columns) for term in study.formula.terms]
+    assert sum(widths) == len(parameters_of(study))
+
+
+def test_a_study_that_means_no_harm_goes_on():
+    results = rehearse(
+        parse_study(
+            {"study": {"title": "T", "formula": "y ~ x + C(g)"}, "columns": {"g": {"levels": [1, 2, 3]}}}
+        ),
+        tables(),
+    )
+    assert results.totals == 3
+
+
+def test_rows_that_others_make_up_do_not_fill_a_cell_where_own_cells_count():
+    """Four made-up rows with level 9 make five of them; whoever made them up takes its own off the sums again."""
+    study = {"study": {"title": "T", "formula": "y ~ C(g) + x"}, "columns": {"g": {"levels": [1, 2, 3, 9]}}}
+    found = tables(g=[9, *columns(0)["g"][1:]])
+    found["b"] = Table.of(columns(1, g=[9] * 4 + columns(1)["g"][4:]), "b")
+    rehearse(parse_study(study), found)  # joint counts cannot tell
+    with pytest.raises(
+        BadStudy, match=r"column g is 9 in 1 rows, where \[disclosure\] smallest_own_cell = 5"
+    ):
+        check_table(parse_study({**study, "disclosure": {"smallest_own_cell": 5}}), found["a"])

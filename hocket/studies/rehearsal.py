@@ -114,6 +114,8 @@ def rehearse(
     checked = {name: check_table(study, replace(table, name=name), among) for name, table in tables.items()}
     if len(checked) < 2:
         raise BadStudy("a study is among two members or more; name a table for each")
-    done = rehearse_analysis({name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry, bits)
+    done = rehearse_analysis(
+        {name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry, bits
+    )
     own = {name: check.kept for name, (check, _) in checked.items()}
     return replace(done.result, rows_by_member=own, members=len(checked))

@@ -95,6 +95,8 @@ class Algorithm(eqx.Module):
     """Where noise enters: what an agent says, or the gradient that it follows."""
     sums: ClassVar[bool] = False
     """Whether it asks for totals, and so for all members until its end."""
+    averages: ClassVar[bool] = False
+    """Whether what it sums are points of the feasible set, so that their mean lies in it, too."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None

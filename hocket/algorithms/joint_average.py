@@ -28,6 +28,7 @@ class JointAverage(Algorithm):
     label: ClassVar[str] = "Joint average"
     in_words: ClassVar[str] = "joint averaging"
     sums: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> JointAverage | None:

@@ -21,7 +21,7 @@ from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
 from hocket.errors import BadInput, LinkError, RunStopped
 from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_point, tree_of
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_mean, check_point, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
@@ -146,7 +146,9 @@ class Peer:
             return finished._replace(waiting_for=tuple(self.conversation.missing))
         if self.role.algorithm.sums:
             for name, frame in frames.items():
-                check_point(name, frame.parts, self.point)
+                check_point(
+                    self.role, self._tree, self.names, self.names.index(name), frame.parts, self.point
+                )
             seals = {name: bytes(frame.parts[1]) for name, frame in frames.items() if len(frame.parts) > 1}
             finished = finished._replace(seals=seals)
         self.journal.forget_previous()
@@ -208,6 +210,7 @@ class Peer:
             self._check_words(k, frames)
             masked.heard(step, {self.names.index(name): frame.parts for name, frame in frames.items()})
             exchange += 1
+        check_mean(role, self.names, masked.result, k)
         self.point = masked.next_point
         return masked.result, exchange
 

@@ -107,8 +107,12 @@ class Conversation:
             meanwhile()
         while self.missing:
             await self.attend()
-        heard = self._heard.get(moment, {})
-        return {name: heard[name].frame for name in self.neighbours}
+        return self.heard_by_now()
+
+    def heard_by_now(self) -> dict[str, Frame]:
+        """What neighbours who are still there have said in the present exchange so far."""
+        heard = self._heard.get(self.now, {})
+        return {name: heard[name].frame for name in self.neighbours if name in heard}
 
     def digests(self) -> dict[str, bytes]:
         """Of the words heard in the present exchange."""

@@ -100,9 +100,7 @@ SUMS = (
         refused=True,
     ),
     _d("one other sum", "another sum to one alone", to_one_alone, coalition=ROOT, refused=True),
-    _d(
-        "another last sum", "another sum to one at the end", to_one_alone, coalition=ROOT, at=11, refused=True
-    ),
+    _d("another last sum", "another sum to one at the end", to_one_alone, coalition=ROOT, at=11),
     _d("passed on otherwise", "another sum passed on", other_sums),
     _d("two: passed on otherwise", "both pass on another sum", other_sums, members=2),
     _d("wrong point", "a point where nobody is", at_point(b"!" * 32), refused=True),

@@ -142,8 +142,9 @@ class Peer:
         done = dict.fromkeys(self.conversation.neighbours, self._done(k, finished.published))
         try:
             frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
-        except TimeoutError:
-            return finished._replace(waiting_for=tuple(self.conversation.missing))
+        except TimeoutError:  # what has come is looked at all the same
+            frames = self.conversation.heard_by_now()
+            finished = finished._replace(waiting_for=tuple(self.conversation.missing))
         if self.role.algorithm.sums:
             for name, frame in frames.items():
                 check_point(
@@ -151,7 +152,8 @@ class Peer:
                 )
             seals = {name: bytes(frame.parts[1]) for name, frame in frames.items() if len(frame.parts) > 1}
             finished = finished._replace(seals=seals)
-        self.journal.forget_previous()
+        if not finished.waiting_for:
+            self.journal.forget_previous()
         return finished
 
     async def _round(self, k: int, state: Any, role: Role) -> Any:

@@ -114,6 +114,11 @@ class Algorithm(eqx.Module):
         """Whether there is nothing more to be said before the last round; all agents come to the same answer."""
         return False
 
+    @property
+    def begins_anew(self) -> bool:
+        """Whether a run whose sums miss somebody who was dropped is begun anew by those who stay; else it stops."""
+        return False
+
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         """The noise that a run in this setting needs, by the name under which the agent asks for it."""
         return {}

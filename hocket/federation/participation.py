@@ -42,6 +42,7 @@ from hocket.federation.noise_keys import (
 )
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
+from hocket.federation.restart import Restart, left_of, seat
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
@@ -84,23 +85,45 @@ async def take_part(
             earlier = earlier_runs(member.home, member.plan)
             write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)
-            memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
-            log, floor = Log(folder.log), read_floor(member.home)
-            for line in unchecked(member.data) if member.plan.study is None else ():
-                log.say("unchecked data", words=[line])
-            presence = Presence(attendance, journal, log, folder, memories, floor, earlier)
-            return await _played(member, presence, channels, watch)
+            while True:
+                try:
+                    return await _attempted(member, journal, attendance, earlier, channels, watch)
+                except Restart:
+                    if channels is not None:  # they are closed, and whose they are must open them again
+                        raise
+
+
+async def _attempted(
+    member: Member,
+    journal: Journal,
+    attendance: Attendance,
+    earlier: Sequence[EarlierRun],
+    channels: Channels | None,
+    watch: Callable[[Played, Presence], None] | None,
+) -> Finished:
+    """The run with whoever has not left: of sums, an attempt of its own."""
+    log, floor = Log(member.folder.log), read_floor(member.home)
+    for line in unchecked(member.data) if member.plan.study is None else ():
+        log.say("unchecked data", words=[line])
+    with seat(member, journal) as (seated, own):
+        if left := left_of(seated):
+            log.say("begun anew", without=list(left))
+        memories = Memories(own, seated.plan.neighbours(member.name), journal.begin_epoch())
+        presence = Presence(attendance, journal, log, member.folder, memories, floor, earlier)
+        return await _played(seated, presence, own, channels, watch)
 
 
 async def _played(
     member: Member,
     presence: Presence,
+    journal: Journal,
     channels: Channels | None,
     watch: Callable[[Played, Presence], None] | None,
 ) -> Finished:
     """All rounds, with whoever is still there."""
-    folder, journal, log = member.folder, presence.journal, presence.log
-    role, metrics = member.role(presence.gone), Metrics(folder.metrics)
+    folder, log = member.folder, presence.log
+    gone = presence.gone & {*member.plan.names}
+    role, metrics = member.role(gone), Metrics(folder.metrics)
     lasting = server = ticking = None
     conversation = Conversation(
         channels or await member.open_channels(epoch=presence.memories.epoch),
@@ -108,6 +131,7 @@ async def _played(
         plan=member.plan.run_hash,
         limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
         listener=presence,
+        run=presence.plan.run_hash if member.plan.algorithm.begins_anew else None,
     )
     presence.conversation = conversation
     conversation.note = presence.memories.note
@@ -123,14 +147,15 @@ async def _played(
             await _while(ticking, presence.agreeing.agree(conversation))
         if journal.position is None or journal.position.chains:
             await _while(ticking, presence.compare_with_all())
-        peer = _peer(member, member.role(presence.gone), conversation, journal, lasting)
+        gone = presence.gone & {*member.plan.names}
+        peer = _peer(member, member.role(gone), conversation, journal, lasting)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
         repeatable = isinstance(member.task, StudyTask) or is_repeatable(member.task, peer.start)
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         _publish(member, peer, finished)
-        Transcript.of(member.identity, journal, peer.records).save(folder.path)
+        Transcript.of(member.identity, presence.journal, peer.records).save(folder.path)
         presence.finished = True
         log.say("finished", waiting_for=list(finished.waiting_for))
         return finished
@@ -275,7 +300,7 @@ def _publish(member: Member, peer: Peer, finished: Finished) -> None:
     if isinstance(member.task, StudyTask):
         assert isinstance(peer.descend, Analysis)
         results = _concluded(member, peer.descend, finished.published)
-        member.task.write(results, member.plan.names, member.folder.path)
+        member.task.write(results, member.plan.names, member.folder.path, left=left_of(member))
         differing = gather(member, results, peer.point, finished.seals)
         if differing:
             raise LinkError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
+from hocket.federation.restart import left_of, remaining_plan
 from hocket.federation.run_folder import read_json, write_json
 from hocket.links.identity import verify
 from hocket.studies.results import RESULTS, Results
@@ -40,6 +41,7 @@ def gather(member: Member, results: Results, point: bytes, heard: Mapping[str, b
 
 def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Of a file of signatures: who has signed, and whose signature is not for this plan and these results."""
+    plan = remaining_plan(plan, found.get("left", ()))
     message = _message(plan, str(found["results"]), bytes.fromhex(found["sums"]))
     fits = {
         name: name in plan.names
@@ -55,6 +57,7 @@ def _write(member: Member, digest: str, point: bytes, signatures: Mapping[str, b
         {
             "file": RESULTS,
             "run": member.plan.run_hash.hex(),
+            "left": list(left_of(member)),
             "sums": point.hex(),
             "results": digest,
             "signatures": {name: base64.b64encode(one).decode() for name, one in sorted(signatures.items())},

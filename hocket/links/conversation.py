@@ -19,6 +19,8 @@ from hocket.links.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
 IN_AN_EXCHANGE = (Kind.WORD, Kind.DONE)
+FOR_GOOD = (Kind.VOTE, Kind.ATTENDANCE)
+"""What is said of the run, whatever attempt at it the two ends are in."""
 
 
 class Moment(NamedTuple):
@@ -62,6 +64,9 @@ class Conversation:
     plan: bytes
     limits: Limits
     listener: Listener
+    run: bytes | None = None
+    """Where those who stay may begin anew without somebody, what names the run for good; `plan` names the attempt, and
+    what is of another one is passed over."""
 
     def __post_init__(self) -> None:
         self.neighbours = [*self.neighbours]  # those who leave go from it
@@ -177,9 +182,11 @@ class Conversation:
         name, message = event
         self.bytes_heard += len(message)
         try:
-            frame = unpack(message, self.limits, plan=self.plan)
+            frame = unpack(message, self.limits, plan=self.plan if self.run is None else None)
         except BadFrame as error:
             raise BadFrame(f"{name} sent a message that cannot be read: {error}") from error
+        if self.run is not None and frame.plan != (self.run if frame.kind in FOR_GOOD else self.plan):
+            return
         if frame.kind in IN_AN_EXCHANGE:
             if name not in self.refused:
                 self._keep(name, message, frame)

@@ -40,12 +40,12 @@ def tables() -> dict[str, Table]:
     }
 
 
-def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, **audit):
+def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, on_drop="stop", **audit):
     cards = [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)]
     return draw_up(
         cards,
         topology,
-        algorithm={"name": "masked-totals", "study": study},
+        algorithm={"name": "masked-totals", "study": study, "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

@@ -83,6 +83,8 @@ class Conversation:
         self.note: Callable[[str, Moment, bytes], None] = lambda name, moment, digest: None
         """Told of every word as it arrives, by its digest, before anything comes of it."""
         self._said: list[Mapping[str, bytes]] = []
+        self._untold = False
+        """Whether the last words were made again after a crash, and those who are connected may have missed them."""
         self._heard: dict[Moment, dict[str, Kept]] = {}
 
     @property
@@ -105,8 +107,10 @@ class Conversation:
             del self._heard[past]
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
         for name in [*self.neighbours]:  # somebody may leave meanwhile
-            if name not in self.refused:
-                await self.send(name, said[name])
+            for words in self._said if self._untold else (said,):
+                if name not in self.refused and name in words:
+                    await self.send(name, words[name])
+        self._untold = False
         if meanwhile is not None:
             await asyncio.sleep(0)  # so that what was handed over is on its way
             meanwhile()
@@ -130,8 +134,13 @@ class Conversation:
     def relive(
         self, moment: Moment, said: Mapping[str, bytes], heard: Mapping[str, bytes]
     ) -> dict[str, Frame]:
-        """An exchange that was over before a crash: what was heard in it is on the disk."""
+        """An exchange that was over before a crash: what was heard in it is on the disk.
+
+        What was said in it is said again with the next exchange's words: a neighbour that crashed, too, may have
+        forgotten it, and be connected already.
+        """
         self.remember(said)
+        self._untold = True
         self.now, self.waiting_since = moment, time.monotonic()
         frames = {name: unpack(message, self.limits, plan=self.plan) for name, message in heard.items()}
         self._heard[moment] = {

@@ -13,12 +13,13 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from hocket.agent import Local
-from hocket.errors import JournalError, LinkError
+from hocket.errors import JournalError
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -46,7 +47,7 @@ from hocket.federation.restart import Restart, left_of, seat
 from hocket.federation.rollback import Memories
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
-from hocket.federation.study_seal import gather, sealed
+from hocket.federation.study_seal import Signatures, gather
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
@@ -231,7 +232,7 @@ def _peer(
     if isinstance(task, StudyTask):
         analysis = Analysis(task.analysis)
         peer = Peer(role, names, conversation, journal, noise, analysis, np.zeros(0))
-        peer.seal = lambda sums, point: sealed(member, _concluded(member, analysis, sums), point)
+        peer.sealing = Signatures(member, partial(_concluded, member, analysis))
         return peer
     followed = task_of(member, role, streams, lasting)
     local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch)
@@ -301,12 +302,7 @@ def _publish(member: Member, peer: Peer, finished: Finished) -> None:
         assert isinstance(peer.descend, Analysis)
         results = _concluded(member, peer.descend, finished.published)
         member.task.write(results, member.plan.names, member.folder.path, left=left_of(member))
-        differing = gather(member, results, peer.point, finished.seals)
-        if differing:
-            raise LinkError(
-                f"{', '.join(differing)} came to other results by the same sums, or signed for another run; results "
-                f"are in {member.folder.path}: compare them before you use them"
-            )
+        gather(member, results, peer.point, finished)
         return
     export = getattr(member.task, "export", None)
     if export is None:

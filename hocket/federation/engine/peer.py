@@ -7,7 +7,6 @@ journal refuses any others.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,7 +20,8 @@ from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
 from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_mean, check_point, tree_of
+from hocket.federation.engine.farewell import Farewell, Sealing
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_mean, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
@@ -42,7 +42,9 @@ class Finished(NamedTuple):
     published: np.ndarray
     """The mixed, masked state of one more exchange without a gradient step: what may be given away."""
     seals: Mapping[str, bytes] = {}
-    """What neighbours said of the end that they came to, where the algorithm has them say so."""
+    """What members, this one included, said of the end that they came to, where they say so and it fits this one's."""
+    differing: tuple[str, ...] = ()
+    """Neighbours who said something else of it."""
     waiting_for: tuple[str, ...] = ()
     """Neighbours that had not said that they are done when this member stopped waiting."""
 
@@ -78,8 +80,8 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
-    seal: Callable[[np.ndarray, bytes], bytes] | None = None
-    """From what is published and the point that stands for all sums: what this member says of them at the end."""
+    sealing: Sealing | None = None
+    """How this member says what it has come to, where members do."""
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     """What was said and heard so far, by neighbour, up to the round in the journal."""
     point: bytes = BEGINNING
@@ -113,7 +115,7 @@ class Peer:
             published = x_of(state)
             if k > self.rounds:
                 published, k = x_of(await self._round(k, state, role)), k + 1
-            done = {EVERYBODY: self._done(k, published)}
+            done = {EVERYBODY: self._farewell(k, published).word()}
             self._commit(k, [x_of(state), published], done, {}, role)
             finished = Finished(x_of(state), published)
         else:
@@ -133,22 +135,16 @@ class Peer:
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
-        done = dict.fromkeys(self.conversation.neighbours, self._done(k, finished.published))
-        try:
-            frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
-        except TimeoutError:  # what has come is looked at all the same
-            frames = self.conversation.heard_by_now()
-            finished = finished._replace(waiting_for=tuple(self.conversation.missing))
-        if self.role.algorithm.sums:
-            for name, frame in frames.items():
-                check_point(
-                    self.role, self._tree, self.names, self.names.index(name), frame.parts, self.point
-                )
-            seals = {name: bytes(frame.parts[1]) for name, frame in frames.items() if len(frame.parts) > 1}
-            finished = finished._replace(seals=seals)
-        if not finished.waiting_for:
-            self.journal.forget_previous()
-        return finished
+        farewell = self._farewell(k, finished.published)
+        waiting_for = await farewell.take(linger=linger, again=k == self._taken_up)
+        return finished._replace(
+            seals=farewell.seals, differing=tuple(sorted(farewell.differing)), waiting_for=waiting_for
+        )
+
+    def _farewell(self, k: int, published: np.ndarray) -> Farewell:
+        return Farewell(
+            self.role, self.names, self.conversation, self.journal, self.sealing, k, published, self.point
+        )
 
     async def _round(self, k: int, state: Any, role: Role) -> Any:
         """One round, or after the last one the exchange whose result may be published.
@@ -317,11 +313,6 @@ class Peer:
         talk.close()
         self.journal.check_said(k, words)
         return self._for_each(words)
-
-    def _done(self, k: int, published: np.ndarray) -> bytes:
-        """The last thing said: it tells by which sums this member has come here."""
-        seal = [] if self.seal is None else [self.seal(published, self.point)]
-        return self._frame(Kind.DONE, k, 0, [self.point, *seal] if self.role.algorithm.sums else [])
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())

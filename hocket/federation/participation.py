@@ -103,10 +103,10 @@ async def _attempted(
     watch: Callable[[Played, Presence], None] | None,
 ) -> Finished:
     """The run with whoever has not left: of sums, an attempt of its own."""
-    log, floor = Log(member.folder.log), read_floor(member.home)
-    for line in unchecked(member.data) if member.plan.study is None else ():
-        log.say("unchecked data", words=[line])
     with seat(member, journal) as (seated, own):
+        log, floor = Log(member.folder.log), read_floor(member.home)
+        for line in unchecked(member.data) if member.plan.study is None else ():
+            log.say("unchecked data", words=[line])
         if left := left_of(seated):
             log.say("begun anew", without=list(left))
         memories = Memories(own, seated.plan.neighbours(member.name), journal.begin_epoch())

@@ -98,6 +98,7 @@ def test_those_who_stay_come_to_their_own_pooled_fit(tmp_path, identities, k):
         assert check_signatures(member.plan, signatures) == (sorted(STAY), [])
         page = (member.folder.path / "results.html").read_text()
         assert "dogwood was dropped on the way, and the study was begun anew without" in page
+        assert "sums over all members, with and without who left" in page
     assert found_by(some[0]) != expected_of(NAMES)
 
 

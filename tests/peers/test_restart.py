@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hocket.config.files import loads
-from hocket.errors import RunStopped
+from hocket.errors import RunStopped, UnsafeRemainder
 from hocket.federation.engine.peer import Played
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
@@ -100,6 +100,51 @@ def test_those_who_stay_come_to_their_own_pooled_fit(tmp_path, identities, k):
         assert "dogwood was dropped on the way, and the study was begun anew without" in page
         assert "sums over all members, with and without who left" in page
     assert found_by(some[0]) != expected_of(NAMES)
+
+
+def test_two_who_leave_one_after_the_other(tmp_path):
+    """Five begin; the fifth leaves, and when four have begun anew, the fourth."""
+    names = (*NAMES, "elder")
+    some = list[Member]()
+
+    async def leaves(member: Member, before: int) -> None:
+        gone = asyncio.Event()
+
+        def watch(played: Played, presence: Presence) -> None:
+            if played.k == 2 and len(presence.gone) == before:
+                gone.set()
+
+        running = asyncio.create_task(take_part(member, watch=watch))
+        waiting = asyncio.create_task(gone.wait())
+        await asyncio.wait([running, waiting], return_when=asyncio.FIRST_COMPLETED)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        votes([one for one in some if one.name not in names[5 - before - 1 :]], member.name)
+
+    async def everybody() -> None:
+        async with asyncio.timeout(60):
+            stay = [take_part(one) for one in some[:3]]
+            await asyncio.gather(*stay, leaves(some[4], 0), leaves(some[3], 1))
+
+    five = [Identity.create(name) for name in names]
+    with held_ports(len(names)) as ports:
+        some += members(tmp_path, planned(five, ports, on_drop="restart"), five)
+        asyncio.run(everybody())
+    dealt = tables(names)
+    pooled = rehearse(parse_study(loads(STUDY)), {name: dealt[name] for name in names[:3]})
+    expected = {**json.loads(json.dumps(pooled.data)), "rows_by_member": 0}
+    assert all(found_by(member) == expected for member in some[:3])
+    assert events(some[0]).count("begun anew") == 2
+    assert len(list(some[0].folder.path.glob("journal*.db"))) == 3
+
+
+def test_what_remains_unsafe_stops_the_study_whatever_its_plan_says(tmp_path, identities):
+    """On a ring of four, whoever is left in the middle would know both others."""
+    with held_ports(len(NAMES)) as ports:
+        some = members(tmp_path, planned(identities, ports, topology="cycle", on_drop="restart"), identities)
+        ends = asyncio.run(left_in_round(some, LEAVER, 2))
+    assert all(isinstance(one, UnsafeRemainder) for one in ends[:3])
+    assert "what remains is not safe" in str(ends[0])
 
 
 def survives(folder: Path, identities: list[Identity], *, kills: int, seed: int = 0) -> None:

@@ -19,9 +19,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import many_members
 import numpy as np
 
-import many_members
 from hocket.studies import Table, parse_study, read_table, rehearse
 
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")

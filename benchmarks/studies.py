@@ -8,10 +8,10 @@ the clear at a server, as DataSHIELD's ds.glm and vantage6's GLM have it; and fe
 the best of several steps. Errors are in standard errors of the pooled fit. Bytes are what a site sends: 16 a number in
 a total, 8 in the clear; over links every number goes up and down a tree.
 
-The last table is of a study that promises an ε of any row against one colluder of four: root mean square errors over
-several draws of noise, beside a trusted centre that adds noise once and beside members who each add all of it.
-
-The second table is accuracy on the test rows of FLamby's Fed-Heart-Disease (its split, made anew from its rule).
+The second table is accuracy on the test rows of FLamby's Fed-Heart-Disease (its split, made anew from its rule). The
+third is of a study that promises an ε of any row against one colluder of four: root mean square errors over several draws
+of noise, beside a trusted centre that adds noise once and beside members who each add all of it. Last, and without any
+data of others, fifty members and twenty columns over real links (many_members.py).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import many_members
 import numpy as np
 
 from hocket.errors import NotEstimable
@@ -31,6 +32,8 @@ from hocket.studies.results import concluded
 HOSPITALS = ("cleveland", "hungarian", "switzerland", "va")
 COLUMNS = ("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach", "exang", "oldpeak")
 STUDY = tomllib.loads((Path(__file__).parents[1] / "examples/heart.toml").read_text(encoding="utf-8"))
+MANY = (50, 20, 200)
+"""Members, columns, and rows of each."""
 LOCAL_STEPS = 5
 STEPS = (0.3, 1.0, 3.0)
 ROUNDS = (10, 100, 1000)
@@ -261,8 +264,15 @@ def noisy(tables: dict[str, Table]) -> list[tuple[str, ...]]:
 
 def main() -> None:
     folder = Path(os.environ.get("HOCKET_DATA", "")) / "heart"
-    if not folder.is_dir():
-        sys.exit("HOCKET_DATA names no folder with heart/")
+    if folder.is_dir():
+        hospitals(folder)
+    else:
+        print("HOCKET_DATA names no folder with heart/: no hospitals", file=sys.stderr)
+    print(many_members.line(*MANY))
+
+
+def hospitals(folder: Path) -> None:
+    """Both tables."""
     tables = {name: complete(read_table(folder / f"{name}.csv")) for name in HOSPITALS}
     print("rows:", {name: table.rows for name, table in tables.items()})
     print(f"{'':22} {'exchanges':>9} {'bytes a site':>13} {'off by (se)':>12}  seen")

@@ -99,6 +99,8 @@ class Algorithm(eqx.Module):
     """Whether it asks for totals, and so for all members until its end."""
     only_totals: ClassVar[bool] = False
     """Whether agents say nothing but totals: masked over links, so that Theorem T covers it, whatever it sums."""
+    averages: ClassVar[bool] = False
+    """Whether what it sums are points of the feasible set, so that their mean lies in it, too."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
@@ -114,6 +116,11 @@ class Algorithm(eqx.Module):
 
     def finished(self, local: Any, state: Any) -> bool:
         """Whether there is nothing more to be said before the last round; all agents come to the same answer."""
+        return False
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether a run whose sums miss somebody who was dropped is begun anew by those who stay; else it stops."""
         return False
 
     def draws(self, setting: Setting) -> Mapping[str, Draw]:

@@ -48,6 +48,7 @@ class JointAverage(Algorithm):
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "words"
     sums: ClassVar[bool] = True
     only_totals: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
 
     own: float = 0.0
     """τ: the deviation of normal noise that every agent adds to what it gives, per coordinate and in units of a

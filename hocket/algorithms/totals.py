@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -28,11 +28,18 @@ class Totals(Algorithm):
 
     study: str = eqx.field(static=True)
     """The study, as the text of its file: all members sign the same."""
+    on_drop: Literal["stop", "restart"] = eqx.field(static=True, default="stop")
+    """What becomes of the study when a member is dropped: it stops, or those who stay begin it anew, from its first
+    sum, which shows everybody by the difference of two sums what the leaver gave."""
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         analysis: Any = agent.local
         total = yield analysis.asked(state)
         return np.concatenate([state, *(np.ravel(leaf) for leaf in jax.tree.leaves(total))])
+
+    @property
+    def begins_anew(self) -> bool:
+        return self.on_drop == "restart"
 
     def finished(self, local: Any, state: Any) -> bool:
         return local.asked(state) is None

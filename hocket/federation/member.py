@@ -70,6 +70,8 @@ class Member:
     vouched: bool = False
     """Whether its operator vouches that these files are the newest, and that no copy of them has spoken since."""
     secrets: Secrets = field(default_factory=FromSystem)
+    whole: FederationPlan | None = None
+    """The plan that all have signed, where this member goes on by one without those who left."""
 
     @property
     def name(self) -> str:
@@ -77,7 +79,7 @@ class Member:
 
     @property
     def folder(self) -> RunFolder:
-        return RunFolder(self.home.run(self.plan.run_hash))
+        return RunFolder(self.home.run((self.whole or self.plan).run_hash))
 
     @property
     def dtype(self) -> np.dtype:
@@ -150,7 +152,7 @@ class Member:
                 Neighbour(name, card.certificate_pem, name, card.address if name in dialled else None)
                 for name, card in ((name, plan.card(name)) for name in plan.neighbours(self.name))
             ],
-            plan=plan.hash.hex(),
+            plan=(self.whole or plan).hash.hex(),
             listen=self.listen or _bindable(plan.card(self.name).address),
             limits=LinkLimits(message=Limits.words(size).bytes),
             epoch=epoch,

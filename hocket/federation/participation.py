@@ -13,12 +13,13 @@ import os
 import time
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
 from hocket.agent import Local
-from hocket.errors import JournalError, LinkError
+from hocket.errors import JournalError
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -42,11 +43,12 @@ from hocket.federation.noise_keys import (
 )
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
+from hocket.federation.restart import Restart, left_of, seat
 from hocket.federation.rollback import Memories
 from hocket.federation.row_digests import keep_rows
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
-from hocket.federation.study_seal import gather, sealed
+from hocket.federation.study_seal import Signatures, gather
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
@@ -85,23 +87,45 @@ async def take_part(
             earlier = earlier_runs(member.home, member.plan, data=member.data, rows=member.rows)
             write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)
-            memories = Memories(journal, member.plan.neighbours(member.name), journal.begin_epoch())
-            log, floor = Log(folder.log), read_floor(member.home)
-            for line in unchecked(member.data) if member.plan.study is None else ():
-                log.say("unchecked data", words=[line])
-            presence = Presence(attendance, journal, log, folder, memories, floor, earlier)
-            return await _played(member, presence, channels, watch)
+            while True:
+                try:
+                    return await _attempted(member, journal, attendance, earlier, channels, watch)
+                except Restart:
+                    if channels is not None:  # they are closed, and whose they are must open them again
+                        raise
+
+
+async def _attempted(
+    member: Member,
+    journal: Journal,
+    attendance: Attendance,
+    earlier: Sequence[EarlierRun],
+    channels: Channels | None,
+    watch: Callable[[Played, Presence], None] | None,
+) -> Finished:
+    """The run with whoever has not left: of sums, an attempt of its own."""
+    with seat(member, journal) as (seated, own):
+        log, floor = Log(member.folder.log), read_floor(member.home)
+        for line in unchecked(member.data) if member.plan.study is None else ():
+            log.say("unchecked data", words=[line])
+        if left := left_of(seated):
+            log.say("begun anew", without=list(left))
+        memories = Memories(own, seated.plan.neighbours(member.name), journal.begin_epoch())
+        presence = Presence(attendance, journal, log, member.folder, memories, floor, earlier)
+        return await _played(seated, presence, own, channels, watch)
 
 
 async def _played(
     member: Member,
     presence: Presence,
+    journal: Journal,
     channels: Channels | None,
     watch: Callable[[Played, Presence], None] | None,
 ) -> Finished:
     """All rounds, with whoever is still there."""
-    folder, journal, log = member.folder, presence.journal, presence.log
-    role, metrics = member.role(presence.gone), Metrics(folder.metrics)
+    folder, log = member.folder, presence.log
+    gone = presence.gone & {*member.plan.names}
+    role, metrics = member.role(gone), Metrics(folder.metrics)
     lasting = server = ticking = None
     conversation = Conversation(
         channels or await member.open_channels(epoch=presence.memories.epoch),
@@ -109,6 +133,7 @@ async def _played(
         plan=member.plan.run_hash,
         limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),
         listener=presence,
+        run=presence.plan.run_hash if member.plan.algorithm.begins_anew else None,
     )
     presence.conversation = conversation
     conversation.note = presence.memories.note
@@ -124,14 +149,15 @@ async def _played(
             await _while(ticking, presence.agreeing.agree(conversation))
         if journal.position is None or journal.position.chains:
             await _while(ticking, presence.compare_with_all())
-        peer = _peer(member, member.role(presence.gone), conversation, journal, lasting)
+        gone = presence.gone & {*member.plan.names}
+        peer = _peer(member, member.role(gone), conversation, journal, lasting)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         presence.peer = peer
         repeatable = isinstance(member.task, StudyTask) or is_repeatable(member.task, peer.start)
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         _publish(member, peer, finished)
-        Transcript.of(member.identity, journal, peer.records).save(folder.path)
+        Transcript.of(member.identity, presence.journal, peer.records).save(folder.path)
         presence.finished = True
         log.say("finished", waiting_for=list(finished.waiting_for))
         return finished
@@ -211,7 +237,7 @@ def _peer(
     if isinstance(task, StudyTask):
         analysis = Analysis(task.analysis)
         peer = Peer(role, names, conversation, journal, noise, analysis, np.zeros(0))
-        peer.seal = lambda sums, point: sealed(member, _concluded(member, analysis, sums), point)
+        peer.sealing = Signatures(member, partial(_concluded, member, analysis))
         return peer
     followed = task_of(member, role, streams, lasting)
     local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch)
@@ -280,13 +306,8 @@ def _publish(member: Member, peer: Peer, finished: Finished) -> None:
     if isinstance(member.task, StudyTask):
         assert isinstance(peer.descend, Analysis)
         results = _concluded(member, peer.descend, finished.published)
-        member.task.write(results, member.plan.names, member.folder.path)
-        differing = gather(member, results, peer.point, finished.seals)
-        if differing:
-            raise LinkError(
-                f"{', '.join(differing)} came to other results by the same sums, or signed for another run; results "
-                f"are in {member.folder.path}: compare them before you use them"
-            )
+        member.task.write(results, member.plan.names, member.folder.path, left=left_of(member))
+        gather(member, results, peer.point, finished)
         return
     export = getattr(member.task, "export", None)
     if export is None:

@@ -16,6 +16,7 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.engine.peer import Peer
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
+from hocket.federation.restart import refused_or_begun_anew
 from hocket.federation.rollback import Memories, Memory
 from hocket.federation.run_folder import RunFolder, words_in
 from hocket.links.conversation import Conversation
@@ -203,6 +204,8 @@ class Presence:
             self.log.say("refused", neighbour=neighbour, reason=reason)
 
     def _drop(self, leaver: str) -> None:
+        if self.plan.algorithm.sums:
+            raise refused_or_begun_anew(self.plan, self.gone, self._talk().now.round)
         if self.peer is not None:
             self.peer.drop(self.plan.agent(leaver))
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, suspects
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted, judged, searched_share, sentence, share
+from hocket.studies.seen import DIFFERENCE
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,13 @@ def judge_survivors(
     if len(stay) - f < 2:
         words.append("That leaves nobody to hide behind: everything must be assumed known. Begin a new plan.")
         safe = False
-    elif (plan.algorithm.functions is not None or plan.algorithm.only_totals) and not (
-        promised := guarantees(_without(plan, stay), f)
-    ).p2:
+    elif plan.algorithm.sums:
+        promised = guarantees(_without(plan, stay), f)
+        safe = bool(promised.p2)
+        words += [*_sums(plan, left, stay, promised)]
+    elif plan.algorithm.functions is not None and not (promised := guarantees(_without(plan, stay), f)).p2:
         safe = False  # a cut exposes sums, whatever the objectives are
-        words += [_cut_apart(plan, stay, promised)]
+        words += [_cut_apart(plan, stay, promised, "Function sharing")]
     elif claim := plan_claim(plan):
         name = sentence(plan.algorithm.in_words or plan.algorithm.title)[:-1]
         words += [
@@ -111,18 +114,29 @@ def _without(plan: FederationPlan, stay: list[int]) -> Network:
     return Network.from_edges(pairs, len(stay))
 
 
-def _cut_apart(plan: FederationPlan, stay: list[int], promised: Guarantees) -> str:
+def _sums(plan: FederationPlan, left: Iterable[int], stay: list[int], promised: Guarantees) -> Iterator[str]:
+    """What sums among those who stay show, and what they show beside those that were taken before."""
+    against = f"them and any {counted(promised.colluders, 'survivor')}"
+    if promised.p2:
+        yield f"Theorem T: against {against} nothing is shown but sums over all who are honest."
+    else:
+        yield _cut_apart(plan, stay, promised, "Theorem T")
+    if plan.algorithm.begins_anew:
+        yield f"Those who stay begin anew. {DIFFERENCE.format(left=plan.listed(left))}; all have signed that."
+    else:
+        yield "No sum can be taken without them, and this plan does not say to begin anew: the run stops."
+
+
+def _cut_apart(plan: FederationPlan, stay: list[int], promised: Guarantees, label: str) -> str:
     against = f"them and any {counted(promised.colluders, 'survivor')}"
     exposed = [stay[j] for j in promised.exposed]
     if exposed:
-        return (
-            f"Function sharing: against {against} P1 and P2 fail: {plan.listed(exposed)} can be surrounded."
-        )
+        return f"{label}: against {against} P1 and P2 fail: {plan.listed(exposed)} can be surrounded."
     cut = promised.smallest_cut
     assert cut is not None  # else P2 would hold
     apart = " from ".join(f"{{{plan.listed([stay[j] for j in part])}}}" for part in cut.components)
     who = plan.listed([stay[j] for j in cut.coalition])
-    return f"Function sharing: against {against} P2 fails: {who} would cut {apart}."
+    return f"{label}: against {against} P2 fails: {who} would cut {apart}."
 
 
 def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) -> tuple[Leakage, int, int]:

@@ -20,6 +20,7 @@ from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
 from hocket.studies.promise import Among, Promise
+from hocket.studies.seen import DIFFERENCE
 from hocket.studies.study import Study, parse_study
 
 THEOREM = "Theorem T"
@@ -133,6 +134,17 @@ class StudyAudit:
             f"If all {others} others collude, they know a member's part of every sum: its counts, means and cross "
             "products of the columns above, and single rows only where it has few."
         )
+        if self.plan.algorithm.begins_anew:
+            yield (
+                "If a member is dropped, those who stay begin the study anew without it, with new masks. "
+                f"{DIFFERENCE.format(left='the leaver')}: its counts and means, and less surely what followed. Whoever "
+                "signs agrees to that for its own rows."
+            )
+        else:
+            yield (
+                "If a member is dropped, the study stops: nobody is asked the same twice, with it and without. "
+                f"{DIFFERENCE.format(left='a leaver')}; plan again only if it agrees."
+            )
         yield (
             "Out of scope: what the results themselves tell, and members who give other numbers than their own; a "
             "member who shows others different sums is noticed, and learns noise."

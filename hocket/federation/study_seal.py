@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from hocket.errors import LinkError
+from hocket.federation.engine.peer import Finished
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
+from hocket.federation.restart import left_of, remaining_plan
 from hocket.federation.run_folder import read_json, write_json
 from hocket.links.identity import verify
 from hocket.studies.results import RESULTS, Results
@@ -26,20 +32,47 @@ def sealed(member: Member, results: Results, point: bytes) -> bytes:
     return base64.b64decode(read_json(file)["signatures"][member.name])
 
 
-def gather(member: Member, results: Results, point: bytes, heard: Mapping[str, bytes]) -> list[str]:
-    """Keep the neighbours' signatures beside this member's; returns whose do not fit this member's results."""
-    message = _message(member.plan, results.digest, point)
-    good = {
-        name: signature
-        for name, signature in heard.items()
-        if verify(member.plan.card(name).certificate_pem, message, PURPOSE, signature)
-    }
-    _write(member, results.digest, point, {member.name: sealed(member, results, point)} | good)
-    return sorted({*heard} - {*good})
+@dataclass
+class Signatures:
+    """Signs what a study came to, and knows others' signatures of the same by the plan's certificates."""
+
+    member: Member
+    concluded: Callable[[np.ndarray], Results]
+    """From all sums to what they come to."""
+    _message: bytes = b""
+
+    def own(self, published: np.ndarray, point: bytes) -> bytes:
+        """This member's signature."""
+        results = self.concluded(published)
+        self._message = _message(self.member.plan, results.digest, point)
+        return sealed(self.member, results, point)
+
+    def holds(self, name: str, seal: bytes) -> bool:
+        """Whether this member of the plan has signed the same."""
+        plan = self.member.plan
+        return name in plan.names and verify(plan.card(name).certificate_pem, self._message, PURPOSE, seal)
+
+
+def gather(member: Member, results: Results, point: bytes, finished: Finished) -> None:
+    """Keep all members' signatures; refuses if one does not fit, or did not come by though nobody is waited for."""
+    _write(member, results.digest, point, finished.seals)
+    where = f"results are in {member.folder.path}: compare them before you use them"
+    if finished.differing:
+        raise LinkError(
+            f"{', '.join(finished.differing)} came to other results by the same sums, or signed for another run; "
+            f"{where}"
+        )
+    missing = [name for name in member.plan.names if name not in finished.seals]
+    if missing and not finished.waiting_for:
+        raise LinkError(
+            f"no signature of {', '.join(missing)} for these results was passed on to this member: they came to "
+            f"others, or somebody in between keeps it back; {where}"
+        )
 
 
 def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Of a file of signatures: who has signed, and whose signature is not for this plan and these results."""
+    plan = remaining_plan(plan, found.get("left", ()))
     message = _message(plan, str(found["results"]), bytes.fromhex(found["sums"]))
     fits = {
         name: name in plan.names
@@ -55,6 +88,7 @@ def _write(member: Member, digest: str, point: bytes, signatures: Mapping[str, b
         {
             "file": RESULTS,
             "run": member.plan.run_hash.hex(),
+            "left": list(left_of(member)),
             "sums": point.hex(),
             "results": digest,
             "signatures": {name: base64.b64encode(one).decode() for name, one in sorted(signatures.items())},

@@ -20,7 +20,7 @@ from hocket.studies.results import Results, concluded
 from hocket.studies.results_page import write_page
 from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows
-from hocket.studies.seen import ALL_BUT_ONE, THEOREM
+from hocket.studies.seen import DIFFERENCE
 from hocket.studies.study import Study
 from hocket.studies.table import Table
 
@@ -97,12 +97,16 @@ class StudyTask:
             f"δ = {privacy.delta:g} (μ = {mu:.3g})."
         )
 
-    def write(self, results: Results, members: Sequence[str], folder: Path) -> None:
-        """Write down what was found, beside how many rows were this member's own."""
+    def write(
+        self, results: Results, members: Sequence[str], folder: Path, *, left: Sequence[str] = ()
+    ) -> None:
+        """Write down what was found, beside how many rows were this member's own; `left` are who was dropped."""
         results.save(folder)
+        gone = ", ".join(left)
+        anew = f"{gone} was dropped on the way, and the study was begun anew without. {DIFFERENCE.format(left=gone)}."
         among = f"Carried out among {', '.join(members)}, each on its own machine, over links that they alone can read."
         commands = ["hocket peer run plan.toml --data TABLE"]
-        write_page(results, folder, commands=commands, exposure=(among, THEOREM, ALL_BUT_ONE))
+        write_page(results, folder, commands=commands, exposure=(among, *([anew] if left else [])))
 
 
 def told_before(earlier: Iterable[Release]) -> Iterator[str]:

@@ -19,6 +19,8 @@ from hocket.links.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
 IN_AN_EXCHANGE = (Kind.WORD, Kind.DONE)
+FOR_GOOD = (Kind.VOTE, Kind.ATTENDANCE)
+"""What is said of the run, whatever attempt at it the two ends are in."""
 
 
 class Moment(NamedTuple):
@@ -62,6 +64,9 @@ class Conversation:
     plan: bytes
     limits: Limits
     listener: Listener
+    run: bytes | None = None
+    """Where those who stay may begin anew without somebody, what names the run for good; `plan` names the attempt, and
+    what is of another one is passed over."""
 
     def __post_init__(self) -> None:
         self.neighbours = [*self.neighbours]  # those who leave go from it
@@ -78,6 +83,8 @@ class Conversation:
         self.note: Callable[[str, Moment, bytes], None] = lambda name, moment, digest: None
         """Told of every word as it arrives, by its digest, before anything comes of it."""
         self._said: list[Mapping[str, bytes]] = []
+        self._untold = False
+        """Whether the last words were made again after a crash, and those who are connected may have missed them."""
         self._heard: dict[Moment, dict[str, Kept]] = {}
 
     @property
@@ -100,15 +107,21 @@ class Conversation:
             del self._heard[past]
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
         for name in [*self.neighbours]:  # somebody may leave meanwhile
-            if name not in self.refused:
-                await self.send(name, said[name])
+            for words in self._said if self._untold else (said,):
+                if name not in self.refused and name in words:
+                    await self.send(name, words[name])
+        self._untold = False
         if meanwhile is not None:
             await asyncio.sleep(0)  # so that what was handed over is on its way
             meanwhile()
         while self.missing:
             await self.attend()
-        heard = self._heard.get(moment, {})
-        return {name: heard[name].frame for name in self.neighbours}
+        return self.heard_by_now()
+
+    def heard_by_now(self) -> dict[str, Frame]:
+        """What neighbours who are still there have said in the present exchange so far."""
+        heard = self._heard.get(self.now, {})
+        return {name: heard[name].frame for name in self.neighbours if name in heard}
 
     def digests(self) -> dict[str, bytes]:
         """Of the words heard in the present exchange."""
@@ -121,8 +134,13 @@ class Conversation:
     def relive(
         self, moment: Moment, said: Mapping[str, bytes], heard: Mapping[str, bytes]
     ) -> dict[str, Frame]:
-        """An exchange that was over before a crash: what was heard in it is on the disk."""
+        """An exchange that was over before a crash: what was heard in it is on the disk.
+
+        What was said in it is said again with the next exchange's words: a neighbour that crashed, too, may have
+        forgotten it, and be connected already.
+        """
         self.remember(said)
+        self._untold = True
         self.now, self.waiting_since = moment, time.monotonic()
         frames = {name: unpack(message, self.limits, plan=self.plan) for name, message in heard.items()}
         self._heard[moment] = {
@@ -173,9 +191,11 @@ class Conversation:
         name, message = event
         self.bytes_heard += len(message)
         try:
-            frame = unpack(message, self.limits, plan=self.plan)
+            frame = unpack(message, self.limits, plan=self.plan if self.run is None else None)
         except BadFrame as error:
             raise BadFrame(f"{name} sent a message that cannot be read: {error}") from error
+        if self.run is not None and frame.plan != (self.run if frame.kind in FOR_GOOD else self.plan):
+            return
         if frame.kind in IN_AN_EXCHANGE:
             if name not in self.refused:
                 self._keep(name, message, frame)

@@ -162,14 +162,20 @@ def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
     ]
     cards += _whose(results)
     rehearsed = exposure and exposure[0] == REHEARSED
+    more = () if rehearsed else exposure[1:]  # of who left on the way
+    learnt = (
+        "sums over all members, with and without who left"
+        if more
+        else "sums over all members, and nothing else"
+    )
     cards.append(
         Card(
             "What did members learn of each other?",
-            "a rehearsal hides nothing" if rehearsed else "sums over all members, and nothing else",
-            "open" if rehearsed else "holds",
+            "a rehearsal hides nothing" if rehearsed else learnt,
+            "open" if rehearsed or more else "holds",
             ("Over links, sums over all members and nothing else: Theorem T, below.",)
             if rehearsed
-            else (THEOREM,),
+            else (*more, THEOREM),
         )
     )
     return cards

@@ -51,6 +51,12 @@ ALL_BUT_ONE = (
     "numbers that a sum leaves no choice (counts that sum to zero, or to all rows) everybody knows all parts."
 )
 
+DIFFERENCE = (
+    "What was summed with {left} and is summed again without shows, by the difference of the two sums, what {left} "
+    "gave: of the first sum exactly, and to everybody who has seen both"
+)
+"""What a sum with a member who left tells beside one without it."""
+
 
 def released_table(results: Results) -> Table:
     """All that any member has seen of others."""

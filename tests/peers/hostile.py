@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pytest
 
+from hocket.errors import BadFrame
 from hocket.federation.engine.peer import Finished, Played
 from hocket.federation.member import Member
 from hocket.federation.presence import Presence
-from hocket.links.events import Event
-from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+from hocket.links.events import Event, Heard
+from hocket.links.wire import HEADER, Frame, Kind, Limits, pack, unpack
 
 if TYPE_CHECKING:
     from .hostile_stage import Stage
@@ -30,8 +31,9 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "rss-lb": {"name": "rss-lb", "delta": 1.0},
     "function-sharing": {"name": "function-sharing", "degree": 2, "bound": 0.01},
     "dgd": {"name": "dgd"},
+    "joint-average": {"name": "joint-average"},
 }
-PAIRED = ("rss-nb", "anchored", "function-sharing")
+PAIRED = ("rss-nb", "anchored", "function-sharing", "joint-average")
 """Those whose neighbours agree on keys."""
 
 
@@ -77,6 +79,8 @@ class Deviation(NamedTuple):
     """An honest member that is stopped and started again, and the round after which."""
     voted_out: bool = False
     """Whether all honest operators vote to drop those who deviate; then nobody may wait for them for ever."""
+    coalition: tuple[str, ...] = ()
+    """Who deviates; the last members of the plan if nobody is named."""
     replays: bool = False
     """Whether it has taken part in an earlier run of the same plan, and kept what was said."""
     refused: bool = False
@@ -143,6 +147,8 @@ class Honest:
 
     member: Member
     said: list[Said] = field(default_factory=list)
+    heard: list[Said] = field(default_factory=list)
+    """The same of what came in, with the sender in place of the receiver."""
     states: dict[int, list[np.ndarray]] = field(default_factory=dict)
     """By round, the states with which it began; more than one if it computed it twice and came to another."""
     played: list[Played] = field(default_factory=list)
@@ -195,6 +201,20 @@ class Ear:
             self.honest.said.append(Said(frame.round, frame.exchange, to, message))
         await self.channels.send(to, message)
         self.honest.most_queued = max(self.honest.most_queued, self._queued(to))
+
+    async def receive(self) -> Event:
+        event = await self.channels.receive()
+        if isinstance(event, Heard) and len(event.message) >= HEADER.size:
+            self._overhear(event)
+        return event
+
+    def _overhear(self, event: Heard) -> None:
+        try:
+            frame = unpack(event.message, Limits(len(event.message)))
+        except BadFrame:
+            return
+        if frame.kind is Kind.WORD:
+            self.honest.heard.append(Said(frame.round, frame.exchange, event.neighbour, event.message))
 
     def _is_there(self, to: str) -> bool:
         if hasattr(self.channels, "board"):

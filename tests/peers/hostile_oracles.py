@@ -27,6 +27,7 @@ from hocket.links.wire import Limits, unpack
 from .federation_case import ESCROW
 from .hostile import Honest, Said
 from .hostile_stage import Stage
+from .hostile_sum_oracles import unplanned_sums
 
 CLOSE = 1e-9
 """float64, states of at most 10: sums of a few numbers in another order differ by 1e-14."""
@@ -44,7 +45,7 @@ def broken(stage: Stage) -> list[str]:
         f"{name}: {words}"
         for name, one in stage.honest.items()
         for words in (
-            *said_twice(one, by_receiver=isinstance(one.member.role().algorithm, RssLb)),
+            *said_twice(one, by_receiver=_to_each(one)),
             *unplanned(stage, one),
             *grown(stage, one),
         )
@@ -53,6 +54,12 @@ def broken(stage: Stage) -> list[str]:
     if stage.slowest > LONGEST_TURN:
         found.append(f"nobody had its turn for {stage.slowest:.1f} s")
     return found
+
+
+def _to_each(one: Honest) -> bool:
+    """Whether neighbours are told different words: of a sum, numbers go along a tree and to others the point alone."""
+    algorithm = one.member.role().algorithm
+    return isinstance(algorithm, RssLb) or algorithm.sums
 
 
 def check(stages: Iterable[Stage]) -> None:
@@ -77,6 +84,9 @@ def unplanned(stage: Stage, one: Honest) -> Iterator[str]:
     for k, states in one.states.items():
         if len(states) > 1:
             yield f"{len(states)} different states at the beginning of round {k}"
+    if one.member.role().algorithm.sums:
+        yield from unplanned_sums(one, functools.partial(streams, stage, one))
+        return
     for said in {(said.round, said.message): said for said in one.said}.values():
         off = min(_off(stage, one, said, role) for role in _seats(stage, one))
         if off > CLOSE:

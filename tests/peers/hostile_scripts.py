@@ -10,6 +10,7 @@ import numpy as np
 
 from hocket.links.events import Event, Heard, Joined
 from hocket.links.wire import Frame, Kind, Limits, pack, unpack
+from hocket.noise.group import FixedPoint, add, negate
 
 from .hostile import Hand, Script
 from .quadratic import DIMENSION
@@ -24,6 +25,36 @@ Change = Callable[[Hand, str, Frame, bytes], Iterable[bytes]]
 
 def opened(message: bytes) -> Frame:
     return unpack(message, Limits(len(message)))
+
+
+def reworded(frame: Frame, change: Callable[[np.ndarray], Any]) -> Frame:
+    """A word with other numbers: in place of its own, or added to those of a masked sum, where there are any."""
+    first, *numbers = frame.parts
+    if isinstance(first, np.ndarray):
+        return frame._replace(parts=[change(np.array(first))])
+    return frame._replace(
+        parts=[first, *(_added(bytes(one), change(np.zeros(DIMENSION))) for one in numbers)]
+    )
+
+
+def _added(masked: bytes, lie: Any) -> Any:
+    """A masked sum with something more in it; what is no summand goes out as it is."""
+    usual = isinstance(lie, np.ndarray) and lie.shape == (DIMENSION,) and lie.dtype == np.float64
+    if not usual or not (np.abs(lie) < 2.0**53).all():
+        return lie
+    words = np.frombuffer(masked, "<u8").reshape(2, -1).astype(np.uint64)
+    return add(words, FixedPoint().encode(lie, members=1)).astype("<u8").tobytes()
+
+
+def echoed(frame: Frame, sign: float) -> Frame:
+    """Somebody's own word, or its negative; a sum's point stays what it is."""
+    first, *numbers = frame.parts
+    if isinstance(first, np.ndarray):
+        return frame._replace(parts=[sign * np.array(first)])
+    if sign > 0:
+        return frame
+    words = [np.frombuffer(bytes(one), "<u8").reshape(2, -1).astype(np.uint64) for one in numbers]
+    return frame._replace(parts=[first, *(negate(one).astype("<u8").tobytes() for one in words)])
 
 
 class OnWords(Script):
@@ -50,8 +81,7 @@ class Echo(Script):
         if isinstance(event, Heard) and (frame := opened(event.message)).kind is Kind.WORD:
             hand.memory[event.neighbour, frame.round] = frame
             if frame.round > 1:  # its own word for the round is held back until the victim has spoken
-                echo = frame._replace(parts=[self.sign * np.array(frame.parts[0])])
-                await hand.channels.send(event.neighbour, pack(echo))
+                await hand.channels.send(event.neighbour, pack(echoed(frame, self.sign)))
         return event
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
@@ -71,7 +101,7 @@ class Repeats(Script):
             return [message]
         earlier = hand.memory.setdefault(to, [])
         earlier.append(frame)
-        changed = [one._replace(parts=[np.array(one.parts[0]) + self.by]) for one in earlier[:-1]]
+        changed = [reworded(one, lambda word: word + self.by) for one in earlier[:-1]]
         return [*map(pack, changed), message]
 
 

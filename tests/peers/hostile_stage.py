@@ -94,7 +94,8 @@ class Stage:
     def __post_init__(self) -> None:
         names, links = self.federation.names, self.federation.plan.network.links.tolist()
         self.board = None if self.tls else Switchboard([(names[i], names[j]) for i, j in links])
-        self.coalition = self.coalition or names[len(names) - self.deviation.members :]
+        last = names[len(names) - self.deviation.members :]
+        self.coalition = self.coalition or self.deviation.coalition or last
         self.honest = {name: Honest(self.member(name)) for name in names if name not in self.coalition}
 
     def member(self, name: str) -> Member:

@@ -26,6 +26,7 @@ from .hostile_scripts import (
     Silent,
     Storm,
     TooEarly,
+    reworded,
 )
 from .quadratic import DIMENSION
 
@@ -34,9 +35,7 @@ LAST = 2**32 - 1
 
 def value(change: Callable[[np.ndarray, Hand, str], Any]) -> Change:
     """Another array in place of the word."""
-    return lambda hand, to, frame, message: [
-        pack(frame._replace(parts=[change(np.array(frame.parts[0]), hand, to)]))
-    ]
+    return lambda hand, to, frame, message: [pack(reworded(frame, lambda word: change(word, hand, to)))]
 
 
 def framed(**changes: Any) -> Change:

@@ -29,23 +29,23 @@ NAMES = ("ash", "birch", "cedar", "dogwood")
 
 
 @cache
-def tables() -> dict[str, Table]:
-    """The same rows every time, dealt to four clinics."""
+def tables(names: tuple[str, ...] = NAMES) -> dict[str, Table]:
+    """The same rows every time, dealt to four clinics, or to others."""
     data = load_breast_cancer()
     columns = dict(zip(data.feature_names, data.data.T, strict=True)) | {"benign": data.target}
-    deal = np.random.default_rng(0).permutation(len(data.target)) % len(NAMES)
+    deal = np.random.default_rng(0).permutation(len(data.target)) % len(names)
     return {
         name: Table.of({str(key): cells[deal == place].tolist() for key, cells in columns.items()}, name)
-        for place, name in enumerate(NAMES)
+        for place, name in enumerate(names)
     }
 
 
-def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, **audit):
+def planned(identities, ports, *, topology="complete", colluders=1, study=STUDY, on_drop="stop", **audit):
     cards = [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)]
     return draw_up(
         cards,
         topology,
-        algorithm={"name": "masked-totals", "study": study},
+        algorithm={"name": "masked-totals", "study": study, "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": "breast cancer", "dataset": "breast-cancer", "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

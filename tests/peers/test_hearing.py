@@ -192,3 +192,32 @@ def test_within_reach_the_distance_from_the_set_still_counts(size):
 def test_a_word_has_as_many_arrays_as_the_algorithm_says():
     with pytest.raises(LinkError, match="birch said 2 arrays"):
         check_word(role(), "birch", [*LIKE, *LIKE], LIKE, 2)
+
+
+def test_two_who_crashed_in_one_sum_tell_each_other_what_both_have_forgotten():
+    """Ash is in the second exchange of a round, birch still in the first, both were killed and connected before either
+    had its words ready: the first word is not on birch's disk, and nobody else will say it."""
+
+    def said(exchange: int) -> bytes:
+        return pack(Frame(Kind.WORD, PLAN, 3, exchange, [b"word"]))
+
+    async def scene() -> None:
+        board = Switchboard([("ash", "birch")])
+        channels = {name: board.plug_in(name) for name in ("ash", "birch")}
+        ash, birch = (
+            Conversation(channels[name], [other], plan=PLAN, limits=Limits.words(100), listener=Nobody())
+            for name, other in (("ash", "birch"), ("birch", "ash"))
+        )
+        for one in (ash, birch):  # they are connected, and have nothing to say yet
+            await one.attend()
+            one.now = Moment(3)
+        ash.relive(Moment(3), {"birch": said(0)}, {"birch": said(0)})
+
+        async def birch_plays() -> None:
+            await birch.exchange(Moment(3), {"ash": said(0)})
+            await birch.exchange(Moment(3, 1), {"ash": said(1)})
+
+        async with asyncio.timeout(5):
+            await asyncio.gather(ash.exchange(Moment(3, 1), {"birch": said(1)}), birch_plays())
+
+    asyncio.run(scene())

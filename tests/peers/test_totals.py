@@ -16,7 +16,7 @@ from scipy import stats
 import hocket as hk
 from hocket.algorithm import Algorithm, Setting, Total
 from hocket.algorithms.totals import Totals
-from hocket.errors import BadPlan, LinkError
+from hocket.errors import BadInput, BadPlan, LinkError
 from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
 from hocket.federation.engine.peer import Finished, Peer
@@ -245,6 +245,16 @@ def test_an_analysis_ends_when_it_knows_all_and_is_taken_up_from_its_sums(tmp_pa
             stormy.at, stormy.after = at, after
             assert all(np.array_equal(one.published, sums) for one in stormy.play())
             assert stormy.crashes == 1
+
+
+def test_sums_that_no_members_can_have_given_are_no_traceback():
+    def questions() -> Any:
+        rows = yield Total(np.ones(1))
+        yield Total(np.ones(1) / np.linalg.inv(np.diag(rows)))
+
+    analysis = Analysis(questions)
+    with pytest.raises(BadInput, match="a member gives numbers that cannot be its own"):
+        analysis.asked(np.zeros(1))
 
 
 @pytest.mark.parametrize(

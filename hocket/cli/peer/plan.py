@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -104,6 +104,13 @@ def plan(
         float,
         Parameter(help="Refuse if colluders would know a gradient better than to this share of its size."),
     ] = 0.1,
+    on_drop: Annotated[
+        Literal["stop", "restart"],
+        Parameter(
+            help="When a member of a study is dropped: stop; or restart, by those who stay and from the first sum, "
+            "which shows everybody by a difference of sums what the leaver gave."
+        ),
+    ] = "stop",
     unsafe: Annotated[bool, Parameter(negative=(), help="Plan it even if the audit refuses it.")] = False,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan.")] = Path("plan.toml"),
 ) -> Answer:
@@ -119,7 +126,7 @@ def plan(
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     if study is not None:
-        return _study(cards, study, colluders, topology, dataset, unsafe, out)
+        return _study(cards, study, colluders, topology, dataset, on_drop, unsafe, out)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
@@ -182,6 +189,7 @@ def _study(
     colluders: int,
     topology: str | None,
     dataset: str | None,
+    on_drop: str,
     unsafe: bool,
     out: Path,
 ) -> Answer:
@@ -198,7 +206,7 @@ def _study(
     drawn = draw_up(
         [read_card(path) for path in cards],
         topology or usual,
-        algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8")},
+        algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS},

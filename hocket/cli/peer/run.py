@@ -132,13 +132,16 @@ def _findings(member: Member, finished: Finished) -> Answer:
     """What a study found, the answer first."""
     from hocket.federation.run_folder import read_json
     from hocket.studies.results import RESULTS
+    from hocket.studies.seen import DIFFERENCE
 
     file = member.folder.path / RESULTS
-    data = read_json(file)
+    data, dropped = read_json(file), member.folder.status()["dropped"]
+    left = ", ".join(dropped)
     words = [
         *coefficients_in_words(data),
         f"{member.name} has the results of {member.plan.task.name}, after {data['totals']} sums over "
-        f"{len(member.plan.names)} members; no other number of anybody's was shown.",
+        f"{len(member.plan.names) - len(dropped)} members; no other number of anybody's was shown.",
+        *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
         f"Results: {file}",
         *_late(finished),
     ]

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from hocket.algorithm import Total
+from hocket.errors import BadInput, HocketError
 from hocket.federation.engine.words import like
 
 Questions = Generator[Total, Any, Any]
@@ -53,3 +54,10 @@ class Analysis:
             self._asked: Total | None = self._questions.send(answer)
         except StopIteration as end:
             self._asked, self._result = None, end.value
+        except HocketError:
+            raise
+        except (ArithmeticError, ValueError, IndexError) as error:
+            raise BadInput(
+                f"the analysis cannot go on from the sums so far ({error}): its question is not one that these rows "
+                "can answer, or a member gives numbers that cannot be its own; masks hide who"
+            ) from error

@@ -55,6 +55,15 @@ class Tree:
         """Who passes to this member."""
         return [child for child, parent in enumerate(self.parent) if parent == member]
 
+    def carriers(self, *members: int) -> list[int]:
+        """By whose hands sums come to these members."""
+        found, above = set[int](), [self.parent[member] for member in members]
+        while above:
+            if (one := above.pop()) is not None:
+                found.add(one)
+                above.append(self.parent[one])
+        return sorted(found)
+
 
 def tree_of(network: Network) -> Tree:
     """A shortest-path tree from a centre of the network: no tree has fewer levels."""
@@ -123,11 +132,15 @@ class MaskedSum:
     def heard(self, step: int, parts: Mapping[int, Sequence[Part]]) -> None:
         """Take in what the neighbours said; refuses what does not belong to this sum."""
         for other, said in parts.items():
-            check_point(self.names[other], said, self.point)
+            self.check_point(other, said)
             due = self.role.index in self._receivers(other, step)
             words = self._numbers(other, said[1:], due)
             if words is not None:
                 self.partial = add(self.partial, words) if step < self.tree.height else words
+
+    def check_point(self, other: int, said: Sequence[Part]) -> None:
+        """Refuse to go on with a neighbour that was shown other sums."""
+        check_point(self.role, self.tree, self.names, other, said, self.point)
 
     @property
     def result(self) -> Any:
@@ -163,13 +176,39 @@ def _of_type(total: Any, given: Any) -> np.ndarray:
     return np.asarray(total).astype(np.result_type(given, np.float32))
 
 
-def check_point(name: str, said: Sequence[Part], point: bytes) -> None:
-    """Refuse to go on with a neighbour that was shown other sums."""
-    if not said or said[0] != point:
-        raise LinkError(
-            f"{name} was shown other sums than this member: somebody sends members different ones, or they run "
-            "different software. Nothing more was said; compare the runs, and begin a new plan together"
-        )
+def check_point(
+    role: Role, tree: Tree, names: Sequence[str], other: int, said: Sequence[Part], point: bytes
+) -> None:
+    """Refuse to go on with a neighbour that was shown other sums; whoever passed them on may have changed them."""
+    if said and said[0] == point:
+        return
+    hands = {other, *tree.carriers(role.index, other)} - {role.index}
+    raise LinkError(
+        f"{names[other]} was shown other sums than this member: {' or '.join(names[one] for one in sorted(hands))} "
+        "sends members different ones, or they run different software. Nothing more was said; compare the runs, and "
+        "begin a new plan together"
+    )
+
+
+def check_mean(role: Role, names: Sequence[str], total: Any, k: int) -> None:
+    """Refuse a sum of points that lie in the feasible set if their mean does not: some were none, or it was changed."""
+    if not role.algorithm.averages:
+        return
+    for leaf in map(np.asarray, jax.tree.leaves(total)):
+        mean = leaf.astype(np.float64) / role.plan.network.n
+        rounding = 64 * np.finfo(leaf.dtype).eps * (1 + float(np.linalg.norm(mean)))
+        inside = not role.feasible.bounded or _outside(role, mean) <= rounding
+        if not inside or not float(np.abs(mean).max(initial=0.0)) <= role.reach:
+            others = " or ".join(name for j, name in enumerate(names) if j != role.index)
+            raise LinkError(
+                f"the average of all members in round {k} lies where no average of allowed points can be: {others} "
+                "gave numbers that are none, or passed on another sum. Masks hide which; nothing more was said. "
+                "Settle it together, and begin a new plan"
+            )
+
+
+def _outside(role: Role, mean: np.ndarray) -> float:
+    return float(np.linalg.norm(mean - np.asarray(role.plain_set.project(mean), dtype=np.float64)))
 
 
 def _masks(role: Role, streams: ChainStreams, count: int, k: int, exchange: int, point: bytes) -> list[Words]:

@@ -7,7 +7,6 @@ journal refuses any others.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,16 +18,18 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
-from hocket.errors import BadInput, LinkError, RunStopped
+from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_point, tree_of
+from hocket.federation.engine.exchanges import Exchanges
+from hocket.federation.engine.farewell import Farewell, Sealing
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_mean, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
 from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
-from hocket.links.conversation import Conversation, Moment
+from hocket.links.conversation import Conversation
 from hocket.links.journal import EVERYBODY, Journal, Position
-from hocket.links.records import NOTHING, Record
-from hocket.links.wire import Frame, Kind, Limits, Part, pack, unpack
+from hocket.links.records import Record
+from hocket.links.wire import Frame, Kind, Part
 
 ARRAYS_A_ROUND = 8
 """Arrays of the size of a state that one round makes and drops."""
@@ -42,7 +43,9 @@ class Finished(NamedTuple):
     published: np.ndarray
     """The mixed, masked state of one more exchange without a gradient step: what may be given away."""
     seals: Mapping[str, bytes] = {}
-    """What neighbours said of the end that they came to, where the algorithm has them say so."""
+    """What members, this one included, said of the end that they came to, where they say so and it fits this one's."""
+    differing: tuple[str, ...] = ()
+    """Neighbours who said something else of it."""
     waiting_for: tuple[str, ...] = ()
     """Neighbours that had not said that they are done when this member stopped waiting."""
 
@@ -78,32 +81,34 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
-    seal: Callable[[np.ndarray, bytes], bytes] | None = None
-    """From what is published and the point that stands for all sums: what this member says of them at the end."""
-    records: dict[str, Record] = field(default_factory=dict[str, Record])
-    """What was said and heard so far, by neighbour, up to the round in the journal."""
+    sealing: Sealing | None = None
+    """How this member says what it has come to, where members do."""
     point: bytes = BEGINNING
     """Stands for all sums that were shown so far."""
-    _taken_up: int = 0
-    """The round in which this process found the run."""
     _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
     """Said and heard in the last exchange."""
     _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
+
+    def __post_init__(self) -> None:
+        self._exchanges = Exchanges(self.names, self.conversation, self.journal)
 
     @property
     def rounds(self) -> int:
         return self.role.plan.rounds
 
+    @property
+    def records(self) -> dict[str, Record]:
+        """What was said and heard so far, by neighbour, by its digests."""
+        return self._exchanges.records
+
     async def play(self, *, linger: float | None = None) -> Finished:
         """Play all rounds from where the journal stands; then stay until the neighbours are done, or for `linger` s."""
         _keep_memory(ARRAYS_A_ROUND * self.start.nbytes)
-        position = self.journal.position
-        self._taken_up = self.journal.round
+        position = self._exchanges.take_up()
         k = 1 if position is None else position.round
-        self.records = {} if position is None else dict(position.records)
         if position is None or position.chains:  # without any, all was said
             state, role = self._begun() if position is None else self._resumed(position)
-            await self._speak_up()
+            await self._exchanges.speak_up()
             while k <= self.rounds and not role.algorithm.finished(self.descend, state):
                 state = await self._round(k, state, role)
                 if self.watch is not None:
@@ -113,44 +118,36 @@ class Peer:
             published = x_of(state)
             if k > self.rounds:
                 published, k = x_of(await self._round(k, state, role)), k + 1
-            done = {EVERYBODY: self._done(k, published)}
-            self._commit(k, [x_of(state), published], done, {}, role)
+            done = {EVERYBODY: self._farewell(k, published).word()}
+            self._exchanges.begin(k, self._kept([x_of(state), published], role), done, {})
             finished = Finished(x_of(state), published)
         else:
-            x, published, point, *_ = self._stored(position.state)
+            x, published, point, *_ = self._exchanges.parts_of(position)
             self._say_again()
             self.point = bytes(point)
-            await self._speak_up()
+            await self._exchanges.speak_up()
             finished = Finished(x, published)
         return await self._part(k, finished, linger)
 
     def drop(self, member: int) -> None:
-        """Go on without a neighbour, from whatever exchange this member is in; no sum can be taken without one."""
-        if self.role.algorithm.sums:
-            raise RunStopped(
-                f"{self.names[member]} was dropped, and no sum over all members can be taken without it. Nothing more "
-                "was said: plan again without it. The difference of two sums, one with it and one without, tells what "
-                "it gave",
-                round=self.journal.round,
-            )
+        """Go on without a neighbour, from whatever exchange this member is in; with sums nobody does."""
+        assert not self.role.algorithm.sums
         if member in self.role.neighbours:
             self.role = replace(self.role, dropped=self.role.dropped | {member})
             self.noise.streams.drop(member)
             self.conversation.forget(self.names[member])
 
     async def _part(self, k: int, finished: Finished, linger: float | None) -> Finished:
-        done = dict.fromkeys(self.conversation.neighbours, self._done(k, finished.published))
-        try:
-            frames = await asyncio.wait_for(self.conversation.exchange(Moment(k), done), linger)
-        except TimeoutError:
-            return finished._replace(waiting_for=tuple(self.conversation.missing))
-        if self.role.algorithm.sums:
-            for name, frame in frames.items():
-                check_point(name, frame.parts, self.point)
-            seals = {name: bytes(frame.parts[1]) for name, frame in frames.items() if len(frame.parts) > 1}
-            finished = finished._replace(seals=seals)
-        self.journal.forget_previous()
-        return finished
+        farewell = self._farewell(k, finished.published)
+        waiting_for = await farewell.take(linger=linger, again=k == self._exchanges.taken_up)
+        return finished._replace(
+            seals=farewell.seals, differing=tuple(sorted(farewell.differing)), waiting_for=waiting_for
+        )
+
+    def _farewell(self, k: int, published: np.ndarray) -> Farewell:
+        return Farewell(
+            self.role, self.names, self.conversation, self.journal, self.sealing, k, published, self.point
+        )
 
     async def _round(self, k: int, state: Any, role: Role) -> Any:
         """One round, or after the last one the exchange whose result may be published.
@@ -194,7 +191,7 @@ class Peer:
     ) -> WireWords:
         arrays = arrays_for(role, spoken)
         check_own(role, arrays.values(), k)
-        frames = await self._carried(k, exchange, self._framed(k, exchange, arrays), leaves, role)
+        frames = await self._carried(k, exchange, arrays, leaves, role)
         return self._opened(k, spoken, next(iter(arrays.values())), frames)
 
     async def _total(
@@ -203,11 +200,11 @@ class Peer:
         """The sum over all members, and the exchange that comes after it."""
         masked = self._masked(k, exchange, asked, role, self.noise.streams)
         for step in range(masked.exchanges):
-            words = self._framed(k, exchange, masked.said(step))
-            frames = await self._carried(k, exchange, words, leaves, role)
+            frames = await self._carried(k, exchange, masked.said(step), leaves, role)
             self._check_words(k, frames)
             masked.heard(step, {self.names.index(name): frame.parts for name, frame in frames.items()})
             exchange += 1
+        check_mean(role, self.names, masked.result, k)
         self.point = masked.next_point
         return masked.result, exchange
 
@@ -219,33 +216,23 @@ class Peer:
         return tree_of(self.role.plan.network)
 
     async def _carried(
-        self, k: int, exchange: int, words: Mapping[str, bytes], leaves: list[Any], role: Role
+        self,
+        k: int,
+        exchange: int,
+        arrays: Mapping[int | None, Sequence[Part]],
+        leaves: list[Any],
+        role: Role,
     ) -> Mapping[str, Frame]:
-        """One exchange, on the disk before it is said; what was heard in one that a crash came after is there too."""
-        moment = Moment(k, exchange)
-        if exchange == 0:
-            said = self._commit(k, leaves, words, self._chains(), role)
-        else:
-            said = self.journal.commit_words(k, exchange, words, self.conversation.messages())
-        before = self.journal.heard(k, exchange) if k == self._taken_up else {}
-        if before:
-            frames = self.conversation.relive(moment, self._for_each(words), before)
-        else:
-            ahead = partial(self._draw_ahead, k) if role.kinds and exchange == 0 else None
-            frames = await self.conversation.exchange(moment, self._for_each(words), meanwhile=ahead)
-        self._remember(moment, said)
-        return frames
+        """One exchange; with the first one the round begins."""
+        words = self._exchanges.framed(k, exchange, arrays)
+        if exchange:
+            return await self._exchanges.later(k, exchange, words)
+        ahead = partial(self._draw_ahead, k) if role.kinds else None
+        return await self._exchanges.first(k, self._kept(leaves, role), words, self._chains(), ahead)
 
     def _draw_ahead(self, k: int) -> None:
         if k <= self.rounds:
             self.noise.draw_ahead(self.role, k + 1)
-
-    def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
-        """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
-        for name, heard in self.conversation.digests().items():
-            if name in self.conversation.neighbours:
-                before, mine = self.records.get(name, Record()), said.get(name, said.get(EVERYBODY, NOTHING))
-                self.records[name] = before.after(*moment, said=mine, heard=heard)
 
     def _opened(
         self, k: int, spoken: Say | Tell, mine: list[np.ndarray], frames: Mapping[str, Frame]
@@ -265,18 +252,12 @@ class Peer:
                     f"{name} says in round {k} that it is done, and is not; ask {name} what it runs"
                 )
 
-    def _framed(self, k: int, exchange: int, arrays: Mapping[int | None, Sequence[Part]]) -> dict[str, bytes]:
-        return {
-            EVERYBODY if other is None else self.names[other]: self._frame(Kind.WORD, k, exchange, parts)
-            for other, parts in arrays.items()
-        }
-
     def _begun(self) -> tuple[Any, Role]:
         agent = self.role.agent(1, kept_shares(self.role, self.noise.streams), self.descend)
         return self.role.algorithm.setup(agent, self.start), self.role
 
     def _resumed(self, position: Position) -> tuple[Any, Role]:
-        *leaves, point, left, task = self._stored(position.state)
+        *leaves, point, left, task = self._exchanges.parts_of(position)
         self.restore(bytes(task))
         self._say_again()
         self.point = bytes(point)
@@ -291,19 +272,12 @@ class Peer:
         previous = self.journal.previous
         if previous is None:
             return
-        last, exchange = self._first_words(previous), 1
-        while said := self._said(previous.round, exchange):
-            last, exchange = said, exchange + 1
-        self.conversation.remember(last)
-
-    async def _speak_up(self) -> None:
-        """Whoever connected before this member had its words ready hears them now."""
-        for name in sorted(self.conversation.connected):
-            await self.conversation.say_again(name)
+        first = self._first_words(previous)
+        self.conversation.remember(self._exchanges.last_words(previous.round, first))
 
     def _first_words(self, previous: Position) -> dict[str, bytes]:
         """What the previous round began with, made again from its state and keys."""
-        *leaves, point, left, _ = self._stored(previous.state)
+        *leaves, point, left, _ = self._exchanges.parts_of(previous)
         k, role = previous.round, self._seat_with(left)
         streams = self.noise.streams.at(
             k, {self.names.index(name): key for name, key in previous.chains.items()}, role.index
@@ -316,47 +290,26 @@ class Peer:
             spoken = next(talk)
             if isinstance(spoken, Total):
                 self.point = bytes(point)
-                words = self._framed(k, 0, self._masked(k, 0, spoken, role, streams).said(0))
+                words = self._exchanges.framed(k, 0, self._masked(k, 0, spoken, role, streams).said(0))
             else:
-                words = self._framed(k, 0, arrays_for(role, spoken))
+                words = self._exchanges.framed(k, 0, arrays_for(role, spoken))
         talk.close()
         self.journal.check_said(k, words)
-        return self._for_each(words)
-
-    def _done(self, k: int, published: np.ndarray) -> bytes:
-        """The last thing said: it tells by which sums this member has come here."""
-        seal = [] if self.seal is None else [self.seal(published, self.point)]
-        return self._frame(Kind.DONE, k, 0, [self.point, *seal] if self.role.algorithm.sums else [])
+        return words
 
     def _seat_with(self, left: Any) -> Role:
         gone = frozenset(int(number) for number in bytes(left).split())
         return self.role if gone == self.role.dropped else replace(self.role, dropped=gone)
 
-    def _said(self, k: int, exchange: int) -> dict[str, bytes]:
-        found = {name: self.journal.said(k, exchange, name) for name in self.conversation.neighbours}
-        return {name: word for name, word in found.items() if word is not None}
-
-    def _commit(
-        self, k: int, leaves: list[Any], words: Mapping[str, bytes], chains: Mapping[str, bytes], role: Role
-    ) -> Mapping[str, bytes]:
+    def _kept(self, leaves: Sequence[Any], role: Role) -> list[Part]:
+        """What a round begins with, to be taken up from it."""
         gone = " ".join(map(str, sorted(role.dropped))).encode()
-        parts = [*map(np.asarray, leaves), self.point, gone, self.recall()]
-        state = pack(Frame(Kind.WORD, self.conversation.plan, k, 0, parts))
-        return self.journal.commit_round(k, state, chains=chains, words=words, records=self.records)
-
-    def _stored(self, state: bytes) -> list[Any]:
-        return list(unpack(state, Limits(len(state)), plan=self.conversation.plan).parts)
+        return [*map(np.asarray, leaves), self.point, gone, self.recall()]
 
     def _chains(self) -> dict[str, bytes]:
         streams = self.noise.streams
         chains = {self.names[other]: chain for other, chain in streams.chains.items()}
         return chains | {self.names[self.role.index]: streams.own_chain}
-
-    def _for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
-        return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}
-
-    def _frame(self, kind: Kind, k: int, exchange: int, parts: Sequence[Part]) -> bytes:
-        return pack(Frame(kind, self.conversation.plan, k, exchange, parts))
 
 
 def _keep_memory(count: int) -> None:

@@ -9,9 +9,9 @@ the best of several steps. Errors are in standard errors of the pooled fit. Byte
 a total, 8 in the clear; over links every number goes up and down a tree.
 
 The second table is accuracy on the test rows of FLamby's Fed-Heart-Disease (its split, made anew from its rule). The
-third is of a study that promises an ε of any row against one colluder of four: root mean square errors over several draws
-of noise, beside a trusted centre that adds noise once and beside members who each add all of it. Last, and without any
-data of others, fifty members and twenty columns over real links (many_members.py).
+third is of a study that promises an ε of any row against one colluder of four: root mean square errors over several
+draws of noise, beside a trusted centre that adds noise once and beside members who each add all of it. Last, and
+without any data of others, fifty members and twenty columns over real links (many_members.py).
 """
 
 from __future__ import annotations

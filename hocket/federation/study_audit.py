@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.config.files import loads
-from hocket.errors import UnsafePlan
+from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
@@ -166,7 +166,13 @@ def audit_study(
 ) -> StudyAudit:
     """The verdict on a study's plan; one under which somebody's own sums are shown is refused."""
     promised = guarantees(plan.network, plan.audit.colluders if colluders is None else colluders)
-    found = StudyAudit(plan, study_of(plan), promised, tuple(_problems(plan, promised)), tuple(earlier))
+    study = study_of(plan)
+    if study.privacy is not None and plan.algorithm.begins_anew:
+        raise BadPlan(
+            "the study promises an ε for one release of its sums, and to begin anew without a leaver would release them "
+            "a second time, with other noise; plan it with --on-drop stop"
+        )
+    found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
     if found.problems and not (plan.audit.unsafe if unsafe is None else unsafe):
         raise UnsafePlan(
             "\n".join(

@@ -13,7 +13,7 @@ import hocket as hk
 from hocket.algorithm import Total
 from hocket.algorithms.totals import Totals
 from hocket.config.files import loads
-from hocket.errors import UnsafePlan
+from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.consent import keep_consent
 from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.masked_sum import BEGINNING, NOISE_LABEL, MaskedSum, tree_of
@@ -196,3 +196,8 @@ def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path
     assert served.startswith(
         "Rows at this home have served before: 'Breast cancer in four clinics': radius, texture in"
     )
+
+
+def test_a_promise_is_for_one_release_so_nobody_begins_anew(identities):
+    with pytest.raises(BadPlan, match="--on-drop stop"):
+        judge_plan(planned(identities, range(7000, 7004), study=NOISY, on_drop="restart", unsafe=True))

@@ -83,7 +83,11 @@ class Agent:
 
     def with_part(self, part: Any) -> Agent:
         """This agent with a part of every step."""
-        return replace(self, alpha=lambda k: part * self.alpha(k))
+
+        def alpha(k: Any) -> Any:
+            return part * self.alpha(k)
+
+        return replace(self, alpha=alpha)
 
     def step(self, k: Any) -> Any:
         """The step size α_k; α_0 is zero, since nothing was descended before round 1."""

@@ -101,8 +101,12 @@ class Safeguard(ExactMethod):
         noticed = _either(grown, 0 * grown + 1, state.noticed)
         over = _number(k % self.every == 0, told)
         halved = over * told
+
+        def kept(first: Any, now: Any) -> Any:
+            return _either(halved, first, now)
+
         return Guarded(
-            inner=jax.tree.map(lambda begun, now: _either(halved, begun, now), state.first, after),
+            inner=jax.tree.map(kept, state.first, after),
             first=state.first,
             part=_either(halved, state.part / 2, state.part),
             fresh=_either(over, halved, state.fresh),

@@ -169,8 +169,8 @@ def audit_study(
     study = study_of(plan)
     if study.privacy is not None and plan.algorithm.begins_anew:
         raise BadPlan(
-            "the study promises an ε for one release of its sums, and to begin anew without a leaver would release them "
-            "a second time, with other noise; plan it with --on-drop stop"
+            "the study promises an ε for one release of its sums, and to begin anew without a leaver would be a second "
+            "one, with other noise; plan it with --on-drop stop"
         )
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
     if found.problems and not (plan.audit.unsafe if unsafe is None else unsafe):

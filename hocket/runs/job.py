@@ -68,9 +68,8 @@ class Job:
             )
         origin = np.asarray(problem.feasible.project(np.zeros(problem.dim)))
         first = problem.check_start(origin if start is None else start)
-        taken = (
-            algorithm.auto_step(problem, network) if isinstance(step, str) and step == AUTO else as_step(step)
-        )
+        derived = isinstance(step, str) and step == AUTO
+        taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)

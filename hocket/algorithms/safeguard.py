@@ -63,6 +63,10 @@ class Safeguard(ExactMethod):
                 f"every = {self.every} and growth = {self.growth}; a spell has a round at least, and growth is above 1"
             )
 
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        return None  # where one is asked about by a key, the method inside is what is meant
+
     def check(self, setting: Setting) -> None:
         self.inner.check(setting)
         across = nx.diameter(setting.network.graph) if setting.network.n > 1 else 0

@@ -153,10 +153,14 @@ def _is_algorithm(kind: Any) -> bool:
 
 def _by_key(key: str, field: str) -> Algorithm:
     """The algorithm of that name, as it is without parameters."""
-    found = ALGORITHMS[choose(ALGORITHM_SECTIONS, field, "algorithm", {field: key}).algorithm.key].typical()
-    if found is None:
-        raise BadConfig(f"[algorithm] {field} = {key!r} needs parameters of its own; name one without any")
-    return found
+    kind = choose(ALGORITHM_SECTIONS, field, "algorithm", {field: key}).algorithm
+    needed = [one.name for one in dataclasses.fields(kind) if one.default is dataclasses.MISSING]
+    if needed:
+        raise BadConfig(
+            f"[algorithm] {field} = {key!r} needs {needed[0]} of its own, for which a file has no place; name one "
+            "without parameters"
+        )
+    return kind()
 
 
 def _in_words(kind: Any) -> str:

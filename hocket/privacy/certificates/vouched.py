@@ -72,8 +72,25 @@ def replaced(algorithm: Algorithm) -> str:
         changed = sorted(one for one in vars(kind) if _counts(stating, kind, one))
         if changed:
             return f"{kind.__name__} has {', '.join(changed)} of its own, and states the noise of {stating.__name__}"
-    inner = (getattr(algorithm, one.name) for one in dataclasses.fields(algorithm))
-    return next((why for one in inner if isinstance(one, Algorithm) and (why := replaced(one))), "")
+    return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
+
+
+def _inside(algorithm: Algorithm) -> Iterator[Algorithm]:
+    """The algorithms that one is made of."""
+    for field in dataclasses.fields(algorithm):
+        one = getattr(algorithm, field.name)
+        if isinstance(one, Algorithm):
+            yield one
+            yield from _inside(one)
+
+
+def _strange(inner: Algorithm) -> str:
+    """Why an algorithm inside another is not known to keep to the hidden objective that it is handed; empty if it is."""
+    name = type(inner).__name__
+    if not _ours(type(inner)):
+        return f"{name} inside it is not hocket's, and could ask for what noise hides"
+    foreign = [one for kind in type(inner).__mro__ for one in vars(kind) if _from_elsewhere(kind, one)]
+    return _patched(inner) or (f"{foreign[0]} of {name} was put in from elsewhere" if foreign else "")
 
 
 def misread(algorithm: Algorithm) -> str:

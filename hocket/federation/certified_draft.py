@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.config.sections import NOT_IN_A_FILE
 from hocket.errors import BadConfig, BadPlan
@@ -149,7 +150,10 @@ def certified_draft(
         clip=wanted.clip,
         objectives=ObjectiveClass.parse(objectives).in_dimension(dimension),
     )
-    table = {one.name: plain(getattr(algorithm, one.name)) for one in dataclasses.fields(algorithm)}
+    values = {one.name: getattr(algorithm, one.name) for one in dataclasses.fields(algorithm)}
+    table = {
+        key: value.key if isinstance(value, Algorithm) else plain(value) for key, value in values.items()
+    }
     table = {name: value for name, value in table.items() if name not in NOT_IN_A_FILE and value is not None}
     bounds = (
         {} if wanted.columns is None else {"columns": wanted.every_column(dimension), "target": wanted.target}

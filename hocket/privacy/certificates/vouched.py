@@ -85,7 +85,7 @@ def _inside(algorithm: Algorithm) -> Iterator[Algorithm]:
 
 
 def _strange(inner: Algorithm) -> str:
-    """Why an algorithm inside another is not known to keep to the hidden objective that it is handed; empty if it is."""
+    """Why an algorithm inside another may do more than minimise the hidden objective; empty if it may not."""
     name = type(inner).__name__
     if not _ours(type(inner)):
         return f"{name} inside it is not hocket's, and could ask for what noise hides"

@@ -4,7 +4,7 @@
 
 All members are in one process, and talk over mutual TLS on loopback, journal before speech and all, as they would on
 machines of their own; so time and memory are those of all of them together. Linked as `hocket peer plan` does beyond
-twelve members: with the fewest links that withstand one colluder more than the plan counts on. The rows are made up.
+twelve members: with few links and short ways. The rows are made up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan_draft import draw_up, study_topology
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.presence import Presence
 from hocket.federation.run_folder import RunFolder
@@ -37,8 +37,6 @@ from hocket.federation.study_task import MOST_TOTALS, NUMBERS, StudyTask
 from hocket.links.identity import Identity
 from hocket.machine import LOOPBACK, held_ports
 from hocket.studies import Table, parse_study, rehearse
-
-TOPOLOGY = "harary:k=3"
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def planned(identities: list[Identity], ports: list[int], study: str) -> Federat
     """The plan that all have signed."""
     drawn = draw_up(
         [Card.of(one, f"{LOOPBACK}:{port}") for one, port in zip(identities, ports, strict=True)],
-        TOPOLOGY,
+        study_topology(len(identities), 1),
         algorithm={"name": Totals.key, "study": study},
         step={"constant": 1.0},
         task={"name": "many clinics", "dataset": "many-clinics", "dimension": NUMBERS},

@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import networkx as nx
+
 from hocket.config.sections import check, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
@@ -19,6 +21,7 @@ from hocket.federation.plan_sections import (
     read_planned_algorithm,
 )
 from hocket.networks.topologies import FORMS, parse
+from hocket.privacy.topology.guarantees import guarantees
 
 
 def draw_up(
@@ -68,6 +71,26 @@ def draw_up(
     if after is not None:
         _check_follows(drawn, after)
     return drawn
+
+
+ALL_LINKED = 12
+"""Members up to which a study links everybody with everybody."""
+TRIED = 10
+"""Random graphs among which the one with the shortest ways is taken."""
+
+
+def study_topology(members: int, colluders: int) -> str:
+    """How a study links its members: all with all, or if they are many with few links, short ways and no weak place.
+
+    A sum goes up and down a tree, so ways count: among fifty members with three links each, seven links lie between
+    any two at most in the best of a few random graphs, and thirteen around a ring with chords.
+    """
+    if members <= ALL_LINKED:
+        return "complete"
+    degree = colluders + 2 + (members * (colluders + 2)) % 2
+    named = [f"random-regular:d={degree},n={members},seed={seed}" for seed in range(TRIED)]
+    safe = {one: network for one in named if guarantees(network := parse(one), colluders).p2}
+    return min(safe, key=lambda one: nx.diameter(safe[one].graph), default=f"harary:k={colluders + 2}")
 
 
 def sized(topology: str, members: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime, timedelta
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -12,10 +13,12 @@ from hocket.algorithms import RssNb
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadNetwork, BadPlan
 from hocket.federation.cards import Card, read_card
 from hocket.federation.plan import difference
-from hocket.federation.plan_draft import sized
+from hocket.federation.plan_draft import sized, study_topology
 from hocket.federation.plan_file import parse_plan, plan_text, read_plan, write_plan
 from hocket.links.identity import Identity
 from hocket.networks.network import Network
+from hocket.networks.topologies import parse
+from hocket.privacy.topology.guarantees import guarantees
 from tests.peers.plans import CARDS, IDENTITIES, drawn
 
 
@@ -251,3 +254,11 @@ def test_cards(tmp_path):
         path.write_text(text)
         with pytest.raises(BadConfig, match=words):
             read_card(path)
+
+
+@pytest.mark.parametrize(("members", "colluders"), [(5, 1), (13, 1), (50, 1), (51, 2)])
+def test_a_study_links_its_members_safely_and_by_short_ways(members, colluders):
+    network = parse(sized(study_topology(members, colluders), members))
+    assert guarantees(network, colluders).p2
+    assert nx.diameter(network.graph) <= 7
+    assert len(network.links) <= max(members * (colluders + 3) / 2, 66)

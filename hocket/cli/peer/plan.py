@@ -20,9 +20,6 @@ NOTHING = EpsilonOptions()
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
 
-ALL_LINKED = 12
-"""Members up to which a study links everybody with everybody."""
-
 
 def plan(
     *cards: Annotated[Path, Parameter(help="The members' cards.")],
@@ -35,7 +32,7 @@ def plan(
         str | None,
         Parameter(
             help="cycle, complete, harary:k=3, …, for as many as there are cards; of a study by default complete, or "
-            "beyond twelve members the fewest links that withstand one colluder more; with --epsilon also auto."
+            "beyond twelve members few links that withstand one colluder more; with --epsilon also auto."
         ),
     ] = None,
     algorithm: Annotated[
@@ -196,16 +193,15 @@ def _study(
     """A study's plan: all that is left to choose is who is linked with whom."""
     from hocket.algorithms.totals import Totals
     from hocket.federation.cards import read_card
-    from hocket.federation.plan_draft import draw_up
+    from hocket.federation.plan_draft import draw_up, study_topology
     from hocket.federation.study_task import MOST_TOTALS, NUMBERS
     from hocket.links.text import normal_name
     from hocket.studies.study import read_study
 
     title = read_study(file).question.title
-    usual = "complete" if len(cards) <= ALL_LINKED else f"harary:k={colluders + 2}"
     drawn = draw_up(
         [read_card(path) for path in cards],
-        topology or usual,
+        topology or study_topology(len(cards), colluders),
         algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},

@@ -38,7 +38,9 @@ class Shape:
     """The least of (I + B)/2."""
     convex: bool
     free: bool
-    """Whether X is everything."""
+    """Whether X is everything, and there is no penalty."""
+    symmetric: bool
+    """Whether weights are the same both ways."""
 
     @classmethod
     def of(cls, name: str, problem: Problem, network: Network, bend: float) -> Shape:
@@ -63,7 +65,8 @@ class Shape:
             lam=network.lam,
             least_eigenvalue=(1 + least) / 2,
             convex=problem.convex is True,
-            free=isinstance(problem.feasible, Everywhere),
+            free=isinstance(problem.feasible, Everywhere) and problem.penalty is None,
+            symmetric=bool(np.allclose(network.B, network.B.T, rtol=0, atol=1e-12)),
         )
 
 
@@ -122,7 +125,9 @@ class TrackingMethod(ExactMethod):
         mu, mean = shape.strong_convexity, shape.mean_smoothness
         if mu is None or mu <= 0 or not shape.free:
             why = (
-                "X is bounded" if mu is not None and mu > 0 else "the mean is not known to be strongly convex"
+                "steps end in a projection or a proximal map"
+                if mu is not None and mu > 0
+                else "the mean is not known to be strongly convex"
             )
             return Derived(
                 self.bold_step(shape),
@@ -151,6 +156,11 @@ class PrimalDualMethod(ExactMethod):
     """One that remembers how far agents disagreed: proved for convex objectives, also on a set."""
 
     def step_for(self, shape: Shape) -> Derived:
+        if not shape.symmetric:
+            raise BadAlgorithm(
+                f"{self.title} needs weights that are the same both ways, and may diverge with others; take 'paper' or "
+                "'metropolis' weights, or a method that tracks"
+            )
         limit, of = self.limit(shape)
         from_what = f"from L̂ = {shape.smoothness:.4g}{of}"
         if shape.convex and not shape.bent:

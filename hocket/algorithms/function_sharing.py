@@ -39,7 +39,7 @@ from hocket.noise.stored_sum import StoredSum, check_unit
 from hocket.noise.whole_draws import WholeOwn, WholePaired, stored_problem
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.problem import Problem
-from hocket.steps import DEFAULT_STEP, Step
+from hocket.steps import DEFAULT_STEP, Derived, Step
 
 MOST_NUMBERS = 1 << 32
 """Coefficients that a bound on normal ones is derived for, where only their deviation is given: of any plan."""
@@ -295,7 +295,10 @@ class FunctionSharing(Algorithm):
     def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
         if not self.derives_step:
             return self.inner.auto_step(problem, network)
-        return self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
+        step = self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
+        if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
+            return dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
+        return step
 
     def bend(self, dim: int, network: Network) -> float:
         """How much noise functions make any agent's objective bend at most; under normal ones, save with probability

@@ -77,7 +77,7 @@ async def take_part(
     with _explained(folder):
         await asyncio.to_thread(check_data, member)
         if isinstance(member.task, StudyTask):
-            member.task.begin(member.home.folder)
+            member.task.begin(member.home.folder, member.plan.run_hash.hex())
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours

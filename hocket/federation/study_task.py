@@ -64,18 +64,18 @@ class StudyTask:
         """A study follows no gradient."""
         raise AssertionError("a study asks for sums")
 
-    def check_releases(self, home: Path) -> list[str]:
-        """What these rows have served before, in words; refuses where a difference of two results would show a few."""
+    def check_releases(self, home: Path, run: str = "") -> list[str]:
+        """What these rows have served before this run, in words; refuses where differences would show a few."""
         releases = Releases(home)
         earlier = releases.all
-        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu)
+        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu, run)
         refuse_isolation(self.study.disclosure, now, earlier)
-        others = [one for one in earlier if one.study != self.study.fingerprint]
+        others = [one for one in earlier if (one.study, one.run) != (now.study, now.run)]
         return [*told_before(others), *self._together(others)]
 
-    def begin(self, home: Path) -> None:
+    def begin(self, home: Path, run: str = "") -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu)
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu, run)
 
     @property
     def _mu(self) -> float | None:

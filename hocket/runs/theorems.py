@@ -46,9 +46,20 @@ class Claim:
 def claim(job: Job) -> Claim:
     """The theorem that covers this run, with every assumption and how it was derived."""
     if isinstance(job.step, Derived) and job.step.proved:
-        enough = Assumption("the step is below what is proved", True, job.step.why)
-        return Claim("exact", f"every agent converges to the optimum itself: {job.step.why}", (enough,))
+        return _exact(job, job.step)
     return _derived(_assumptions(job), job.step, job.algorithm)
+
+
+def _exact(job: Job, step: Derived) -> Claim:
+    """Of a step below what is proved, and a sum that has a minimum."""
+    bent, bounded = job.problem.strong_convexity, job.problem.feasible.bounded
+    known = bounded or (bent is not None and bent > 0)
+    assumptions = (
+        Assumption("the step is below what is proved", True, step.why),
+        Assumption("the sum has a minimum", True if known else None, "it has" if known else "not known"),
+    )
+    condition = "" if known else ", provided that the sum has a minimum"
+    return Claim("exact", f"every agent converges to the optimum itself{condition}: {step.why}", assumptions)
 
 
 def claim_of_members(

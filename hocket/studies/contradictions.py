@@ -39,6 +39,13 @@ def _of_question(study: Study) -> Iterator[str]:
     if question.link and question.link not in LINKS[question.family]:
         fit = " or ".join(map(repr, LINKS[question.family]))
         yield f"[study] link = {question.link!r} does not go with {question.family!r}; {fit} does"
+    for role in ("offset", "weights"):
+        name = getattr(question, role)
+        if name and not study.column(name).numeric:
+            yield (
+                f"[study] {role} = {name!r} is a yes or no, or has levels: with a row set apart, the fit would differ "
+                "from the one without it by that row; give a column of numbers"
+            )
     if study.evaluate is not None and (study.formula is None or question.family != "binomial"):
         yield "[evaluate] needs a formula with family = 'binomial'"
     if study.evaluate is not None and question.site:

@@ -30,8 +30,12 @@ class Isolated:
     """Which sets take part, by place; empty where too many combinations would have to be looked at."""
 
 
-def isolated(sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: int) -> Isolated | None:
+def isolated(
+    sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: int, *, alone: bool = True
+) -> Isolated | None:
     """A combination in which a new set takes part, and that is about fewer rows than `fewest`, but about some.
+
+    Without `alone`, combinations of more than two new sets by themselves are left to whoever sees all members' rows.
 
     >>> isolated(np.array([[1, 1, 1, 0], [1, 1, 1, 1]], dtype=bool), [1], 2)
     Isolated(rows=1, sets=(0, 1))
@@ -52,7 +56,8 @@ def isolated(sets: Bool[np.ndarray, "sets rows"], new: Sequence[int], fewest: in
     for rows, vector in sorted(_small(space, sizes[few], fewest), key=lambda one: one[0]):
         whole = np.zeros(len(sizes))
         whole[few] = vector
-        if not _solves(atoms[earlier], whole):  # otherwise known before: nothing is added
+        known = _solves(atoms[earlier], whole)  # before: then nothing is added
+        if not known and (alone or not _solves(atoms[list(new)], whole)):
             weights = np.linalg.lstsq(atoms.T, whole, rcond=None)[0]
             return Isolated(rows, tuple(np.flatnonzero(np.abs(weights) > ZERO).tolist()))
     return None

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 
+import networkx as nx
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -23,6 +24,8 @@ from hocket.studies.symmetric import packed, pairs, products, unpacked
 from hocket.studies.together import Analysis
 
 OUTCOME = "the outcome"
+MOST_GROUPS = 10_000
+"""Groups of columns that are looked at: one for each factor, and few more."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def joint_counts(
     refuse_saturated(rules, parameters=parameters, rows=rows)
     refuse_rare(rules, labels, found.present, rows, found.binary)
     refuse_near_twins(rules, found)
+    refuse_few_left(rules, found)
     return found
 
 
@@ -86,3 +90,21 @@ def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
                     f"[disclosure] smallest_cell = {least}: their difference is about these rows alone; leave one of "
                     "them out"
                 )
+
+
+def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Columns of yes and no of which no two hold together, such as the levels of a factor, may leave a few rows: those
+    of the level that is left out. The whole less their sums is a sum over these."""
+    yes = [i for i in np.flatnonzero(counts.binary).tolist() if counts.present[i] < counts.rows]
+    apart: nx.Graph[int] = nx.Graph()
+    apart.add_nodes_from(yes)
+    apart.add_edges_from((i, j) for i, j in combinations(yes, 2) if counts.together[i, j] == 0)
+    for columns in islice(nx.find_cliques(apart), MOST_GROUPS):
+        left = counts.rows - counts.present[columns].sum()
+        if 0 < left < rules.smallest_cell:
+            names = ", ".join(counts.names[i] for i in sorted(columns))
+            raise BadStudy(
+                f"{names} leave fewer than {rules.smallest_cell} joint rows of which none holds, where [disclosure] "
+                f"smallest_cell = {rules.smallest_cell}: the whole less their sums is about these rows alone; join the "
+                "level that is left out with another, or take another reference"
+            )

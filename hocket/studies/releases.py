@@ -23,7 +23,7 @@ from jaxtyping import Bool
 from hocket.errors import BadStudy, JournalError
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
-from hocket.studies.row_sets import RowSet
+from hocket.studies.row_sets import YES, RowSet
 from hocket.studies.study import DisclosureSection, Study
 from hocket.studies.table import Table
 
@@ -43,6 +43,8 @@ class Release:
     """Rows that were summed over, by the numbers that this home knows them by."""
     mu: float | None = None
     """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
+    run: str = ""
+    """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
 
     @property
     def line(self) -> str:
@@ -62,6 +64,7 @@ class Release:
                 "columns": self.columns,
                 "where": self.where,
                 "mu": self.mu,
+                "run": self.run,
                 "sets": sets,
             }
         )
@@ -91,10 +94,11 @@ def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Seq
     """The same, of sets; family by family."""
     for family in sorted({family for one in now for family in one.families}):
         mine, theirs = ([one for one in sets if family in one.families] for sets in (now, before))
-        _refuse([*theirs, *mine], len(mine), rules.fewest_different)
+        # What the levels of one study leave of the whole is counted over all members' rows, see `joint_counts`.
+        _refuse([*theirs, *mine], len(mine), rules.fewest_different, alone=not family.startswith(YES))
 
 
-def _refuse(sets: Sequence[RowSet], new: int, fewest: int) -> None:
+def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
     width = max(len(one.rows) for one in sets)
     whole = np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
     kept: dict[bytes, int] = {}
@@ -102,7 +106,7 @@ def _refuse(sets: Sequence[RowSet], new: int, fewest: int) -> None:
         kept.setdefault(np.packbits(row).tobytes(), place)
     order = list(kept.values())
     mine = [place for place, one in enumerate(order) if one >= len(sets) - new]
-    found = isolated(whole[order], mine, fewest)
+    found = isolated(whole[order], mine, fewest, alone=alone)
     if found is None:
         return
     limit = f"[disclosure] fewest_different = {fewest}"
@@ -125,9 +129,11 @@ class Releases:
 
     home: Path
 
-    def of(self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None) -> Release:
+    def of(
+        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+    ) -> Release:
         """The release that an analysis of these rows would be."""
-        return self._of(study, self._known.fingerprints(table), sets, mu)[0]
+        return self._of(study, self._known.fingerprints(table), sets, mu, run)[0]
 
     @property
     def all(self) -> list[Release]:
@@ -142,11 +148,16 @@ class Releases:
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None
 
-    def begin(self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None) -> None:
-        """Remember an analysis before its first number is said; refuses one that would show a few rows."""
+    def begin(
+        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+    ) -> None:
+        """Remember an analysis before its first number is said; refuses one that would show a few rows.
+
+        A run that is taken up again is the same one; another run of the same study is another release.
+        """
         with self._locked():
             found = self._known.fingerprints(table)
-            now, numbers = self._of(study, found, sets, mu)
+            now, numbers = self._of(study, found, sets, mu, run)
             earlier = self.all
             refuse_isolation(study.disclosure, now, earlier)
             if now.line in {one.line for one in earlier}:
@@ -162,7 +173,7 @@ class Releases:
                 os.fsync(file.fileno())
 
     def _of(
-        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], mu: float | None
+        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], mu: float | None, run: str
     ) -> tuple[Release, np.ndarray]:
         numbers = self._known.numbers(found)
         question, width = study.question, int(numbers.max(initial=-1)) + 1
@@ -173,7 +184,7 @@ class Releases:
             return RowSet(one.what, rows, one.families)
 
         made = tuple(map(numbered, sets))
-        return Release(study.fingerprint, question.title, study.used, question.where, made, mu), numbers
+        return Release(study.fingerprint, question.title, study.used, question.where, made, mu, run), numbers
 
     @property
     def _known(self) -> KnownRows:
@@ -198,5 +209,11 @@ def _read(line: str) -> Release:
         RowSet(one["what"], _unpacked(one["rows"]), frozenset(one["families"])) for one in data["sets"]
     )
     return Release(
-        data["study"], data["title"], tuple(data["columns"]), tuple(data["where"]), sets, data["mu"]
+        data["study"],
+        data["title"],
+        tuple(data["columns"]),
+        tuple(data["where"]),
+        sets,
+        data["mu"],
+        data.get("run", ""),
     )

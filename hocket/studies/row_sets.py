@@ -2,7 +2,8 @@
 
 Sets are held against each other within families. All rows of a part of the study (a model, curves, a description) are
 in one, whatever columns the part uses. Rows that have a cell of a column are held against other rows over which the
-same column is summed. Rows that count as a yes are held against others that a threshold on the same column makes.
+same column is summed. Rows that count as a yes are held against others that a threshold or a level of the same column
+makes, and against the whole.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from hocket.studies.rows import Rows
 
 PARTS = "rows"
 """The family of whole parts of a study."""
+YES = "yes by "
+"""How families begin of what maps and levels of one column set apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ def _of_model(rows: Rows) -> Iterator[RowSet]:
         return
     # Where a missing cell is filled with the mean, the sum over the whole tells no more than the one over the rest.
     summed = [name for name in study.modelled if study.column(name).missing != "mean"]
-    families = frozenset({PARTS}) | _summed(rows, *summed)
+    families = frozenset({PARTS}) | _summed(rows, *summed) | _told_apart(rows, study.modelled)
     if study.evaluate is None:
         yield RowSet("the model", kept, families)
     else:
@@ -63,7 +66,7 @@ def _of_curves(rows: Rows) -> Iterator[RowSet]:
     part = rows.study.survival
     if part is not None:
         columns = tuple(filter(None, (part.time, part.event, part.by)))
-        families = frozenset({PARTS}) | _summed(rows, *columns)
+        families = frozenset({PARTS}) | _summed(rows, *columns) | _told_apart(rows, columns)
         yield RowSet("the survival curves", rows.surviving, families)
         yield from _yes(rows, columns, rows.surviving, "the survival curves")
 
@@ -80,6 +83,15 @@ def _of_description(rows: Rows) -> Iterator[RowSet]:
                 yield RowSet(f"the description of {name}", there, _summed(rows, name))
 
 
+def _told_apart(rows: Rows, columns: tuple[str, ...]) -> frozenset[str]:
+    """The families of what maps and levels set apart: the whole is in each, as what they leave is a difference."""
+    return frozenset(_yes_by(rows, name) for name in columns if not rows.study.column(name).numeric)
+
+
+def _yes_by(rows: Rows, column: str) -> str:
+    return f"{YES}{_source(rows, column)}"
+
+
 def _yes(
     rows: Rows, columns: tuple[str, ...], kept: Bool[np.ndarray, " rows"], part: str
 ) -> Iterator[RowSet]:
@@ -88,7 +100,7 @@ def _yes(
     fewest, whole = study.disclosure.fewest_different, int(kept.sum())
     for name in columns:
         column = study.column(name)
-        family = frozenset({f"yes by {_source(rows, name)}"})
+        family = frozenset({_yes_by(rows, name)})
         if column.numeric:
             continue
         values = [1.0] if column.map is not None else range(len(column.levels))

@@ -129,8 +129,11 @@ def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
     study = parse_study(loads(NOISY))
     task = StudyTask(study, tables()["ash"], "ash", Among(4, 1))
     assert task.check_releases(tmp_path) == []
-    task.begin(tmp_path)
-    assert task.check_releases(tmp_path) == []  # the same study
+    task.begin(tmp_path, "a run")
+    assert task.check_releases(tmp_path, "a run") == []
+    assert task.check_releases(tmp_path, "another")[1].startswith(
+        "Together with these"
+    )  # noise is drawn anew
     other = replace(
         task, study=parse_study({**loads(NOISY), "study": {"title": "Again", "formula": "texture ~ radius"}})
     )
@@ -192,7 +195,7 @@ def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path
     from hocket.cli.peer.sign import _data_in_words
 
     StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(tmp_path)
-    _, served = _data_in_words(None, "", Home(tmp_path))
+    _, served = _data_in_words(None, "", Home(tmp_path), "")
     assert served.startswith(
         "Rows at this home have served before: 'Breast cancer in four clinics': radius, texture in"
     )

@@ -100,6 +100,20 @@ HOSTILE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         },
         {},
     ),
+    "a reference level of one row": (
+        {
+            "study": {"title": "T", "formula": "y ~ C(h) + x"},
+            "columns": {"h": {"levels": [9, 1, 2]}},
+        },
+        {"h": [9, *([1, 2] * ROWS)[: ROWS - 1]]},
+    ),
+    "thresholds that leave one row": (
+        {
+            "study": {"title": "T", "formula": "y ~ one + other + x"},
+            "columns": {"one": {"from": "id", "map": "id < 16"}, "other": {"from": "id", "map": "id > 16"}},
+        },
+        {},
+    ),
     "an event of one row": (
         {
             "study": {"title": "T", "formula": "Surv(t, it) ~ x", "family": "cox"},
@@ -116,6 +130,8 @@ def test_a_study_that_looks_for_one_row_is_shown_counts_alone(name):
     found = tables(**other)
     if "t" in other:
         found["b"] = Table.of(columns(1, t=list(range(1, ROWS + 1))), "b")
+    if "h" in other:
+        found["b"] = Table.of(columns(1, h=[1, 2] * (ROWS // 2)), "b")
     if "z" in other:
         found["b"] = Table.of(columns(1, z=[0] * ROWS), "b")
     shown = spoken(study, found)
@@ -211,3 +227,15 @@ def test_rows_that_others_make_up_do_not_fill_a_cell_where_own_cells_count():
         BadStudy, match=r"column g is 9 in 1 rows, where \[disclosure\] smallest_own_cell = 5"
     ):
         check_table(parse_study({**study, "disclosure": {"smallest_own_cell": 5}}), found["a"])
+
+
+@pytest.mark.parametrize("role", ["offset", "weights"])
+def test_a_row_is_not_set_apart_by_an_offset_or_a_weight(role):
+    """Two fits, with it and without, differed by the cells of that row, to the last digit."""
+    with pytest.raises(BadStudy, match=rf"{role} = 'it' is a yes or no"):
+        parse_study(
+            {
+                "study": {"title": "T", "formula": "y ~ x", role: "it"},
+                "columns": {"it": {"from": "id", "map": "id == 0"}},
+            }
+        )

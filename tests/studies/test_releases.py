@@ -183,3 +183,27 @@ def test_what_was_known_before_does_not_hide_what_is_new():
     assert found is not None
     assert found.rows == 1
     assert found.sets == (0, 2, 3)
+
+
+def test_the_whole_less_two_thresholds_of_two_studies_is_refused(home):
+    """All rows, those below 50 and those above: what is left is one row."""
+    for title, condition, refused in (("Below", "y < 50", False), ("Above", "y > 50", True)):
+        study = parse_study(
+            {
+                "study": {"title": title, "formula": "x ~ it"},
+                "columns": {"it": {"from": "y", "map": condition}},
+            }
+        )
+        if refused:
+            with pytest.raises(BadStudy, match="tell 1 apart"):
+                begin(home, table(100), study)
+        else:
+            begin(home, table(100), study)
+
+
+def test_noise_that_is_drawn_anew_is_told_anew(tmp_path):
+    home, study = Releases(tmp_path), asked()
+    sets = row_sets(check_table(study, table(100))[1])
+    for run in ("one", "one", "another"):  # the first is taken up again after a crash
+        home.begin(study, table(100), sets, 0.5, run)
+    assert [one.run for one in home.all] == ["one", "another"]

@@ -84,7 +84,7 @@ def test_a_derived_step_is_proved_and_reaches_the_optimum(method):
 
 def test_steps_that_track_are_those_of_the_theorem():
     """The values of the maths for κ = 1 on five agents in a ring."""
-    shape = Shape(1, False, 1, 1, RING.lam, 1, True, True)
+    shape = Shape(1, False, 1, 1, RING.lam, 1, True, True, True)
     allowed = [method.step_for(shape).a / 0.99 for method in (hk.AugDgm(), hk.GradientTracking())]
     np.testing.assert_allclose(allowed, [0.101997, 0.048856], atol=1e-6)
 
@@ -195,3 +195,23 @@ def test_penalties_without_a_proximal_map_on_a_set_are_refused():
         hk.least_squares(ROWS, TARGETS, feasible=hk.Ball(1.0), prox=hk.L1(1.0))
     with pytest.raises(BadProblem, match="zero or more"):
         hk.L1(-1.0)
+
+
+def test_nothing_is_claimed_where_a_hypothesis_fails():
+    own = hk.FunctionSharing(1, sd=1.0, own=5.0, family="linear", inner=hk.AugDgm())
+    penalised = hk.least_squares(ROWS, TARGETS, feasible=hk.Everywhere(), prox=hk.L1(1.0))
+    for problem, method in ((REGRESSION, own), (penalised, hk.AugDgm())):
+        run = hk.solve(problem, RING, method, rounds=1)
+        assert not run.step.proved
+        assert run.claim.theorem is None
+    separable = hk.logistic([[[1.0], [-1.0]]] * 5, [[1, -1]] * 5, feasible=hk.Everywhere())
+    claim = hk.solve(separable, RING, hk.Nids(), rounds=1).claim
+    assert "provided that the sum has a minimum" in claim.statement
+
+
+def test_weights_that_differ_both_ways_are_for_methods_that_track():
+    around = 0.3 * np.eye(5) + 0.6 * np.roll(np.eye(5), 1, axis=1) + 0.1 * np.roll(np.eye(5), -1, axis=1)
+    ring = hk.Network.from_edges([(i, (i + 1) % 5) for i in range(5)], weights=around)
+    with pytest.raises(BadAlgorithm, match="the same both ways"):
+        hk.solve(REGRESSION, ring, hk.Extra(), rounds=1)
+    assert abs(hk.solve(REGRESSION, ring, hk.AugDgm(), rounds=2000).gap) < 1e-9

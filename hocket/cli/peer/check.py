@@ -89,7 +89,7 @@ def _data_in_words(member: Member) -> list[str]:
     from hocket.federation.study_task import StudyTask
 
     if isinstance(member.task, StudyTask):
-        return member.task.check_releases(member.home.folder)
+        return member.task.check_releases(member.home.folder, member.plan.run_hash.hex())
     return unchecked(member.data) or [
         f"The data are those of earlier runs on {member.plan.task.dataset}, if any."
     ]

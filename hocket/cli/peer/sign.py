@@ -83,7 +83,7 @@ def sign(
     terms = [
         *_terms(agreed, found),
         *unseen,
-        *_data_in_words(brought, digest, mine),
+        *_data_in_words(brought, digest, mine, agreed.run_hash.hex()),
         *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
         f"Your floor: {floor.words}; met ({mine.floor})"
         if mine.floor.exists()
@@ -133,13 +133,13 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
     ]
 
 
-def _data_in_words(brought: Task | None, digest: str, home: Home) -> list[str]:
+def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> list[str]:
     from hocket.federation.data_digest import unchecked
     from hocket.federation.study_task import StudyTask, told_before
     from hocket.studies.releases import Releases
 
     if isinstance(brought, StudyTask):
-        return brought.check_releases(home.folder)
+        return brought.check_releases(home.folder, run)
     return unchecked(digest) if brought is not None else [NOT_SEEN, *told_before(Releases(home.folder).all)]
 
 

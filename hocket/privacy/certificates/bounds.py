@@ -81,8 +81,7 @@ class Reach:
         """tr(δᵀ Σ⁺ δ): the mean by itself, and a rest that sums to zero."""
         own, h = self.look.own, self.honest
         total = rows.sum(axis=0)
-        tiny = 1e-12 * np.abs(rows).sum(axis=0)
-        mean = 0.0 if (np.abs(total) <= tiny).all() else float(total @ total) * _inverse(h * own)
+        mean = 0.0 if sums_to_zero(rows) else float(total @ total) * _inverse(h * own)
         squares = max(0.0, float(np.sum(rows**2)) - float(total @ total) / h)
         # A rest that sums to zero is so much moved between pairs; the root of an energy is a norm.
         moved = (np.abs(rows).sum(axis=0) + np.abs(total)) / 2
@@ -93,11 +92,18 @@ class Reach:
         }
 
 
+def sums_to_zero(rows: np.ndarray) -> bool:
+    """Whether nothing is left over, but for rounding."""
+    return bool((np.abs(rows.sum(axis=0)) <= 1e-12 * np.abs(rows).sum(axis=0)).all())
+
+
 def bounded(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Bounded:
     """The best of the bounds for every look, added up."""
     total, how = 0.0, []
     for look in looks:
-        pair = protected.agents if isinstance(protected, Shift) else ()
+        # What a pair has left over is shared by all who hang together with it, whom its own paths do not tell.
+        between = isinstance(protected, Shift) and sums_to_zero(protected.rows)
+        pair = protected.agents if isinstance(protected, Shift) and between else ()
         found = _of(protected, Reach.of(look, colluders, pair))
         best = min(found, key=lambda one: found[one])
         total += look.times * found[best]

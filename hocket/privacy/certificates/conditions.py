@@ -115,6 +115,11 @@ def projected(mechanism: Mechanism, about: Circumstances) -> tuple[str, ...]:
     """Why a projection takes away what is certified of a move; empty if it does not."""
     if mechanism.projects != "after the step" or _everywhere(about.problem):
         return ()
+    if about.problem is not None and about.problem.penalty is not None:
+        return (
+            "the proximal map of a penalty follows the step, and is not linear: what moves changes the sum over honest "
+            "agents, which pairwise noise does not hide; leave the penalty out, or take project='mixed'",
+        )
     return (
         "states are projected after the step: one on the edge of the set is known, and shows its noise bare; project "
         "what was mixed, before the step, or pass a problem= on the whole space",
@@ -211,4 +216,4 @@ def _averages(problem: Problem) -> bool:
 
 
 def _everywhere(problem: Problem | None) -> bool:
-    return problem is not None and isinstance(problem.feasible, Everywhere)
+    return problem is not None and isinstance(problem.feasible, Everywhere) and problem.penalty is None

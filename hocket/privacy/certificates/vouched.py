@@ -69,7 +69,7 @@ def replaced(algorithm: Algorithm) -> str:
             return f"{', '.join(foreign)} of {kind.__name__} was put in from elsewhere"
         if kind is stating:
             break
-        changed = sorted(one for one in vars(kind) if _counts(stating, kind, one))
+        changed = sorted(one for one in {*vars(kind), *_annotated(kind)} if _counts(stating, one))
         if changed:
             return f"{kind.__name__} has {', '.join(changed)} of its own, and states the noise of {stating.__name__}"
     return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
@@ -135,12 +135,18 @@ def _ours(kind: type) -> bool:
     return kind.__module__.startswith((HOME, "builtins", "abc", "equinox"))
 
 
-def _counts(stating: type, kind: type, name: str) -> bool:
+def _annotated(kind: type) -> frozenset[str]:
+    """Fields that a class adds, which may stand in a method's place."""
+    return frozenset(vars(kind).get("__annotations__", {}))
+
+
+def _counts(stating: type, name: str) -> bool:
     """Whether a name that a subclass has too takes the place of code that was stated."""
     if name in LOOKUPS:
         return True
     own_words = name in SILENT or name.startswith(("__", "_abc_")) or not hasattr(stating, name)
-    return not own_words and name not in {one.name for one in dataclasses.fields(kind)}
+    # What is a field of the class that states the noise is a number of it; a field in a method's place is code.
+    return not own_words and name not in {one.name for one in dataclasses.fields(stating)}
 
 
 def _from_elsewhere(kind: type, name: str) -> bool:

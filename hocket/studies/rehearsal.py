@@ -106,9 +106,10 @@ def rehearse(
     Totals are summed in the open, unless `carry` does it another way, such as under masks.
     `colluders` is for a study that promises an ε: noise must suffice though so many take theirs off again.
     """
-    if study.privacy is not None and not 0 <= colluders < len(tables):
+    if study.privacy is not None and not 1 <= colluders < len(tables):
         raise BadStudy(
-            f"{colluders} of {len(tables)} members are to take their noise off; leave at least one who does not"
+            f"{colluders} of {len(tables)} members are to take their noise off; everybody can take off its own, so give 1 "
+            "or more, and leave at least one who does not"
         )
     among = Among(len(tables), colluders if study.privacy is not None else 0)
     checked = {name: check_table(study, replace(table, name=name), among) for name, table in tables.items()}

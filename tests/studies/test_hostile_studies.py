@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hocket.errors import BadStudy
 from hocket.noise.summands import flat
 from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
+from hocket.studies.disclosure import suppressed
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.results import concluded
 from hocket.studies.rows import understood_rows
@@ -239,3 +240,10 @@ def test_a_row_is_not_set_apart_by_an_offset_or_a_weight(role):
                 "columns": {"it": {"from": "id", "map": "id == 0"}},
             }
         )
+
+
+def test_small_counts_are_not_hidden_beside_a_zero_alone():
+    """The sum of a row is known, and that of what is hidden with it: it must be no small count itself."""
+    rules = DisclosureSection()
+    (row,) = suppressed(np.array([[1.0, 0.0, 40.0, 30.0, 0.0]]), rules)
+    assert row == [None, 0, 40, None, 0]

@@ -58,8 +58,7 @@ def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSecti
         before = int(hidden.sum())
         for table, mask in ((counts, hidden), (counts.T, hidden.T)):
             for row, cover in zip(table, mask, strict=True):
-                few = cover.any() and (cover.sum() == 1 or row[cover].sum() < rules.smallest_cell)
-                if few and (~cover).any():
+                if cover.any() and (row[cover] > 0).sum() <= 1 and (~cover).any():
                     # One that is not 0 where there is one: beside a 0 a sum tells the other.
                     row_open = np.where(cover, np.inf, np.where(row > 0, row, row.sum() + 1))
                     cover[int(np.argmin(row_open))] = True

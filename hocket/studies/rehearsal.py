@@ -108,8 +108,8 @@ def rehearse(
     """
     if study.privacy is not None and not 1 <= colluders < len(tables):
         raise BadStudy(
-            f"{colluders} of {len(tables)} members are to take their noise off; everybody can take off its own, so give 1 "
-            "or more, and leave at least one who does not"
+            f"{colluders} of {len(tables)} members are to take their noise off; everybody can take off its own, so "
+            "give 1 or more, and leave at least one who does not"
         )
     among = Among(len(tables), colluders if study.privacy is not None else 0)
     checked = {name: check_table(study, replace(table, name=name), among) for name, table in tables.items()}

@@ -295,7 +295,10 @@ class FunctionSharing(Algorithm):
     def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Step:
         if not self.derives_step:
             return self.inner.auto_step(problem, network)
-        step = self.inner.auto_step(problem, network, bend=bend + self.bend(problem.dim, network))
+        more = self.bend(problem.dim, network)
+        step = self.inner.auto_step(problem, network, bend=bend + more)
+        if isinstance(step, Derived) and more and self.normal:
+            step = dataclasses.replace(step, why=f"{step.why}, save with probability {self.failure:g}")
         if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
             return dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
         return step

@@ -180,8 +180,10 @@ def test_one_file_and_one_row_enrol_an_algorithm_in_every_law(tmp_path: Path) ->
     """Do to a copy of the project what the page says, and nothing else; then run the laws."""
     for folder in ("hocket", "tests/laws", "tests/docs"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "docs").mkdir()
-    for file in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py", "docs/add-an-algorithm.md"):
+    for folder in ("docs", "tests/units"):
+        (tmp_path / folder).mkdir()
+    shared = ["tests/__init__.py", "tests/conftest.py", "tests/units/certificate_cases.py"]
+    for file in ("pyproject.toml", *shared, "docs/add-an-algorithm.md"):
         shutil.copyfile(ROOT / file, tmp_path / file)
     found = list(blocks(ROOT / "docs/add-an-algorithm.md"))
     file = next(block for block in found if block.file is not None)

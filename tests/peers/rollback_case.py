@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
 
+from hocket.federation.engine.masked_sum import BEGINNING
 from hocket.links import records
 from hocket.links.events import Event, Heard, Joined
 from hocket.links.wire import Frame, Kind, pack
@@ -28,6 +29,7 @@ from .hostile_scripts import opened
 from .hostile_stage import Stage
 
 VICTIM, RESTARTED = "ash", "birch"
+POINT = len(BEGINNING)
 
 
 @contextlib.contextmanager
@@ -55,18 +57,20 @@ class Restored(NamedTuple):
 class Exploits(Script):
     """Holds the others back in the victim's last round; when the victim is back, says other words than before."""
 
-    def __init__(self, last: int, *, hides: bool):
+    def __init__(self, last: int, *, hides: bool, together: bool):
         self.last, self.hides, self.again = last, hides, False
+        self.held_back = last + together  # nobody ends a round of sums before all do
         self.lets_go = False
         self.held: list[tuple[str, bytes]] = []
 
     async def says(self, hand: Hand, to: str, message: bytes) -> Iterable[bytes]:
         frame = opened(message)
         if frame.kind is Kind.WORD and to == VICTIM:
-            is_new = (VICTIM, frame.round) not in hand.memory
-            hand.memory[VICTIM, frame.round] = frame
+            moment = VICTIM, frame.round, frame.exchange
+            is_new = moment not in hand.memory
+            hand.memory[moment] = frame
             return [message] if is_new else []  # what is said again is said otherwise, when the victim asks
-        if frame.kind is Kind.WORD and frame.round >= self.last and not self.lets_go:
+        if frame.kind is Kind.WORD and frame.round >= self.held_back and not self.lets_go:
             self.held.append((to, message))
             return []
         if self.hides and self.again and frame.kind not in FAMILIAR:
@@ -74,7 +78,7 @@ class Exploits(Script):
         return [message]
 
     async def hears(self, hand: Hand, event: Event) -> Event | None:
-        if isinstance(event, Joined) and event.neighbour == VICTIM and (VICTIM, self.last) in hand.memory:
+        if isinstance(event, Joined) and event.neighbour == VICTIM and (VICTIM, self.last, 0) in hand.memory:
             self.again = True
         if self.again and isinstance(event, Heard) and event.neighbour == VICTIM:
             await self._answer(hand, opened(event.message))
@@ -82,15 +86,23 @@ class Exploits(Script):
 
     async def _answer(self, hand: Hand, heard: Frame) -> None:
         """The word of a round that the victim repeats, changed; when it is where it was, the others may go on."""
-        mine = hand.memory.get((VICTIM, heard.round))
+        mine = hand.memory.get((VICTIM, heard.round, heard.exchange))
         if heard.kind is Kind.WORD and mine is not None:
-            other = mine._replace(parts=[np.array(mine.parts[0]) + 0.25])
-            await hand.channels.send(VICTIM, pack(other))
+            await hand.channels.send(VICTIM, pack(mine._replace(parts=[*_otherwise(mine.parts)])))
         if heard.kind is Kind.WORD and heard.round >= self.last:
             self.lets_go = True
             for to, message in self.held:
                 await hand.channels.send(to, message)
             self.held.clear()
+
+
+def _otherwise(parts: Sequence[Any]) -> Iterator[Any]:
+    """A word with other numbers; of a sum the point stays, and its masked numbers change."""
+    for part in parts:
+        if not isinstance(part, bytes):
+            yield np.array(part) + 0.25
+        else:
+            yield part if len(part) == POINT else bytes([part[0] ^ 1]) + part[1:]
 
 
 @dataclass
@@ -159,10 +171,10 @@ class RolledBack(Stage):
         one.finished = await self._run(one)
 
 
-def scene(last: int, *, hides: bool = False) -> Deviation:
+def scene(last: int, *, hides: bool = False, together: bool = False) -> Deviation:
     """What the hostile neighbour does in all of these."""
     what = "another word for a round that a victim repeats"
-    return Deviation("rollback", what, lambda: Exploits(last, hides=hides))
+    return Deviation("rollback", what, lambda: Exploits(last, hides=hides, together=together))
 
 
 def _copy(home: Path, copy: Path) -> None:

@@ -41,7 +41,7 @@ def scenes(
     stages = [
         RolledBack(
             federation,
-            HARMLESS if harmless else scene(last, hides=hides),
+            HARMLESS if harmless else scene(last, hides=hides, together=algorithm == "joint-average"),
             folder / f"{place}-{too}",
             secrets=FromSystem(),
             restored=restored,
@@ -71,7 +71,8 @@ def check(stages: Iterable[RolledBack]) -> None:
 def harm(stage: RolledBack) -> Iterable[str]:
     """Two words for a round, or an end that does not tell the operator what happened."""
     for name, one in stage.honest.items():
-        by_receiver = isinstance(one.member.role().algorithm, RssLb)
+        algorithm = one.member.role().algorithm
+        by_receiver = isinstance(algorithm, RssLb) or algorithm.sums  # numbers go to some, and to others none
         yield from (f"{name}: {words}" for words in said_twice(one, by_receiver=by_receiver))
         if one.error is not None and not isinstance(one.error, HocketError):
             yield f"{name} crashed with {type(one.error).__name__}: {one.error}"

@@ -157,7 +157,7 @@ def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     assert main(asked) == 0
     again = capsys.readouterr()
     assert [f"{case.slug}.json" for case in made] == [dgd.name]
-    assert "3 of 4 runs are in here already" in again.err
+    assert "4 of 5 runs are in here already" in again.err
     assert json.loads(again.out)["results"] == answer["results"]
 
     monkeypatch.setitem(report.LEARNING, "reuters", replace(reuters, quick=replace(TINY, epochs=0.1)))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.exact_method import TrackingMethod
+from hocket.algorithms.exact_method import Shape, TrackingMethod
 
 
 class Tracked(NamedTuple):
@@ -39,6 +39,10 @@ class GradientTracking(TrackingMethod):
         x = agent.prox(v - agent.step(k) * state.y, k)
         gradient = agent.gradient(x)
         return Tracked(x, y + gradient - state.gradient, gradient)
+
+    def bold_step(self, shape: Shape) -> float:
+        # Its own step is not mixed before it is taken: on graphs that mix at once it bears half of what AugDGM does.
+        return min(0.4 / shape.smoothness, super().bold_step(shape))
 
     def contraction(self, slack: float, condition: float) -> tuple[float, float, float]:
         return 1 + condition, 2 + slack, slack**2

@@ -215,3 +215,11 @@ def test_weights_that_differ_both_ways_are_for_methods_that_track():
     with pytest.raises(BadAlgorithm, match="the same both ways"):
         hk.solve(REGRESSION, ring, hk.Extra(), rounds=1)
     assert abs(hk.solve(REGRESSION, ring, hk.AugDgm(), rounds=2000).gap) < 1e-9
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda one: one.key)
+def test_rules_of_thumb_hold_where_everybody_is_linked(method):
+    """All mix at once, and curvatures differ: a step of 1/L is too long for DIGing here."""
+    rows = np.stack([RNG.normal(size=8), RNG.uniform(0.1, 1.0, size=8)], axis=1)
+    problem = hk.Problem(Quadratic(), rows, feasible=hk.Box(-50.0, 50.0), dim=1)
+    assert abs(hk.solve(problem, hk.Network.complete(8), method, rounds=400).gap) < 1e-10

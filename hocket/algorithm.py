@@ -199,8 +199,8 @@ class Algorithm(eqx.Module):
 
     @property
     def reach_beyond(self) -> float | None:
-        """How far outside X a true word may lie, over α_k; None where nothing bounds it."""
-        return self.noise_bound
+        """How far outside X a true word may lie, over α_k; None where nothing bounds it, or words are no states."""
+        return self.noise_bound if self.plain else None
 
     def bounded_noise(self) -> tuple[bool | None, str]:
         """Whether what it adds to its words stays within a bound in all rounds there may ever be, and why."""

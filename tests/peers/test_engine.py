@@ -65,6 +65,14 @@ def test_true_words_outside_the_set_are_believed_where_nothing_bounds_them(algor
     assert len(finished) == 5
 
 
+def test_words_that_are_no_states_are_not_held_against_the_set(tmp_path):
+    """A tracked gradient is far outside a small box, and true."""
+    problem = hk.polynomials([[0, 9.0 * c, 1] for c in (1, -1, 2, -2, 1)], box=(-0.6, 0.6))
+    company = Company(problem, hk.Network.cycle(5), hk.AugDgm(), tmp_path, rounds=5)
+    finished = company.play()
+    np.testing.assert_allclose(np.stack([one.x for one in finished]), company.replay().x, atol=1e-12, rtol=0)
+
+
 def test_own_noise_is_each_members_own():
     """Two members' differ, a round's is not the next one's, and their deviation is what the plan says."""
     plan = Setting(hk.Network.cycle(3), 20_000, hk.Constant(0.1), 10)

@@ -57,7 +57,7 @@ class Restored(NamedTuple):
 class Exploits(Script):
     """Holds the others back in the victim's last round; when the victim is back, says other words than before."""
 
-    def __init__(self, last: int, *, hides: bool, together: bool):
+    def __init__(self, last: int, *, hides: bool, together: bool = False):
         self.last, self.hides, self.again = last, hides, False
         self.held_back = last + together  # nobody ends a round of sums before all do
         self.lets_go = False

@@ -18,7 +18,7 @@ from hocket.algorithm import Algorithm, Setting, Total
 from hocket.algorithms.totals import Totals
 from hocket.errors import BadInput, BadPlan, LinkError
 from hocket.federation.engine.analysis import Analysis
-from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
+from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, check_point, tree_of
 from hocket.federation.engine.peer import Finished, Peer
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams
@@ -291,3 +291,11 @@ def test_a_crash_at_any_write_leaves_no_trace(network, algorithm, tmp_path):
             stormy.at, stormy.after = at, after
             assert [np.concatenate(one[:2]).tobytes() for one in stormy.play()] == expected
             assert stormy.crashes == 1
+
+
+@pytest.mark.parametrize("said", [[], [np.zeros(4)], [np.zeros(0)], [b"short"], [bytes(32), b""]])
+def test_whatever_stands_in_a_point_s_place_is_refused_by_name(said):
+    network = NETWORKS["complete"]
+    role, point = roles(network)[0], bytes(range(32))
+    with pytest.raises(LinkError, match="was shown other sums"):
+        check_point(role, tree_of(network), list("abcd"), 1, said, point)

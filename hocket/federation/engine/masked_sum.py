@@ -180,7 +180,7 @@ def check_point(
     role: Role, tree: Tree, names: Sequence[str], other: int, said: Sequence[Part], point: bytes
 ) -> None:
     """Refuse to go on with a neighbour that was shown other sums; whoever passed them on may have changed them."""
-    if said and said[0] == point:
+    if said and isinstance(said[0], bytes) and said[0] == point:
         return
     hands = {other, *tree.carriers(role.index, other)} - {role.index}
     raise LinkError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -147,9 +148,9 @@ class TrackingMethod(ExactMethod):
         # Hardly ever seen to fail on random networks, and known to fail on some.
         return min(1.0, 1.5 * (1 - shape.lam)) / shape.smoothness
 
+    @abstractmethod
     def contraction(self, slack: float, condition: float) -> tuple[float, float, float]:
         """Of the step z/L̂ that is allowed: the coefficients a, b, c of a z² + b z = c; `slack` is 1 − λ."""
-        raise NotImplementedError
 
 
 class PrimalDualMethod(ExactMethod):
@@ -168,6 +169,6 @@ class PrimalDualMethod(ExactMethod):
         why = "noise functions bend" if shape.bent else "objectives are not known to be convex"
         return Derived(limit / 2, why=f"a rule of thumb {from_what}, as {why}")
 
+    @abstractmethod
     def limit(self, shape: Shape) -> tuple[float, str]:
         """Below which step it converges for convex objectives, and what that rests on beside L̂."""
-        raise NotImplementedError

@@ -6,6 +6,7 @@ import math
 import warnings
 
 import hypothesis.strategies as st
+import mpmath as mp
 import pytest
 from hypothesis import given, settings
 
@@ -83,7 +84,6 @@ DELTAS = [1e-300, 1e-100, 1e-20, 1e-13, 1e-5, 0.1, 0.5]
 @pytest.mark.parametrize("mu", MUS)
 def test_epsilon_against_eighty_digits(mu):
     """Brackets of a relative 1e-12 around what is found hold the root, in numbers of 80 digits."""
-    mp = pytest.importorskip("mpmath")
     with mp.workdps(80):
 
         def told(epsilon):

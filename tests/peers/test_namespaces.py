@@ -145,15 +145,13 @@ def test_bad_weather_changes_nothing(tmp_path, record_property, members, rounds,
             for place, name in enumerate(federation.names)
         }
         try:
-            wait_for_rounds(federation, rounds // 10)
-            before = memory(running)
+            before = wait_for_rounds(federation, rounds // 10, running)
             for place in range(members // 2):
                 lan.cut_off(place)
             time.sleep(partition)
             for place in range(members // 2):
                 lan.heal(place)
-            wait_for_rounds(federation, rounds - rounds // 20)
-            after = memory(running)
+            after = wait_for_rounds(federation, rounds - rounds // 20, running)
             for process in running.values():
                 _, errors = process.communicate(timeout=600)
                 assert process.returncode == 0, errors
@@ -190,22 +188,32 @@ def move(federation: Federation, addresses: list[str]) -> None:
     federation.renew(cards)
 
 
-def wait_for_rounds(federation: Federation, k: int, within: float = 900) -> None:
-    """Until everybody is in round k."""
+def wait_for_rounds(
+    federation: Federation, k: int, running: dict[str, subprocess.Popen[str]], within: float = 900
+) -> dict[str, int]:
+    """Until everybody is in round k. Gives back what each process held in MB when it was last looked at and ran."""
     deadline = time.monotonic() + within
     folders = [federation.member(name).folder for name in federation.names]
+    held: dict[str, int] = {}
     while time.monotonic() < deadline:
+        held |= memory(running)
         if all((one.path / "status.json").exists() and one.status()["round"] >= k for one in folders):
-            return
+            assert held.keys() == running.keys()
+            return held
         time.sleep(0.5)
     rounds = [one.status()["round"] for one in folders if (one.path / "status.json").exists()]
     raise AssertionError(f"after {within:g} s members are in rounds {rounds}, not in {k}")
 
 
 def memory(running: dict[str, subprocess.Popen[str]]) -> dict[str, int]:
-    """What each process holds, in MB. `ip netns exec` becomes the program, so it is the process itself."""
+    """What each process holds, in MB. `ip netns exec` becomes the program, so it is the process itself.
+
+    One that has played its last round meanwhile, before others have, holds nothing any more and is left out.
+    """
     found = {}
     for name, process in running.items():
         lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-        found[name] = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) // 1024
+        for line in lines:
+            if line.startswith("VmRSS"):
+                found[name] = int(line.split()[1]) // 1024
     return found

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from hocket.report.tables import Table
 
 LAYOUT = ("\n", "\t")
+LONG_NAME = 40
+"""Characters in the first column of a table that are kept on one line."""
 LAYOUT_CUT = re.compile("([\n\t])")
 
 
@@ -42,7 +44,7 @@ def give(answer: Answer, *, as_json: bool) -> None:
         if isinstance(part, str):
             console.print(part, soft_wrap=True)  # a path must stay in one piece
         else:
-            console.print(_drawn(part))
+            _print_whole(console, _drawn(part))
 
 
 def complain(kind: str, message: str, *, as_json: bool) -> None:
@@ -99,13 +101,31 @@ def _write_json(data: dict[str, Any]) -> None:
     sys.stdout.flush()  # a program may wait for it while the command goes on
 
 
+def _print_whole(console: Console, grid: Any) -> None:
+    """Print a table, beyond the edge if need be: rather a line that runs over than a number without its end."""
+    width, console.width = console.width, 10_000
+    least = console.measure(grid).minimum
+    console.width = max(width, least)
+    console.print(grid, crop=False)
+    console.width = width
+
+
 def _drawn(table: Table) -> Any:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
 
     grid = Grid(box=SIMPLE_HEAD, show_header=any(table.head), pad_edge=False)
     for place, title in enumerate(table.head):
-        grid.add_column(title, justify="right" if place in table.numeric else "left", no_wrap=place == 0)
+        numbers = place in table.numeric
+        longest = max((len(row[place]) for row in table.rows), default=0)
+        whole = numbers or (place == 0 and longest <= LONG_NAME)
+        grid.add_column(
+            title,
+            justify="right" if numbers else "left",
+            no_wrap=whole,
+            min_width=longest if whole else None,
+            overflow="fold",
+        )
     for row in table.rows:
         grid.add_row(*row)
     return grid

@@ -131,18 +131,18 @@ def _late(finished: Finished) -> list[str]:
 def _findings(member: Member, finished: Finished) -> Answer:
     """What a study found, the answer first."""
     from hocket.federation.run_folder import read_json
-    from hocket.studies.results import RESULTS
+    from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
     from hocket.studies.seen import DIFFERENCE
 
-    file = member.folder.path / RESULTS
-    data, dropped = read_json(file), member.folder.status()["dropped"]
+    folder = member.folder.path
+    data, dropped = read_json(folder / RESULTS), member.folder.status()["dropped"]
     left = ", ".join(dropped)
     words = [
         *coefficients_in_words(data),
         f"{member.name} has the results of {member.plan.task.name}, after {data['totals']} sums over "
         f"{len(member.plan.names) - len(dropped)} members; no other number of anybody's was shown.",
         *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
-        f"Results: {file}",
+        f"Results: {folder / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
         *_late(finished),
     ]
     return Answer(data, words)
@@ -151,11 +151,13 @@ def _findings(member: Member, finished: Finished) -> Answer:
 def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:
     """The table of coefficients, if there is one."""
     from hocket.report.tables import Table
+    from hocket.studies.results_tables import number, p_value
 
     found: Mapping[str, Any] = data.get("coefficients") or {}
     columns = ("estimate", "se", "z", "p", "low", "high")
     rows = tuple(
-        (term, *("" if one[key] is None else f"{one[key]:.4g}" for key in columns))
+        (term, *(p_value(one[key]) if key == "p" else number(one[key]) for key in columns))
         for term, one in found.items()
     )
-    return [Table(("term", *columns), rows, caption=str(data.get("formula", "")))] if rows else []
+    numbers = frozenset(range(1, len(columns) + 1))
+    return [Table(("term", *columns), rows, str(data.get("formula", "")), numbers)] if rows else []

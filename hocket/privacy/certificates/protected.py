@@ -193,7 +193,9 @@ def as_move(n: int, move: tuple[int, int, object]) -> Shift:
 
 
 def _whole(agent: object) -> bool:
-    return isinstance(agent, int | float | np.number) and not isinstance(agent, bool) and agent % 1 == 0
+    if isinstance(agent, bool) or not isinstance(agent, int | float | np.integer | np.floating):
+        return False
+    return float(agent).is_integer()
 
 
 def _row(coefficients: object) -> Float[np.ndarray, " width"]:

@@ -23,7 +23,7 @@ from jaxtyping import Bool
 from hocket.errors import BadStudy, JournalError
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
-from hocket.studies.row_sets import YES, RowSet
+from hocket.studies.row_sets import TWINS, YES, RowSet
 from hocket.studies.study import DisclosureSection, Study
 from hocket.studies.table import Table
 
@@ -92,15 +92,42 @@ def refuse_isolation(rules: DisclosureSection, now: Release, earlier: Iterable[R
 
 def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Sequence[RowSet] = ()) -> None:
     """The same, of sets; family by family."""
-    for family in sorted({family for one in now for family in one.families}):
+    families = {family for one in now for family in one.families}
+    for family in sorted(families, key=lambda name: (name == TWINS, name)):  # what says most comes first
         mine, theirs = ([one for one in sets if family in one.families] for sets in (now, before))
+        if family == TWINS:
+            _refuse_twins(mine, theirs, rules.fewest_different)
+            continue
         # What the levels of one study leave of the whole is counted over all members' rows, see `joint_counts`.
         _refuse([*theirs, *mine], len(mine), rules.fewest_different, alone=not family.startswith(YES))
 
 
-def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
+def _refuse_twins(now: Sequence[RowSet], before: Sequence[RowSet], fewest: int) -> None:
+    """Two sets of two studies that differ in a few rows, whatever columns made them."""
+    if not before:
+        return
+    whole = _table([*before, *now])
+    for mine, rows in zip(now, whole[len(before) :], strict=True):
+        differ = (whole[: len(before)] ^ rows).sum(axis=1)
+        for place in np.flatnonzero((differ > 0) & (differ < fewest)).tolist():
+            raise _apart([before[place].what, mine.what], int(differ[place]), fewest)
+
+
+def _table(sets: Sequence[RowSet]) -> Bool[np.ndarray, "sets rows"]:
     width = max(len(one.rows) for one in sets)
-    whole = np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
+    return np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
+
+
+def _apart(names: Sequence[str], rows: int, fewest: int) -> BadStudy:
+    return BadStudy(
+        f"the rows of {' and of '.join(names)} tell {rows} apart, where [disclosure] fewest_different = {fewest}: a "
+        "difference of results would show them; use the same rows ([describe] rows = 'analysed', if it is the "
+        "description), or rows that differ by more"
+    )
+
+
+def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
+    whole = _table(sets)
     kept: dict[bytes, int] = {}
     for place, row in enumerate(whole):  # the first of each: an earlier one, if there is one
         kept.setdefault(np.packbits(row).tobytes(), place)
@@ -109,18 +136,12 @@ def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> No
     found = isolated(whole[order], mine, fewest, alone=alone)
     if found is None:
         return
-    limit = f"[disclosure] fewest_different = {fewest}"
     if not found.sets:
         raise BadStudy(
             f"these rows have served so many analyses that it cannot be ruled out that sums add up to fewer than "
-            f"{limit} rows; use rows that served in one of them"
+            f"[disclosure] fewest_different = {fewest} rows; use rows that served in one of them"
         )
-    names = [sets[order[place]].what for place in found.sets]
-    raise BadStudy(
-        f"the rows of {' and of '.join(names)} tell {found.rows} apart, where {limit}: a difference of results would "
-        "show them; use the same rows ([describe] rows = 'analysed', if it is the description), or rows that differ by "
-        "more"
-    )
+    raise _apart([sets[order[place]].what for place in found.sets], found.rows, fewest)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import zlib
 from base64 import b64decode, b64encode
@@ -23,6 +24,7 @@ from jaxtyping import Bool
 from hocket.errors import BadStudy, JournalError
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
+from hocket.studies.promise import ALONE, Among
 from hocket.studies.row_sets import TWINS, YES, RowSet
 from hocket.studies.study import DisclosureSection, Study
 from hocket.studies.table import Table
@@ -45,6 +47,15 @@ class Release:
     """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
     run: str = ""
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
+    among: Among = ALONE
+    """Among how many its noise was shared out, and against how many colluders μ is."""
+
+    def mu_against(self, colluders: int) -> float | None:
+        """μ where so many collude: more of them take more of its noise off again."""
+        if self.mu is None or colluders <= self.among.colluders:
+            return self.mu
+        left = self.among.members - colluders
+        return self.mu * math.sqrt(self.among.honest / left) if left > 0 else math.inf
 
     @property
     def line(self) -> str:
@@ -65,6 +76,7 @@ class Release:
                 "where": self.where,
                 "mu": self.mu,
                 "run": self.run,
+                "among": [self.among.members, self.among.colluders],
                 "sets": sets,
             }
         )
@@ -151,10 +163,16 @@ class Releases:
     home: Path
 
     def of(
-        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+        self,
+        study: Study,
+        table: Table,
+        sets: Sequence[RowSet],
+        mu: float | None = None,
+        run: str = "",
+        among: Among = ALONE,
     ) -> Release:
         """The release that an analysis of these rows would be."""
-        return self._of(study, self._known.fingerprints(table), sets, mu, run)[0]
+        return self._of(study, self._known.fingerprints(table), sets, mu, run, among)[0]
 
     @property
     def all(self) -> list[Release]:
@@ -170,7 +188,13 @@ class Releases:
             ) from None
 
     def begin(
-        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+        self,
+        study: Study,
+        table: Table,
+        sets: Sequence[RowSet],
+        mu: float | None = None,
+        run: str = "",
+        among: Among = ALONE,
     ) -> None:
         """Remember an analysis before its first number is said; refuses one that would show a few rows.
 
@@ -178,7 +202,7 @@ class Releases:
         """
         with self._locked():
             found = self._known.fingerprints(table)
-            now, numbers = self._of(study, found, sets, mu, run)
+            now, numbers = self._of(study, found, sets, mu, run, among)
             earlier = self.all
             refuse_isolation(study.disclosure, now, earlier)
             if now.line in {one.line for one in earlier}:
@@ -194,7 +218,13 @@ class Releases:
                 os.fsync(file.fileno())
 
     def _of(
-        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], mu: float | None, run: str
+        self,
+        study: Study,
+        found: Fingerprints,
+        sets: Sequence[RowSet],
+        mu: float | None,
+        run: str,
+        among: Among,
     ) -> tuple[Release, np.ndarray]:
         numbers = self._known.numbers(found)
         question, width = study.question, int(numbers.max(initial=-1)) + 1
@@ -205,7 +235,8 @@ class Releases:
             return RowSet(one.what, rows, one.families)
 
         made = tuple(map(numbered, sets))
-        return Release(study.fingerprint, question.title, study.used, question.where, made, mu, run), numbers
+        told = Release(study.fingerprint, question.title, study.used, question.where, made, mu, run, among)
+        return told, numbers
 
     @property
     def _known(self) -> KnownRows:
@@ -237,4 +268,5 @@ def _read(line: str) -> Release:
         sets,
         data["mu"],
         data.get("run", ""),
+        Among(*data.get("among", (1, 0))),
     )

@@ -13,6 +13,7 @@ import pytest
 from hocket.cli import main
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies import Table, check_table, parse_study, read_study, rehearse
+from hocket.studies.rows import understood_rows
 
 COLUMNS = {
     "y": {"map": "y > 0"},
@@ -242,6 +243,10 @@ WRONG_STUDIES = [
     ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),
     ({"study": {"title": "T"}, "survival": {"time": "t", "event": "e", "grid": [2, 1]}}, r"times above 0 that rise"),
     ({"study": {"title": "T"}, "describe": {"quantiles": [0]}}, r"extremes are not shown"),
+    (
+        {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},
+        r"smallest_cell = 1000.*expected rows below which",
+    ),
 ]  # fmt: skip
 
 
@@ -249,6 +254,14 @@ WRONG_STUDIES = [
 def test_a_study_that_cannot_be_meant(tables, complaint):
     with pytest.raises(BadStudy, match=complaint):
         parse_study(tables)
+
+
+def test_a_level_beyond_all_numbers_is_a_level_that_nobody_has():
+    """TOML has whole numbers of any length; floats have not."""
+    huge = {"x": {"missing_values": [10**400]}, "cp": {"levels": [1, 2, 3, 10**400]}}
+    study = parse_study({"study": {"title": "T", "formula": "x ~ C(cp)"}, "columns": huge})
+    values = understood_rows(study, Table.of({"x": [1.5] * 30, "cp": [1, 2, 3] * 10})).values
+    assert set(values["cp"].tolist()) == {0.0, 1.0, 2.0}
 
 
 def written(folder: Path, name: str, columns: dict[str, list[Any]]) -> Path:

@@ -197,6 +197,17 @@ def test_levels_keep_their_reference_where_there_is_no_intercept():
     assert "Intercept" not in results.data["coefficients"]
 
 
+def test_only_the_first_factor_keeps_its_reference_where_there_is_no_intercept():
+    """The levels of each add up to one: with those of both, as none of R's formulas has it, no fit is the only one."""
+    data = diabetes() | {"third": np.arange(442) % 3}
+    columns = BMI | {"third": {"levels": [0, 1, 2]}}
+    results = asked("progression ~ bmi + C(sex) + C(third) - 1", "linear", data=data, columns=columns)
+    X = [data["bmi"], data["sex"] == "f", data["sex"] == "m", data["third"] == 1, data["third"] == 2]
+    judge = judges().OLS(data["progression"], np.stack(X, axis=1).astype(float)).fit()
+    np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
+    np.testing.assert_allclose(table_of(results)[1], judge.bse, **EXACT)
+
+
 def test_the_reference_level_is_the_studys():
     columns = {"sex": {"levels": ["f", "m"], "reference": "m"}}
     results = asked("progression ~ C(sex)", "linear", data=diabetes(), columns=columns)

@@ -260,6 +260,24 @@ class Bare(hk.RssNb):
     round: Any = eqx.field(static=True, default=bare)
 
 
+class Unscaled(hk.RssNb):
+    """Says noise of one size, whatever the step is."""
+
+    def noise_in_word(self, agent, k):
+        return agent.paired_noise(k) + agent.own_noise(k)
+
+
+def test_the_general_accountant_takes_no_step_for_granted():
+    """It took 1 for all steps; with 50 the gradient beside the same noise is 50 times as large."""
+    ask = {"coalition": {0}, "rounds": 4, "sensitivity": 0.1, "by": "linearisation", "dim": 1}
+    unscaled = Unscaled.certified(1.0, 1.0)
+    with pytest.raises(BadInput, match="how large steps are beside its noise; say which: step="):
+        hk.certify(K5, unscaled, **ask)
+    one, fifty = (hk.certify(K5, unscaled, step=hk.Constant(step), **ask).mu for step in (1.0, 50.0))
+    assert fifty == pytest.approx(50 * one)
+    assert hk.certify(K5, hk.RssNb.certified(1.0, 1.0), **ask).mu == pytest.approx(one)
+
+
 class Inside(hk.AugDgm):
     """Asks for the gradient of the objective without its noise function."""
 

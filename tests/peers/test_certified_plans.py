@@ -370,6 +370,25 @@ def test_a_record_that_weighs_more_than_is_counted_is_refused():
         check_records(heavy, plan)
 
 
+def test_two_records_that_are_farther_apart_than_is_counted_are_refused():
+    """Each weighs less than 1, and whoever has one in the other's place moves the objective by 1.4."""
+    rows = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    task = LeastSquaresTask(rows, np.array([0.7, -0.7]))
+    for sensitivity, protect, fits in (
+        (1.0, "record", False),
+        (1.5, "record", True),
+        (1.0, "transfer", True),
+    ):
+        plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=sensitivity, protect=protect))
+        if fits:
+            check_records(task, plan)
+            continue
+        with pytest.raises(
+            BadInput, match=r"records 1 and 2 of this task differ by 1\.4, .* counts 1 for one"
+        ):
+            check_records(task, plan)
+
+
 def test_a_task_that_clips_at_more_than_is_counted_is_refused():
     plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb", objectives="any")
     data = np.ones((40, DIM)), np.ones(40)

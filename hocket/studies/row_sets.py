@@ -3,9 +3,9 @@
 Sets are held against each other within families. All rows of a part of the study (a model, curves, a description) are
 in one, whatever columns the part uses. Rows that have a cell of a column are held against other rows over which the
 same column is summed. Rows that count as a yes are held against others that a threshold or a level of the same column
-makes, and against the whole. And whatever column of a model is 0 but for one number, be it a flag, a level or a product
-of them, sets rows apart that are held against those of any other column in another study: a difference of two sums does
-not ask what made them. Within a study joint counts do that (`joint_counts`).
+makes, and against the whole. And whatever column of a model has two values, be it a flag, a level or a product of them,
+sets rows apart that are held against those of any other column in another study: a difference of two sums does not ask
+what made them. Within a study joint counts do that (`joint_counts`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _yes(
 
 
 def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
-    """Rows in which a column of the model is not 0, and those in which it is, where it has one other value."""
+    """Rows in which a column of the model that has two values has the one, and those in which it has the other."""
     study, count = rows.study, int(fitted.sum())
     formula, fewest = study.formula, study.disclosure.fewest_different
     assert formula is not None
@@ -136,8 +136,9 @@ def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet
         outcome = values[asked.event] if isinstance(asked, Survival) else response(asked, values)
     names = (*design.names, str(asked))
     for name, column in zip(names, np.column_stack([design.X, outcome]).T, strict=True):
-        there = column != 0
-        if fewest <= int(there.sum()) <= count - fewest and np.ptp(column[there]) == 0:
+        values_there = np.unique(column)  # a missing cell counts as one
+        there = column == values_there[-1] if len(values_there) == 2 else np.zeros(count, dtype=bool)
+        if fewest <= int(there.sum()) <= count - fewest:
             for held, how in ((there, "with"), (~there, "without")):
                 whole = np.zeros_like(fitted)
                 whole[fitted] = held

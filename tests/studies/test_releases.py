@@ -207,6 +207,7 @@ FLAGS = Table.of(
         "icu": [int(one < 30) for one in range(60)],
         "tube": [int(one < 29) for one in range(60)],
         "home": [int(one > 30) for one in range(60)],
+        "coded": [1 + (one < 29) for one in range(60)],
         "age": [20 + one for one in range(60)],
         "sex": [one % 2 for one in range(60)],
         "lab": [None if one >= 50 else float(one) for one in range(60)],
@@ -223,9 +224,10 @@ FLAGS = Table.of(
         ({"formula": "z ~ icu"}, {"formula": "tube ~ z", "family": "binomial"}),
         ({"formula": "z ~ icu"}, {"formula": "z ~ age", "where": ["tube == 1"]}),
         ({"formula": "z ~ icu"}, {"formula": "z ~ home"}),
+        ({"formula": "z ~ icu"}, {"formula": "z ~ coded"}),
         ({"formula": "z ~ sex:old"}, {"formula": "z ~ sex:older"}),
     ],
-    ids=["flags", "outcome", "condition", "opposite", "products"],
+    ids=["flags", "outcome", "condition", "opposite", "one and two", "products"],
 )
 def test_columns_of_two_studies_that_differ_by_one_row_are_refused(tmp_path, first, second):
     """In one study near twins are refused; in two, the difference of their sums of z was the z of that row."""

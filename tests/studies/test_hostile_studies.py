@@ -194,6 +194,34 @@ def test_crossed_levels_without_end_are_refused_at_once():
     assert time.perf_counter() - begun < 1
 
 
+LEVELS = {"levels": list(range(200))}
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        (
+            {
+                "columns": {f"c{i}": LEVELS for i in range(99)},
+                "describe": {"cross": [[f"c{i}", f"c{j}"] for i in range(99) for j in range(i)]},
+            },
+            r"asks for 194,059,899 numbers at once",
+        ),
+        ({"describe": {"quantiles": [(i + 1) / 150_002 for i in range(150_000)]}}, r"150,000 quantiles"),
+        (
+            {"survival": {"time": "t", "event": "e", "grid": [float(i) for i in range(1, 100_000)]}},
+            r"99,999 times",
+        ),
+    ],
+    ids=["tables", "quantiles", "times"],
+)
+def test_questions_without_end_are_refused_before_anybody_counts(study, said):
+    begun = time.perf_counter()
+    with pytest.raises(BadStudy, match=said):
+        parse_study({"study": {"title": "T"}, **study})
+    assert time.perf_counter() - begun < 2
+
+
 def test_the_widest_model_that_is_allowed_counts_its_columns_right():
     from hocket.studies.analysis import parameters_of
     from hocket.studies.design_size import term_width

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hocket.studies import parse_study, rehearse
+from hocket.errors import BadStudy
+from hocket.studies import Table, parse_study, rehearse
 from tests.studies.cases import HEART, asked, cancer, dealt, diabetes, heart_data, hospitals, judges, table_of
 
 EXACT = {"rtol": 1e-8, "atol": 1e-12}  # what the study promises; differences are near 1e-12
@@ -295,3 +296,54 @@ def test_a_coefficient_is_for_as_many_units_as_the_study_says():
     one, five = plain.data["coefficients"], scaled.data["coefficients"]
     assert five["bmi"]["estimate"] == pytest.approx(5 * one["bmi"]["estimate"], rel=1e-10)
     assert five["log(age)"]["estimate"] == pytest.approx(one["log(age)"]["estimate"], rel=1e-10)
+
+
+def clinics(**outcome: object) -> dict[str, Table]:
+    """Three clinics of 40 rows; at the second nothing ever happened."""
+    rng = np.random.default_rng(5)
+    made = {}
+    for name in "abc":
+        x = rng.normal(size=40)
+        events = rng.poisson(np.exp(0.3 * x)) if name != "b" else np.zeros(40)
+        made[name] = Table.of({"x": x.tolist(), "events": events.tolist(), **outcome}, name)
+    return made
+
+
+def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
+    tables = clinics()
+    results = rehearse(
+        parse_study({"study": {"title": "T", "formula": "events ~ x", "family": "poisson"}}), tables
+    )
+    x, y = (np.concatenate([table.columns[name] for table in tables.values()]) for name in ("x", "events"))
+    sm = judges()
+    judge = sm.GLM(y, np.stack([np.ones(120), x], axis=1), family=sm.families.Poisson()).fit(tol=1e-14)
+    np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
+    np.testing.assert_allclose(table_of(results)[1], judge.bse, **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("asks", "tables", "said"),
+    [
+        (
+            {"formula": "events ~ x", "site": True},
+            clinics(),
+            r"b: column events is 0 in every row here.*site",
+        ),
+        ({"formula": "none ~ x"}, clinics(none=[0] * 40), "the outcome is 0 in every joint row"),
+        (
+            {"formula": "same ~ x", "family": "gamma"},
+            clinics(same=[2.5] * 40),
+            "the outcome is the same in every joint row",
+        ),
+        (
+            {"formula": "events ~ x", "weights": "w"},
+            clinics(w=[1e-12] * 40),
+            "weights are 1e-12 on average.*other units",
+        ),
+        ({"formula": "events ~ x", "weights": "w"}, clinics(w=[1e-300] * 40), "weights are 0 on average"),
+    ],
+    ids=["own intercept", "nothing", "the same", "light", "lighter"],
+)
+def test_outcomes_and_weights_without_a_mean_are_named(asks, tables, said):
+    with pytest.raises(BadStudy, match=said):
+        rehearse(parse_study({"study": {"title": "T", "family": "poisson", **asks}}), tables)

@@ -120,6 +120,9 @@ def _of_formula(study: Study, formula: Formula) -> Iterator[str]:
     own = bool(question.offset or question.weights or question.site or question.errors == "robust")
     if question.family == "cox" and (own or not formula.intercept):
         yield "[study] a Cox model is stratified by member: no intercept, site, offset, weights or robust errors"
+    explains = {factor.column for term in formula.terms for factor in term}
+    if isinstance(formula.response, Factor) and formula.response.column in explains:
+        yield f"[study] {formula.response.column} is explained by itself; leave it out on the right"
     if isinstance(formula.response, Factor) and study.column(formula.response.column).coded:
         name = formula.response.column
         yield f"[study] {name} has levels, and is no number to explain; say which count: map in [columns.{name}]"

@@ -237,6 +237,7 @@ WRONG_STUDIES = [
         r"\[columns.x\] the reference 3 is none of the levels",
     ),
     ({"study": {"title": "T", "formula": "y ~ 0"}}, r"the formula explains by nothing"),
+    ({"study": {"title": "T", "formula": "y ~ x + y"}}, r"y is explained by itself"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox", "site": True}}, r"stratified by member"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x"}}, r"family = 'cox'"),
     ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),

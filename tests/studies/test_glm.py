@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hocket.errors import BadStudy
+from hocket.errors import BadStudy, NotEstimable
 from hocket.studies import Table, parse_study, rehearse
 from tests.studies.cases import HEART, asked, cancer, dealt, diabetes, heart_data, hospitals, judges, table_of
 
@@ -347,3 +347,35 @@ def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
 def test_outcomes_and_weights_without_a_mean_are_named(asks, tables, said):
     with pytest.raises(BadStudy, match=said):
         rehearse(parse_study({"study": {"title": "T", "family": "poisson", **asks}}), tables)
+
+
+@pytest.mark.parametrize("family", ["linear", "binomial", "poisson", "gamma"])
+def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_intercepts(family):
+    """What is left of it is rounding, of either sign."""
+    rng = np.random.default_rng(6)
+    least = 0 if family == "binomial" else 1
+    tables = {
+        name: Table.of(
+            {"x": rng.normal(size=40), "y": rng.integers(least, least + 2, 40), "g": [name] * 40}, name
+        )
+        for name in "abc"
+    }
+    study = {
+        "study": {"title": "T", "formula": "y ~ x + C(g)", "family": family, "site": True},
+        "columns": {"g": {"levels": ["a", "b", "c"]}},
+    }
+    with pytest.raises(NotEstimable, match=r"C\(g\)\[b\] is the same in all rows of each member"):
+        rehearse(parse_study(study), tables)
+
+
+def test_so_it_is_beside_own_hazards():
+    rng = np.random.default_rng(6)
+    tables = {
+        name: Table.of(
+            {"t": rng.integers(1, 9, 40), "e": rng.integers(0, 2, 40), "dose": [0.1 * place] * 40}, name
+        )
+        for place, name in enumerate("abc")
+    }
+    study = {"study": {"title": "T", "formula": "Surv(t, e) ~ dose", "family": "cox"}}
+    with pytest.raises(NotEstimable, match="dose is the same in all rows of each member"):
+        rehearse(parse_study(study), tables)

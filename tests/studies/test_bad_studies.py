@@ -204,6 +204,18 @@ def test_a_level_of_a_few_joint_rows_is_refused_before_it_shows_them(few):
     assert asked == [1, 1]
 
 
+def test_sums_that_lead_nowhere_are_no_traceback():
+    rng = np.random.default_rng(0)
+    tables = {
+        name: Table.of({"x": rng.normal(size=40), "tiny": 1e-12 * rng.gamma(2, 1, 40)}, name)
+        for name in "abc"
+    }
+    question = {"title": "T", "formula": "tiny ~ x", "family": "gamma", "link": "inverse"}
+    study = parse_study({"study": question, "penalty": {"lasso": 0.05, "ridge": 0.01}})
+    with pytest.raises(BadStudy), np.errstate(all="ignore"):
+        rehearse(study, tables)
+
+
 def test_a_study_of_one_member_is_none():
     with pytest.raises(BadStudy, match="two members or more"):
         rehearse(parse_study(TABLES), {"a": Table.of(cells())})

@@ -59,6 +59,7 @@ def main() -> None:
             coalition=worst.coalition,
             sensitivity=SENSITIVITY,
             rounds=ROUNDS,
+            step=0.1,  # noise is scaled by it like the gradient, so that any would do
             by="linearisation",
         ),
     )

@@ -64,5 +64,9 @@ def cut(way: Any, norm: float | None, unit: float | None) -> Any:
     xp = way.__array_namespace__()
     if norm is not None:
         length = xp.sqrt(xp.sum(way * way))
+        # Beyond all numbers nothing has a length; a word that is no number would show that a record led there.
+        finite = xp.isfinite(length)
+        way = xp.where(finite, way, xp.zeros_like(way))
+        length = xp.where(finite, length, xp.zeros_like(length))
         way = way * xp.minimum(xp.ones_like(length), norm * SLACK / xp.maximum(length, 1e-300 + 0 * length))
     return way if unit is None else xp.trunc(way / unit) * unit

@@ -175,8 +175,8 @@ def _name(other: str, shared: SharedRows | None) -> str:
 
 
 def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
-    """μ of an earlier run as its plan was certified, with whoever left since among the colluders; or why there is
-    none."""
+    """μ of an earlier run for what this plan hides, with whoever left since among the colluders; or why there is
+    none. What a member does in a round is clipped by each run for itself."""
     before, section = one.plan, plan.certificate
     assert section is not None
     if before is None or before.certificate is None:
@@ -187,11 +187,17 @@ def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
     assert isinstance(algorithm, Algorithm)
     if algorithm.keeps_noise and not one.dataset:
         return f"an earlier run ({one.words}) kept noise on other terms, which the two may show together"
+    # An earlier run may have counted what is hidden now as smaller: of more it told more.
+    size = before.certificate.sensitivity
+    if section.protect == "transfer" or (
+        section.protect == "record" and (algorithm.functions is None) == (plan.algorithm.functions is None)
+    ):
+        size = max(size, section.sensitivity)
     strangers = {*before.names} - {*plan.names} | {*one.left}
     gone = [before.names.index(name) for name in strangers if name in before.names]
     try:
         found = certificate_for(
-            before.certificate,
+            before.certificate.model_copy(update={"sensitivity": size}),
             before.run.network,
             algorithm,
             before.objectives,

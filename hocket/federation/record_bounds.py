@@ -18,6 +18,8 @@ from hocket.problems.quadratic import quadratic_width, squares
 
 ROUNDING = 1e-9
 """A record may be beyond a bound by this part of it, for rounding; what it adds to S is lost among its digits."""
+HEAVIEST = 1_000
+"""Records that are held against all others."""
 
 
 def check_task(task: Task, plan: FederationPlan) -> None:
@@ -40,7 +42,7 @@ def check_records(task: Task, plan: FederationPlan) -> None:
     if section.columns is not None and section.target is not None:
         _check_columns(task, plan, section.columns, section.target)
     elif section.protect != "member":
-        _check_weights(task, plan, section.sensitivity)
+        _check_weights(task, plan, section)
     _check_clipping(task, section)
 
 
@@ -59,15 +61,16 @@ def _check_columns(task: Task, plan: FederationPlan, bounds: Sequence[float], mo
             )
 
 
-def _check_weights(task: Task, plan: FederationPlan, most: float) -> None:
-    """Where a plan counts a record by its norm alone, none of this task's may weigh more; tasks that give nothing but
-    gradients are taken at their word."""
-    functions, dim = plan.algorithm.functions, plan.task.dimension
+def _check_weights(task: Task, plan: FederationPlan, section: CertificateSection) -> None:
+    """Where a plan counts a record by its norm alone, none of this task's may weigh more; where one is replaced by
+    another, no two of them may be farther apart. Tasks that give nothing but gradients are taken at their word."""
+    functions, dim, most = plan.algorithm.functions, plan.task.dimension, section.sensitivity
     tell: Callable[[], Float[np.ndarray, "records width"]] | None = getattr(task, "coefficients", None)
     if functions is None or tell is None or np.shape(records := tell())[1:] != (functions.family.width(dim),):
         return
     relative = functions.family.relative_variance(dim)
-    weights = np.sqrt((np.asarray(records) ** 2 / (1.0 if relative is None else relative)).sum(axis=1))
+    scaled = np.asarray(records) / np.sqrt(1.0 if relative is None else relative)
+    weights = np.linalg.norm(scaled, axis=1)
     if (weights > most * (1 + ROUNDING)).any():
         record = int(weights.argmax())
         raise BadInput(
@@ -75,6 +78,20 @@ def _check_weights(task: Task, plan: FederationPlan, most: float) -> None:
             f"and the plan's certificate counts {most:.6g} for a record; scale the data in the same way at every "
             "member, or have a plan drawn up with a larger --sensitivity"
         )
+    if section.protect != "record":
+        return
+    # One of two that are farther apart weighs more than half of it.
+    for record in np.argsort(-weights)[:HEAVIEST].tolist():
+        if weights[record] <= most / 2:
+            return
+        apart = np.linalg.norm(scaled - scaled[record], axis=1)
+        if (apart > most * (1 + ROUNDING)).any():
+            other = int(apart.argmax())
+            raise BadInput(
+                f"records {record + 1} and {other + 1} of this task differ by {apart[other]:.6g}, in units of the "
+                f"noise, and the plan's certificate counts {most:.6g} for one that is replaced by another; have a plan "
+                "drawn up with a larger --sensitivity, twice the largest record at most"
+            )
 
 
 def _check_clipping(task: Task, section: CertificateSection) -> None:

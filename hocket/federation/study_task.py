@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ import numpy as np
 
 from hocket.algorithm import Total
 from hocket.privacy.certificates import gdp
+from hocket.privacy.wording import counted
 from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table
 from hocket.studies.promise import ALONE, Among
@@ -68,14 +70,14 @@ class StudyTask:
         """What these rows have served before this run, in words; refuses where differences would show a few."""
         releases = Releases(home)
         earlier = releases.all
-        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu, run)
+        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu, run, self.among)
         refuse_isolation(self.study.disclosure, now, earlier)
         others = [one for one in earlier if (one.study, one.run) != (now.study, now.run)]
         return [*told_before(others), *self._together(others)]
 
     def begin(self, home: Path, run: str = "") -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu, run)
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu, run, self.among)
 
     @property
     def _mu(self) -> float | None:
@@ -87,14 +89,18 @@ class StudyTask:
         privacy = self.study.privacy
         if privacy is None or self._mu is None or not earlier:
             return
-        known = [one.mu for one in earlier if one.mu is not None]
+        against = self.among.colluders
+        known = [mu for one in earlier if (mu := one.mu_against(against)) is not None]
         if len(known) < len(earlier):
             yield "Some of these were without noise: of all together nothing is promised, of this study alone its ε."
             return
-        mu = gdp.composed(self._mu, *known)
+        mu, whom = gdp.composed(self._mu, *known), counted(against, "colluder")
+        if not math.isfinite(mu):
+            yield f"Of all together nothing is promised: in an earlier one {whom} would take all noise off again."
+            return
         yield (
             f"Together with these, what is promised of any row is ε = {gdp.epsilon(mu, privacy.delta):.3g} at "
-            f"δ = {privacy.delta:g} (μ = {mu:.3g})."
+            f"δ = {privacy.delta:g} (μ = {mu:.3g}), against {whom} in each."
         )
 
     def write(

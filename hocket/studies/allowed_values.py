@@ -33,7 +33,23 @@ KINDS = {
 def disallowed(rows: Rows) -> list[str]:
     """Columns with values that their part in the analysis does not allow."""
     found = [*_refused(rows, _of_model(rows.study), rows.modelled)]
-    return [*found, *_refused(rows, _of_curves(rows.study), rows.surviving)]
+    found += _refused(rows, _of_curves(rows.study), rows.surviving)
+    return found or [*_endless(rows)]
+
+
+def _endless(rows: Rows) -> Iterator[str]:
+    """An outcome of which a member's own intercept would have no end."""
+    study, formula = rows.study, rows.study.formula
+    edges = {"binomial": (0.0, 1.0), "poisson": (0.0,)}.get(study.question.family, ())
+    if not study.question.site or formula is None or not isinstance(formula.response, Factor):
+        return
+    values = np.unique(rows.column(formula.response.column, rows.modelled))
+    if len(values) == 1 and values[0] in edges:
+        yield (
+            f"column {formula.response.column} is {values[0]:g} in every row here, so that with site = true this "
+            "member's own intercept would be infinite, and its rows would tell nothing else; leave site out, or stay "
+            "out of this study"
+        )
 
 
 def _refused(rows: Rows, demands: Iterator[Demand], kept: Bool[np.ndarray, " rows"]) -> Iterator[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
-from hocket.noise.summands import encoded
+from hocket.noise.summands import encoded, flat
 from hocket.studies.allowed_values import disallowed
 from hocket.studies.analysis import analyse, contributed, parameters_of
 from hocket.studies.columns import understood
@@ -123,9 +123,12 @@ def _too_large(rows: Rows) -> Generator[str]:
     analysis, heard = analyse(rows), None
     for _ in range(UNSCALED):
         try:
-            total: Total = analysis.send(heard)
+            with np.errstate(all="ignore"):
+                total: Total = analysis.send(heard)
+            if np.isnan(flat(total.values)).any():
+                return
             encoded(total.values, bits=total.bits, members=MOST_MEMBERS, names=total.names)
-        except (StopIteration, BadStudy):  # what joint rows cannot tell is for the joint rows to say
+        except (StopIteration, BadStudy, ArithmeticError):  # what joint rows cannot tell is for them to say
             return
         except BadInput as error:
             yield f"{rows.name}: {error}"

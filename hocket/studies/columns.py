@@ -128,7 +128,10 @@ def text_of(value: object) -> str:
         except ValueError:
             return value
         return f"{number:.17g}"
-    return f"{float(value):.17g}" if isinstance(value, int | float | np.number) else str(value)
+    try:
+        return f"{float(value):.17g}" if isinstance(value, int | float | np.number) else str(value)
+    except OverflowError:  # a whole number beyond all floats, which is no other
+        return str(value)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,19 @@ from hocket.studies.condition import parse_condition
 from hocket.studies.design_size import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.private_linear import factor_range
-from hocket.studies.study import LINKS, Study
+from hocket.studies.study import LINKS, DescribeSection, Study
+
+MOST_NUMBERS = 1 << 16
+"""Numbers of one total: what links make room for."""
+MOST_QUANTILES = 100
+MOST_TIMES = 10_000
+MOST_CONDITIONS = 100
 
 
 def contradictions(study: Study) -> list[str]:
     """Everything that does not go together."""
+    if len(study.question.where) > MOST_CONDITIONS:
+        return [f"[study] where has {len(study.question.where):,} conditions; {MOST_CONDITIONS} are the most"]
     try:
         formula, conditions = study.formula, study.conditions
     except BadStudy as error:
@@ -68,6 +76,8 @@ def _of_curves(study: Study) -> Iterator[str]:
         return
     if not part.grid or list(part.grid) != sorted({time for time in part.grid if time > 0}):
         yield "[survival] grid must be times above 0 that rise"
+    if len(part.grid) > MOST_TIMES:
+        yield f"[survival] grid has {len(part.grid):,} times, where {MOST_TIMES:,} are the most"
     if part.by and not study.column(part.by).coded:
         yield f"[survival] by = {part.by!r} has no levels; declare them in [columns.{part.by}]"
 
@@ -81,8 +91,24 @@ def _of_description(study: Study) -> Iterator[str]:
             yield f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
     if not all(0 < share < 1 for share in part.quantiles):
         yield "[describe] quantiles are shares between 0 and 1; extremes are not shown"
+    if len(part.quantiles) > MOST_QUANTILES:
+        yield f"[describe] asks for {len(part.quantiles):,} quantiles, where {MOST_QUANTILES} are the most"
+    if (numbers := _numbers(study, part)) > MOST_NUMBERS:
+        yield (
+            f"[describe] asks for {numbers:,} numbers at once, where {MOST_NUMBERS:,} go over a link: describe fewer "
+            "columns, cross fewer of them, or join levels"
+        )
     if part.rows == "analysed" and study.formula is None and study.survival is None:
         yield "[describe] rows = 'analysed' are those of a formula or of [survival], and there is neither"
+
+
+def _numbers(study: Study, part: DescribeSection) -> int:
+    """Numbers that a description gives to its largest total, about."""
+    described = part.columns or tuple(study.columns)
+    levels = {name: len(column.coded) or 2 for name, column in study.columns.items()}
+    each = max(part.histograms, len(part.quantiles)) + 4
+    counts = [each if study.column(name).numeric else levels.get(name, 2) + 1 for name in described]
+    return sum(counts) + sum(levels.get(one, 2) * levels.get(other, 2) for one, other in part.cross)
 
 
 def _of_formula(study: Study, formula: Formula) -> Iterator[str]:
@@ -94,6 +120,9 @@ def _of_formula(study: Study, formula: Formula) -> Iterator[str]:
     own = bool(question.offset or question.weights or question.site or question.errors == "robust")
     if question.family == "cox" and (own or not formula.intercept):
         yield "[study] a Cox model is stratified by member: no intercept, site, offset, weights or robust errors"
+    explains = {factor.column for term in formula.terms for factor in term}
+    if isinstance(formula.response, Factor) and formula.response.column in explains:
+        yield f"[study] {formula.response.column} is explained by itself; leave it out on the right"
     if isinstance(formula.response, Factor) and study.column(formula.response.column).coded:
         name = formula.response.column
         yield f"[study] {name} has levels, and is no number to explain; say which count: map in [columns.{name}]"

@@ -53,7 +53,7 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
     scaling = yield from joint_scaling(data.design, centred=True)
-    peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties)
+    peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties, events)
     measures = {
         "log_likelihood": peak.likelihood,
         "null_log_likelihood": peak.null,
@@ -86,7 +86,7 @@ class _Peak:
     """With all coefficients 0."""
 
 
-def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str) -> Analysis[_Peak]:
+def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str, events: float) -> Analysis[_Peak]:
     """Newton's method on totals, a step taken back by half where it went too far."""
     names = data.design.names
     labels = {"score": names, "information": pairs(names)}
@@ -103,7 +103,7 @@ def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str) -> Ana
             continue
         if first is None:
             first, null = information, likelihood
-            refuse_collinear(information, names)
+            refuse_collinear(information, names, rows=events, within=True)
         elif which := separated(information, first, names):
             raise separation(which)
         move = np.linalg.solve(information, total["score"])

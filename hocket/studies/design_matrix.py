@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from hocket.studies.columns import ColumnSection, text_of
+from hocket.studies.design_size import is_reduced
 from hocket.studies.formula import Factor, Formula, Term
 from hocket.studies.rows import Rows
 
@@ -45,15 +46,15 @@ def design_matrix(
 ) -> Design:
     """One column for each number, level or spline, and one for each product of them.
 
-    As R has it, levels lose their reference where the rest of their term is in the model too, and keep it otherwise.
+    As R has it, levels lose their reference where the rest of their term is in the model too, and keep it otherwise
+    (`is_reduced`).
     """
     names, parts = list[str](), list[np.ndarray]()
     if intercept:
         names.append(INTERCEPT)
         parts.append(np.ones(rows))
-    present = {frozenset(term) for term in formula.terms} | ({frozenset()} if formula.intercept else set())
     for term in formula.terms:
-        for name, column in _columns_of(term, present, columns, values, rows):
+        for name, column in _columns_of(term, formula, columns, values, rows):
             names.append(name)
             parts.append(column)
     return Design(np.stack(parts, axis=1) if parts else np.zeros((rows, 0)), tuple(names), intercept)
@@ -74,14 +75,14 @@ def response(factor: Factor, values: Mapping[str, np.ndarray]) -> Float[np.ndarr
 
 def _columns_of(
     term: Term,
-    present: set[frozenset[Factor]],
+    formula: Formula,
     columns: Mapping[str, ColumnSection],
     values: Mapping[str, np.ndarray],
     rows: int,
 ) -> Iterator[tuple[str, np.ndarray]]:
     found: list[tuple[str, np.ndarray]] = [("", np.ones(rows))]
     for factor in term:
-        reduced = frozenset(term) - {factor} in present
+        reduced = is_reduced(factor, term, formula)
         own = list(_expanded(factor, columns, values[factor.column], reduced=reduced))
         found = [
             (f"{before}:{name}" if before else name, product * column)

@@ -25,8 +25,17 @@ def refuse_wide(formula: Formula, columns: Mapping[str, ColumnSection]) -> Itera
 
 def term_width(term: Term, formula: Formula, columns: Mapping[str, ColumnSection]) -> int:
     """Columns of one term: the product over its factors."""
-    present = {frozenset(one) for one in formula.terms} | ({frozenset()} if formula.intercept else set())
-    return prod(_width(factor, columns, reduced=frozenset(term) - {factor} in present) for factor in term)
+    return prod(_width(factor, columns, reduced=is_reduced(factor, term, formula)) for factor in term)
+
+
+def is_reduced(factor: Factor, term: Term, formula: Formula) -> bool:
+    """Whether levels lose their reference in a term: as R has it, where the rest of the term is in the model too. The
+    rest of a single factor is the intercept, or without one the first factor, whose levels add up to it."""
+    rest = frozenset(term) - {factor}
+    if rest:
+        return rest in {frozenset(one) for one in formula.terms}
+    alone = [one for one in formula.terms if len(one) == 1 and one[0].function == "C"]
+    return formula.intercept or (bool(alone) and term != alone[0])
 
 
 def _width(factor: Factor, columns: Mapping[str, ColumnSection], *, reduced: bool) -> int:

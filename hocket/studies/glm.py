@@ -27,6 +27,8 @@ from hocket.studies.together import Analysis, together
 
 EXACT = 1e-22
 """A sum of squares that is a smaller part of the outcome's is rounding."""
+WEIGHTS = 1e-6, 1e6
+"""Between which the mean weight lies: beyond, fixed point would leave few digits of a sum, or none."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     if question.family == "linear":
         data = replace(data, y=data.y - data.offset, offset=np.zeros_like(data.offset))
     scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None)
+    _refuse_outcome(study, scaling)
     intercepts = counts.members if question.site else 0
     penalty = penalty_of(
         study.penalty.ridge,
@@ -224,6 +227,22 @@ def pseudo_r2(likelihood: float, null: float, rows: int) -> dict[str, float]:
 def _constants(family: Family, sample: Sample) -> Analysis[float]:
     total = yield Total({"constants": np.array([family.constants(sample.y, sample.weights)])})
     return float(total["constants"][0])
+
+
+def _refuse_outcome(study: Study, scaling: Scaling) -> None:
+    """Weights that fixed point does not hold, and outcomes of which no mean is to be found."""
+    weighted, squares, weight = map(float, scaling.also["outcome"])
+    low, high = WEIGHTS
+    if not low <= weight / scaling.rows <= high:
+        raise NotEstimable(
+            f"weights are {weight / scaling.rows:.3g} on average, and between {low:g} and {high:g} sums keep their "
+            "digits: give weights in other units"
+        )
+    family, mean = study.question.family, weighted / weight
+    if family == "poisson" and mean == 0:
+        raise NotEstimable("the outcome is 0 in every joint row; there is nothing to explain")
+    if family == "gamma" and squares / weight - mean**2 <= FLAT**2 * mean**2:
+        raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
 
 
 def _refuse_separated(counts: JointCounts) -> None:

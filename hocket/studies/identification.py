@@ -18,15 +18,28 @@ TAKES_PART = 0.1
 """A column with at least this part of the largest weight in a direction is named."""
 
 
-def refuse_collinear(information: Float[np.ndarray, "p p"], names: Sequence[str]) -> None:
-    """Refuse columns of which one follows from others; names them."""
+NOTHING = 1e-14
+"""Of the rows: information on a scaled column below this part is rounding."""
+
+
+def refuse_collinear(
+    information: Float[np.ndarray, "p p"], names: Sequence[str], *, rows: float, within: bool = False
+) -> None:
+    """Refuse columns of which one follows from others; names them. `rows` is how many there are, by their weights;
+    `within` says that only what differs within a member counts."""
     if not len(names):
         return
-    size = np.sqrt(np.diag(information))
-    if (size == 0).any():
+    size = np.diag(information)
+    nothing = size <= max(NOTHING * rows, COLLINEAR * size.max())
+    if nothing.any():
+        name = names[int(np.argmax(nothing))]
         raise NotEstimable(
-            f"{names[int(np.argmin(size))]} is 0 in every joint row; leave it out, or mend its levels"
+            f"{name} is the same in all rows of each member: where members have intercepts or hazards of their own it "
+            "cannot be told from these; leave it out"
+            if within
+            else f"{name} is 0 in every joint row; leave it out, or mend its levels"
         )
+    size = np.sqrt(size)
     values, vectors = eigh(information / np.outer(size, size))
     if values[0] < COLLINEAR * values[-1]:
         raise NotEstimable(

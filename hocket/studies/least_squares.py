@@ -57,7 +57,7 @@ def least_squares(
     gram, cross = unpacked(total["products"]), total["with outcome"]
     whole_sum, whole_square, square, logs = map(float, total["outcome"])
     if penalty is None:
-        refuse_collinear(gram, names)
+        refuse_collinear(gram, names, rows=weight, within=sample.site)
         beta = np.linalg.solve(gram, cross)
     else:
         # The penalty is on coefficients in units of the outcome, so the loss is too.

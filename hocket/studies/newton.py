@@ -93,7 +93,7 @@ def maximise(
         if first is None:
             first = information
             if penalty is None or not penalty.ridge.any():
-                refuse_collinear(information, names)
+                refuse_collinear(information, names, rows=weight * min(1.0, mean), within=sample.site)
         elif penalty is None and family.separable and (which := separated(information, first, names)):
             raise separation(which)
         curvature = unpacked(total["curvature"]) if family.bends else information

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from hocket.algorithm import Total
-from hocket.errors import BadInput, BadStudy
+from hocket.errors import BadInput, BadStudy, HocketError, NotEstimable
 from hocket.noise.discrete_gaussian import Bits
 from hocket.noise.group import add
 from hocket.noise.summands import decoded, encoded, flat
@@ -115,8 +115,15 @@ def rehearse(
     checked = {name: check_table(study, replace(table, name=name), among) for name, table in tables.items()}
     if len(checked) < 2:
         raise BadStudy("a study is among two members or more; name a table for each")
-    done = rehearse_analysis(
-        {name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry, bits
-    )
+    try:
+        done = rehearse_analysis(
+            {name: concluded(rows) for name, (_, rows) in checked.items()}, watch, carry, bits
+        )
+    except HocketError:
+        raise
+    except (ArithmeticError, ValueError, IndexError) as error:  # as over links
+        raise NotEstimable(
+            f"the joint sums lead nowhere ({str(error)[:80]}): look for wild values, and for columns that say the same"
+        ) from error
     own = {name: check.kept for name, (check, _) in checked.items()}
     return replace(done.result, rows_by_member=own, members=len(checked))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import zlib
 from base64 import b64decode, b64encode
@@ -23,7 +24,8 @@ from jaxtyping import Bool
 from hocket.errors import BadStudy, JournalError
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
-from hocket.studies.row_sets import YES, RowSet
+from hocket.studies.promise import ALONE, Among
+from hocket.studies.row_sets import TWINS, YES, RowSet
 from hocket.studies.study import DisclosureSection, Study
 from hocket.studies.table import Table
 
@@ -45,6 +47,15 @@ class Release:
     """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
     run: str = ""
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
+    among: Among = ALONE
+    """Among how many its noise was shared out, and against how many colluders μ is."""
+
+    def mu_against(self, colluders: int) -> float | None:
+        """μ where so many collude: more of them take more of its noise off again."""
+        if self.mu is None or colluders <= self.among.colluders:
+            return self.mu
+        left = self.among.members - colluders
+        return self.mu * math.sqrt(self.among.honest / left) if left > 0 else math.inf
 
     @property
     def line(self) -> str:
@@ -65,6 +76,7 @@ class Release:
                 "where": self.where,
                 "mu": self.mu,
                 "run": self.run,
+                "among": [self.among.members, self.among.colluders],
                 "sets": sets,
             }
         )
@@ -92,15 +104,42 @@ def refuse_isolation(rules: DisclosureSection, now: Release, earlier: Iterable[R
 
 def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Sequence[RowSet] = ()) -> None:
     """The same, of sets; family by family."""
-    for family in sorted({family for one in now for family in one.families}):
+    families = {family for one in now for family in one.families}
+    for family in sorted(families, key=lambda name: (name == TWINS, name)):  # what says most comes first
         mine, theirs = ([one for one in sets if family in one.families] for sets in (now, before))
+        if family == TWINS:
+            _refuse_twins(mine, theirs, rules.fewest_different)
+            continue
         # What the levels of one study leave of the whole is counted over all members' rows, see `joint_counts`.
         _refuse([*theirs, *mine], len(mine), rules.fewest_different, alone=not family.startswith(YES))
 
 
-def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
+def _refuse_twins(now: Sequence[RowSet], before: Sequence[RowSet], fewest: int) -> None:
+    """Two sets of two studies that differ in a few rows, whatever columns made them."""
+    if not before:
+        return
+    whole = _table([*before, *now])
+    for mine, rows in zip(now, whole[len(before) :], strict=True):
+        differ = (whole[: len(before)] ^ rows).sum(axis=1)
+        for place in np.flatnonzero((differ > 0) & (differ < fewest)).tolist():
+            raise _apart([before[place].what, mine.what], int(differ[place]), fewest)
+
+
+def _table(sets: Sequence[RowSet]) -> Bool[np.ndarray, "sets rows"]:
     width = max(len(one.rows) for one in sets)
-    whole = np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
+    return np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
+
+
+def _apart(names: Sequence[str], rows: int, fewest: int) -> BadStudy:
+    return BadStudy(
+        f"the rows of {' and of '.join(names)} tell {rows} apart, where [disclosure] fewest_different = {fewest}: a "
+        "difference of results would show them; use the same rows ([describe] rows = 'analysed', if it is the "
+        "description), or rows that differ by more"
+    )
+
+
+def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
+    whole = _table(sets)
     kept: dict[bytes, int] = {}
     for place, row in enumerate(whole):  # the first of each: an earlier one, if there is one
         kept.setdefault(np.packbits(row).tobytes(), place)
@@ -109,18 +148,12 @@ def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> No
     found = isolated(whole[order], mine, fewest, alone=alone)
     if found is None:
         return
-    limit = f"[disclosure] fewest_different = {fewest}"
     if not found.sets:
         raise BadStudy(
             f"these rows have served so many analyses that it cannot be ruled out that sums add up to fewer than "
-            f"{limit} rows; use rows that served in one of them"
+            f"[disclosure] fewest_different = {fewest} rows; use rows that served in one of them"
         )
-    names = [sets[order[place]].what for place in found.sets]
-    raise BadStudy(
-        f"the rows of {' and of '.join(names)} tell {found.rows} apart, where {limit}: a difference of results would "
-        "show them; use the same rows ([describe] rows = 'analysed', if it is the description), or rows that differ by "
-        "more"
-    )
+    raise _apart([sets[order[place]].what for place in found.sets], found.rows, fewest)
 
 
 @dataclass(frozen=True)
@@ -130,10 +163,16 @@ class Releases:
     home: Path
 
     def of(
-        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+        self,
+        study: Study,
+        table: Table,
+        sets: Sequence[RowSet],
+        mu: float | None = None,
+        run: str = "",
+        among: Among = ALONE,
     ) -> Release:
         """The release that an analysis of these rows would be."""
-        return self._of(study, self._known.fingerprints(table), sets, mu, run)[0]
+        return self._of(study, self._known.fingerprints(table), sets, mu, run, among)[0]
 
     @property
     def all(self) -> list[Release]:
@@ -149,7 +188,13 @@ class Releases:
             ) from None
 
     def begin(
-        self, study: Study, table: Table, sets: Sequence[RowSet], mu: float | None = None, run: str = ""
+        self,
+        study: Study,
+        table: Table,
+        sets: Sequence[RowSet],
+        mu: float | None = None,
+        run: str = "",
+        among: Among = ALONE,
     ) -> None:
         """Remember an analysis before its first number is said; refuses one that would show a few rows.
 
@@ -157,7 +202,7 @@ class Releases:
         """
         with self._locked():
             found = self._known.fingerprints(table)
-            now, numbers = self._of(study, found, sets, mu, run)
+            now, numbers = self._of(study, found, sets, mu, run, among)
             earlier = self.all
             refuse_isolation(study.disclosure, now, earlier)
             if now.line in {one.line for one in earlier}:
@@ -173,7 +218,13 @@ class Releases:
                 os.fsync(file.fileno())
 
     def _of(
-        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], mu: float | None, run: str
+        self,
+        study: Study,
+        found: Fingerprints,
+        sets: Sequence[RowSet],
+        mu: float | None,
+        run: str,
+        among: Among,
     ) -> tuple[Release, np.ndarray]:
         numbers = self._known.numbers(found)
         question, width = study.question, int(numbers.max(initial=-1)) + 1
@@ -184,7 +235,8 @@ class Releases:
             return RowSet(one.what, rows, one.families)
 
         made = tuple(map(numbered, sets))
-        return Release(study.fingerprint, question.title, study.used, question.where, made, mu, run), numbers
+        told = Release(study.fingerprint, question.title, study.used, question.where, made, mu, run, among)
+        return told, numbers
 
     @property
     def _known(self) -> KnownRows:
@@ -216,4 +268,5 @@ def _read(line: str) -> Release:
         sets,
         data["mu"],
         data.get("run", ""),
+        Among(*data.get("among", (1, 0))),
     )

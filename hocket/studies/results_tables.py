@@ -115,8 +115,11 @@ def evaluation_table(found: Evaluation) -> Table:
         ("AUC", f"{found.auc:.4f}, to {found.auc_within:.4f} (predictions are counted in bins)"),
         ("Brier score", f"{found.brier:.4f}"),
         ("log loss", f"{found.log_loss:.4f}"),
-        (f"accuracy at {found.threshold:g}", f"{found.accuracy:.1%}"),
-        *((name, f"{count:,}") for name, count in found.confusion.items()),
+        (
+            f"accuracy at {found.threshold:g}",
+            "not shown" if found.accuracy is None else f"{found.accuracy:.1%}",
+        ),
+        *((name, "too few" if count is None else f"{count:,}") for name, count in found.confusion.items()),
     ]
     return Table(("", ""), tuple(rows), "On held-out rows")
 

@@ -3,7 +3,9 @@
 Sets are held against each other within families. All rows of a part of the study (a model, curves, a description) are
 in one, whatever columns the part uses. Rows that have a cell of a column are held against other rows over which the
 same column is summed. Rows that count as a yes are held against others that a threshold or a level of the same column
-makes, and against the whole.
+makes, and against the whole. And whatever column of a model has two values, be it a flag, a level or a product of them,
+sets rows apart that are held against those of any other column in another study: a difference of two sums does not ask
+what made them. Within a study joint counts do that (`joint_counts`).
 """
 
 from __future__ import annotations
@@ -14,13 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
+from hocket.studies.design_matrix import design_matrix, response
 from hocket.studies.evaluate import held_out
+from hocket.studies.formula import Survival
 from hocket.studies.rows import Rows
 
 PARTS = "rows"
 """The family of whole parts of a study."""
 YES = "yes by "
 """How families begin of what maps and levels of one column set apart."""
+TWINS = "columns of two studies"
+"""The family of all that columns of a model set apart, which is held against earlier studies, two sets at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,22 +57,29 @@ def _of_model(rows: Rows) -> Iterator[RowSet]:
         return
     # Where a missing cell is filled with the mean, the sum over the whole tells no more than the one over the rest.
     summed = [name for name in study.modelled if study.column(name).missing != "mean"]
-    families = frozenset({PARTS}) | _summed(rows, *summed) | _told_apart(rows, study.modelled)
+    families = frozenset({PARTS, TWINS}) | _summed(rows, *summed) | _told_apart(rows, study.modelled)
+    for name in study.modelled:
+        if name not in summed:  # a sum of its own, over the rows that have it
+            there = kept & ~np.isnan(rows.values[name])
+            yield RowSet(f"the mean that fills in {name}", there, _summed(rows, name))
+    fitted = kept
     if study.evaluate is None:
         yield RowSet("the model", kept, families)
     else:
         out = np.zeros_like(kept)
         out[kept] = held_out(study.fingerprint, int(kept.sum()), study.evaluate.held_out)
-        yield RowSet("the model", kept & ~out, families)
+        fitted = kept & ~out
+        yield RowSet("the model", fitted, families)
         yield RowSet("rows held out of the model", out, families)
     yield from _yes(rows, study.modelled, kept, "the model")
+    yield from _set_apart(rows, fitted)
 
 
 def _of_curves(rows: Rows) -> Iterator[RowSet]:
     part = rows.study.survival
     if part is not None:
         columns = tuple(filter(None, (part.time, part.event, part.by)))
-        families = frozenset({PARTS}) | _summed(rows, *columns) | _told_apart(rows, columns)
+        families = frozenset({PARTS, TWINS}) | _summed(rows, *columns) | _told_apart(rows, columns)
         yield RowSet("the survival curves", rows.surviving, families)
         yield from _yes(rows, columns, rows.surviving, "the survival curves")
 
@@ -75,7 +88,7 @@ def _of_description(rows: Rows) -> Iterator[RowSet]:
     part = rows.study.describe
     if part is None:
         return
-    yield RowSet("the description", rows.described, frozenset({PARTS}))
+    yield RowSet("the description", rows.described, frozenset({PARTS, TWINS}))
     for name in part.columns or tuple(rows.study.columns):
         if rows.study.column(name).numeric:
             there = rows.described & ~np.isnan(rows.values[name])
@@ -109,3 +122,24 @@ def _yes(
             found = kept & (rows.values[name] == value)
             if fewest <= int(found.sum()) <= whole - fewest:
                 yield RowSet(f"rows of {part} with {label}", found, family)
+
+
+def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
+    """Rows in which a column of the model that has two values has the one, and those in which it has the other."""
+    study, count = rows.study, int(fitted.sum())
+    formula, fewest = study.formula, study.disclosure.fewest_different
+    assert formula is not None
+    values = {name: rows.column(name, fitted) for name in study.modelled}
+    with np.errstate(all="ignore"):  # a cell that is to be filled in makes its column no column of two values
+        design = design_matrix(formula, study.columns, values, count, intercept=False)
+        asked = formula.response
+        outcome = values[asked.event] if isinstance(asked, Survival) else response(asked, values)
+    names = (*design.names, str(asked))
+    for name, column in zip(names, np.column_stack([design.X, outcome]).T, strict=True):
+        values_there = np.unique(column)  # a missing cell counts as one
+        there = column == values_there[-1] if len(values_there) == 2 else np.zeros(count, dtype=bool)
+        if fewest <= int(there.sum()) <= count - fewest:
+            for held, how in ((there, "with"), (~there, "without")):
+                whole = np.zeros_like(fitted)
+                whole[fitted] = held
+                yield RowSet(f"rows {how} {name}", whole, frozenset({TWINS}))

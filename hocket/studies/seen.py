@@ -33,6 +33,7 @@ SEEN = {
     "histogram": "counts between edges",
     "bins": "counts of binned predictions",
     "confusion": "the confusion table",
+    "predictions": "sums of predictions in joined bins",
     "losses": "sums of squared errors and log loss",
     "events and leavers": "events and leavers between times",
 }

@@ -38,6 +38,8 @@ from hocket.studies.formula import Formula, parse_formula
 
 LARGEST = 1_000_000
 """Bytes of a study."""
+MOST_ROWS = 1_000_000_000
+"""Rows that any rule may ask for."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 LINKS = {
     "linear": ("identity",),
@@ -133,18 +135,24 @@ class EvaluateSection(Section):
 class DisclosureSection(Section):
     """What is too little to be shown; every member holds its own rows against it."""
 
-    fewest_rows: int = Field(default=10, ge=1, description="rows that a member must contribute")
-    smallest_cell: int = Field(default=5, ge=1, description="rows below which a count is not shown")
+    fewest_rows: int = Field(default=10, ge=1, le=MOST_ROWS, description="rows that a member must contribute")
+    smallest_cell: int = Field(
+        default=5, ge=1, le=MOST_ROWS, description="rows below which a count is not shown"
+    )
     smallest_own_cell: int = Field(
         default=1,
         ge=1,
+        le=MOST_ROWS,
         description="rows of a level below which a member stays out, whatever others have; 1 leaves it to joint counts",
     )
     parameters_per_row: float = Field(
         default=0.33, gt=0, le=1, description="a share: parameters over joint rows"
     )
     fewest_different: int = Field(
-        default=5, ge=1, description="rows by which two sets of rows must differ, if both are analysed"
+        default=5,
+        ge=1,
+        le=MOST_ROWS,
+        description="rows by which two sets of rows must differ, if both are analysed",
     )
 
 

@@ -272,6 +272,26 @@ def test_fresh_noise_composes_over_runs_and_kept_noise_does_not():
     assert "kept the same noise" in kept.words[1]
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted(1.0, 1e-6, 1, protect="transfer", sensitivity=0.1),
+        Wanted(1.0, 1e-6, 1, protect="record", sensitivity=0.1),
+    ],
+    ids=["transfer", "record"],
+)
+def test_an_earlier_run_is_counted_for_what_is_hidden_now_and_not_for_less(wanted):
+    """ε = 1 for a tenth is no ε = 1 for ten: of what is a hundred times as large it told a hundred times as much."""
+    how = {"key": "rss-nb", "objectives": "polynomial:1"}
+    small, large = drawn(wanted, **how), dataclasses.replace(wanted, sensitivity=10.0)
+    later = drawn(large, run={"id": 16 * "1"}, **how)
+    once = certificate_of_plan(small).mu
+    found = check_certificate(later, earlier=[before(small)])
+    assert found.composed == pytest.approx(np.hypot(100 * once, found.certificate.mu))
+    turned = check_certificate(small, earlier=[before(later)])
+    assert turned.composed == pytest.approx(np.sqrt(2) * once, rel=1e-5)
+
+
 def test_whoever_left_since_counts_as_a_colluder_in_earlier_runs():
     five = drawn(MEMBER, key="rss-nb", cards=tuple(CARDS))
     four = drawn(MEMBER, key="rss-nb", run={"id": 16 * "1"})
@@ -348,6 +368,25 @@ def test_a_record_that_weighs_more_than_is_counted_is_refused():
         BadInput, match=r"record 2 of this task moves its objective by 6\.36396, .* counts 1 for"
     ):
         check_records(heavy, plan)
+
+
+def test_two_records_that_are_farther_apart_than_is_counted_are_refused():
+    """Each weighs less than 1, and whoever has one in the other's place moves the objective by 1.4."""
+    rows = np.array([[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    task = LeastSquaresTask(rows, np.array([0.7, -0.7]))
+    for sensitivity, protect, fits in (
+        (1.0, "record", False),
+        (1.5, "record", True),
+        (1.0, "transfer", True),
+    ):
+        plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=sensitivity, protect=protect))
+        if fits:
+            check_records(task, plan)
+            continue
+        with pytest.raises(
+            BadInput, match=r"records 1 and 2 of this task differ by 1\.4, .* counts 1 for one"
+        ):
+            check_records(task, plan)
 
 
 def test_a_task_that_clips_at_more_than_is_counted_is_refused():

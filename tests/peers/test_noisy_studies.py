@@ -33,6 +33,7 @@ from hocket.links.journal import Journal
 from hocket.links.noise_keys import key_of, secret_bytes
 from hocket.machine import held_ports
 from hocket.noise.discrete_gaussian import Bits
+from hocket.privacy import gdp
 from hocket.studies.promise import Among
 from hocket.studies.rehearsal import rehearse
 from hocket.studies.study import parse_study
@@ -152,6 +153,19 @@ def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
     )
     plain.begin(tmp_path)
     assert any("nothing is promised" in line for line in other.check_releases(tmp_path))
+
+
+def test_against_more_colluders_an_earlier_study_promised_less(tmp_path):
+    """Its noise was shared out so that those of three others suffice; two of them take theirs off again."""
+    task = StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1))
+    task.begin(tmp_path, "a run")
+    mu = gdp.mu(8.0, 1e-6)
+    for colluders, honest in ((1, 3), (2, 2), (3, 1)):
+        now = replace(task, among=Among(5, colluders))
+        together = gdp.epsilon(gdp.composed(mu, mu * np.sqrt(3 / honest)), 1e-6)
+        assert f"any row is ε = {together:.3g} at" in now.check_releases(tmp_path, "another")[1]
+    all_of_them = replace(task, among=Among(6, 4)).check_releases(tmp_path, "another")
+    assert "nothing is promised: in an earlier one 4 colluders" in all_of_them[1]
 
 
 class Noisy(Fragile):

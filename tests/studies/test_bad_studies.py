@@ -13,6 +13,7 @@ import pytest
 from hocket.cli import main
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies import Table, check_table, parse_study, read_study, rehearse
+from hocket.studies.rows import understood_rows
 
 COLUMNS = {
     "y": {"map": "y > 0"},
@@ -203,6 +204,18 @@ def test_a_level_of_a_few_joint_rows_is_refused_before_it_shows_them(few):
     assert asked == [1, 1]
 
 
+def test_sums_that_lead_nowhere_are_no_traceback():
+    rng = np.random.default_rng(0)
+    tables = {
+        name: Table.of({"x": rng.normal(size=40), "tiny": 1e-12 * rng.gamma(2, 1, 40)}, name)
+        for name in "abc"
+    }
+    question = {"title": "T", "formula": "tiny ~ x", "family": "gamma", "link": "inverse"}
+    study = parse_study({"study": question, "penalty": {"lasso": 0.05, "ridge": 0.01}})
+    with pytest.raises(BadStudy), np.errstate(all="ignore"):
+        rehearse(study, tables)
+
+
 def test_a_study_of_one_member_is_none():
     with pytest.raises(BadStudy, match="two members or more"):
         rehearse(parse_study(TABLES), {"a": Table.of(cells())})
@@ -236,12 +249,17 @@ WRONG_STUDIES = [
         r"\[columns.x\] the reference 3 is none of the levels",
     ),
     ({"study": {"title": "T", "formula": "y ~ 0"}}, r"the formula explains by nothing"),
+    ({"study": {"title": "T", "formula": "y ~ x + y"}}, r"y is explained by itself"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox", "site": True}}, r"stratified by member"),
     ({"study": {"title": "T", "formula": "Surv(t, e) ~ x"}}, r"family = 'cox'"),
     ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),
     ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),
     ({"study": {"title": "T"}, "survival": {"time": "t", "event": "e", "grid": [2, 1]}}, r"times above 0 that rise"),
     ({"study": {"title": "T"}, "describe": {"quantiles": [0]}}, r"extremes are not shown"),
+    (
+        {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},
+        r"smallest_cell = 1000.*expected rows below which",
+    ),
 ]  # fmt: skip
 
 
@@ -249,6 +267,14 @@ WRONG_STUDIES = [
 def test_a_study_that_cannot_be_meant(tables, complaint):
     with pytest.raises(BadStudy, match=complaint):
         parse_study(tables)
+
+
+def test_a_level_beyond_all_numbers_is_a_level_that_nobody_has():
+    """TOML has whole numbers of any length; floats have not."""
+    huge = {"x": {"missing_values": [10**400]}, "cp": {"levels": [1, 2, 3, 10**400]}}
+    study = parse_study({"study": {"title": "T", "formula": "x ~ C(cp)"}, "columns": huge})
+    values = understood_rows(study, Table.of({"x": [1.5] * 30, "cp": [1, 2, 3] * 10})).values
+    assert set(values["cp"].tolist()) == {0.0, 1.0, 2.0}
 
 
 def written(folder: Path, name: str, columns: dict[str, list[Any]]) -> Path:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hocket.studies import parse_study, rehearse
+from hocket.errors import BadStudy, NotEstimable
+from hocket.studies import Table, parse_study, rehearse
 from tests.studies.cases import HEART, asked, cancer, dealt, diabetes, heart_data, hospitals, judges, table_of
 
 EXACT = {"rtol": 1e-8, "atol": 1e-12}  # what the study promises; differences are near 1e-12
@@ -197,6 +198,17 @@ def test_levels_keep_their_reference_where_there_is_no_intercept():
     assert "Intercept" not in results.data["coefficients"]
 
 
+def test_only_the_first_factor_keeps_its_reference_where_there_is_no_intercept():
+    """The levels of each add up to one: with those of both, as none of R's formulas has it, no fit is the only one."""
+    data = diabetes() | {"third": np.arange(442) % 3}
+    columns = BMI | {"third": {"levels": [0, 1, 2]}}
+    results = asked("progression ~ bmi + C(sex) + C(third) - 1", "linear", data=data, columns=columns)
+    X = [data["bmi"], data["sex"] == "f", data["sex"] == "m", data["third"] == 1, data["third"] == 2]
+    judge = judges().OLS(data["progression"], np.stack(X, axis=1).astype(float)).fit()
+    np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
+    np.testing.assert_allclose(table_of(results)[1], judge.bse, **EXACT)
+
+
 def test_the_reference_level_is_the_studys():
     columns = {"sex": {"levels": ["f", "m"], "reference": "m"}}
     results = asked("progression ~ C(sex)", "linear", data=diabetes(), columns=columns)
@@ -284,3 +296,86 @@ def test_a_coefficient_is_for_as_many_units_as_the_study_says():
     one, five = plain.data["coefficients"], scaled.data["coefficients"]
     assert five["bmi"]["estimate"] == pytest.approx(5 * one["bmi"]["estimate"], rel=1e-10)
     assert five["log(age)"]["estimate"] == pytest.approx(one["log(age)"]["estimate"], rel=1e-10)
+
+
+def clinics(**outcome: object) -> dict[str, Table]:
+    """Three clinics of 40 rows; at the second nothing ever happened."""
+    rng = np.random.default_rng(5)
+    made = {}
+    for name in "abc":
+        x = rng.normal(size=40)
+        events = rng.poisson(np.exp(0.3 * x)) if name != "b" else np.zeros(40)
+        made[name] = Table.of({"x": x.tolist(), "events": events.tolist(), **outcome}, name)
+    return made
+
+
+def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
+    tables = clinics()
+    results = rehearse(
+        parse_study({"study": {"title": "T", "formula": "events ~ x", "family": "poisson"}}), tables
+    )
+    x, y = (np.concatenate([table.columns[name] for table in tables.values()]) for name in ("x", "events"))
+    sm = judges()
+    judge = sm.GLM(y, np.stack([np.ones(120), x], axis=1), family=sm.families.Poisson()).fit(tol=1e-14)
+    np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
+    np.testing.assert_allclose(table_of(results)[1], judge.bse, **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("asks", "tables", "said"),
+    [
+        (
+            {"formula": "events ~ x", "site": True},
+            clinics(),
+            r"b: column events is 0 in every row here.*site",
+        ),
+        ({"formula": "none ~ x"}, clinics(none=[0] * 40), "the outcome is 0 in every joint row"),
+        (
+            {"formula": "same ~ x", "family": "gamma"},
+            clinics(same=[2.5] * 40),
+            "the outcome is the same in every joint row",
+        ),
+        (
+            {"formula": "events ~ x", "weights": "w"},
+            clinics(w=[1e-12] * 40),
+            "weights are 1e-12 on average.*other units",
+        ),
+        ({"formula": "events ~ x", "weights": "w"}, clinics(w=[1e-300] * 40), "weights are 0 on average"),
+    ],
+    ids=["own intercept", "nothing", "the same", "light", "lighter"],
+)
+def test_outcomes_and_weights_without_a_mean_are_named(asks, tables, said):
+    with pytest.raises(BadStudy, match=said):
+        rehearse(parse_study({"study": {"title": "T", "family": "poisson", **asks}}), tables)
+
+
+@pytest.mark.parametrize("family", ["linear", "binomial", "poisson", "gamma"])
+def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_intercepts(family):
+    """What is left of it is rounding, of either sign."""
+    rng = np.random.default_rng(6)
+    least = 0 if family == "binomial" else 1
+    tables = {
+        name: Table.of(
+            {"x": rng.normal(size=40), "y": rng.integers(least, least + 2, 40), "g": [name] * 40}, name
+        )
+        for name in "abc"
+    }
+    study = {
+        "study": {"title": "T", "formula": "y ~ x + C(g)", "family": family, "site": True},
+        "columns": {"g": {"levels": ["a", "b", "c"]}},
+    }
+    with pytest.raises(NotEstimable, match=r"C\(g\)\[b\] is the same in all rows of each member"):
+        rehearse(parse_study(study), tables)
+
+
+def test_so_it_is_beside_own_hazards():
+    rng = np.random.default_rng(6)
+    tables = {
+        name: Table.of(
+            {"t": rng.integers(1, 9, 40), "e": rng.integers(0, 2, 40), "dose": [0.1 * place] * 40}, name
+        )
+        for place, name in enumerate("abc")
+    }
+    study = {"study": {"title": "T", "formula": "Surv(t, e) ~ dose", "family": "cox"}}
+    with pytest.raises(NotEstimable, match="dose is the same in all rows of each member"):
+        rehearse(parse_study(study), tables)

@@ -18,10 +18,11 @@ from hocket.errors import BadStudy
 from hocket.noise.summands import flat
 from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.disclosure import suppressed
+from hocket.studies.evaluate import Evaluation, evaluate
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.results import concluded
 from hocket.studies.rows import understood_rows
-from hocket.studies.study import DisclosureSection
+from hocket.studies.study import DisclosureSection, EvaluateSection
 
 ROWS = 40
 SECRET = 123.4375
@@ -193,6 +194,34 @@ def test_crossed_levels_without_end_are_refused_at_once():
     assert time.perf_counter() - begun < 1
 
 
+LEVELS = {"levels": list(range(200))}
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        (
+            {
+                "columns": {f"c{i}": LEVELS for i in range(99)},
+                "describe": {"cross": [[f"c{i}", f"c{j}"] for i in range(99) for j in range(i)]},
+            },
+            r"asks for 194,059,899 numbers at once",
+        ),
+        ({"describe": {"quantiles": [(i + 1) / 150_002 for i in range(150_000)]}}, r"150,000 quantiles"),
+        (
+            {"survival": {"time": "t", "event": "e", "grid": [float(i) for i in range(1, 100_000)]}},
+            r"99,999 times",
+        ),
+    ],
+    ids=["tables", "quantiles", "times"],
+)
+def test_questions_without_end_are_refused_before_anybody_counts(study, said):
+    begun = time.perf_counter()
+    with pytest.raises(BadStudy, match=said):
+        parse_study({"study": {"title": "T"}, **study})
+    assert time.perf_counter() - begun < 2
+
+
 def test_the_widest_model_that_is_allowed_counts_its_columns_right():
     from hocket.studies.analysis import parameters_of
     from hocket.studies.design_size import term_width
@@ -247,3 +276,50 @@ def test_small_counts_are_not_hidden_beside_a_zero_alone():
     rules = DisclosureSection()
     (row,) = suppressed(np.array([[1.0, 0.0, 40.0, 30.0, 0.0]]), rules)
     assert row == [None, 0, 40, None, 0]
+
+
+def held_out(wrong: int) -> tuple[Evaluation, list[float], np.ndarray]:
+    """An evaluation of good predictions, but for so many; every number that was shown; and the predictions."""
+    predicted = np.random.default_rng(4).permutation(np.linspace(0.003, 0.997, 120))
+    y = (predicted > 0.5).astype(float)
+    y[:wrong] = 1 - y[:wrong]
+    shown: list[float] = []
+
+    def heard(some: slice, *, note: bool) -> Any:
+        analysis, total = evaluate(y[some], predicted[some], EvaluateSection(bins=1000), 5), None
+        while True:
+            try:
+                total = yield analysis.send(total)
+            except StopIteration as end:
+                return end.value
+            shown.extend(flat(total).tolist() if note else [])
+
+    parts = {"a": heard(slice(0, 60), note=True), "b": heard(slice(60, None), note=False)}
+    return rehearse_analysis(parts).result, shown, predicted
+
+
+def test_no_prediction_of_a_single_row_is_summed():
+    """In a thousand bins a hundred rows are alone: the sum of their predictions was each one's, and so its column."""
+    _, shown, predicted = held_out(wrong=10)
+    assert np.abs(np.subtract.outer(predicted, shown)).min() > 1e-9
+    counts = [number for number in shown if number == int(number)]
+    assert len(counts) < 2 * 120 / 5 + 10  # bins of five rows, on average
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 10, 40])
+def test_what_is_shown_of_an_evaluation_is_about_no_few_rows(wrong):
+    found, _, _ = held_out(wrong)
+    cells = [cell for cell in found.confusion.values() if cell is not None]
+    assert all(cell == 0 or cell >= 5 for cell in cells)
+    assert len(cells) in (0, 4)
+    if wrong == 2:
+        assert found.accuracy is None
+        assert not cells
+    else:
+        assert found.accuracy == pytest.approx(1 - wrong / 120)
+    n = found.rows
+    P = round(n * sum(share * rows for _, share, rows in found.calibration) / n)
+    steps = np.diff(np.array(found.roc), axis=0) * (n - P, P)
+    assert all(step < 1e-9 or step > 5 - 1e-9 for step in steps.ravel())
+    for _, share, rows in found.calibration:
+        assert all(one < 1e-9 or one > 5 - 1e-9 for one in (share * rows, rows - share * rows))

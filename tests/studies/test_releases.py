@@ -201,6 +201,64 @@ def test_the_whole_less_two_thresholds_of_two_studies_is_refused(home):
             begin(home, table(100), study)
 
 
+FLAGS = Table.of(
+    {
+        "z": [float(one * one) for one in range(60)],
+        "icu": [int(one < 30) for one in range(60)],
+        "tube": [int(one < 29) for one in range(60)],
+        "home": [int(one > 30) for one in range(60)],
+        "coded": [1 + (one < 29) for one in range(60)],
+        "age": [20 + one for one in range(60)],
+        "sex": [one % 2 for one in range(60)],
+        "lab": [None if one >= 50 else float(one) for one in range(60)],
+        "dose": [None if one >= 49 else float(one) for one in range(60)],
+    }
+)
+"""Flags that differ by a row: who lay in intensive care, who had a tube, and who was neither there nor the 31st row."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"formula": "z ~ icu"}, {"formula": "z ~ tube"}),
+        ({"formula": "z ~ icu"}, {"formula": "tube ~ z", "family": "binomial"}),
+        ({"formula": "z ~ icu"}, {"formula": "z ~ age", "where": ["tube == 1"]}),
+        ({"formula": "z ~ icu"}, {"formula": "z ~ home"}),
+        ({"formula": "z ~ icu"}, {"formula": "z ~ coded"}),
+        ({"formula": "z ~ sex:old"}, {"formula": "z ~ sex:older"}),
+    ],
+    ids=["flags", "outcome", "condition", "opposite", "one and two", "products"],
+)
+def test_columns_of_two_studies_that_differ_by_one_row_are_refused(tmp_path, first, second):
+    """In one study near twins are refused; in two, the difference of their sums of z was the z of that row."""
+    releases = Releases(tmp_path)
+    columns = {"old": {"from": "age", "map": "age > 45"}, "older": {"from": "age", "map": "age > 50"}}
+    if "sex:old" not in first["formula"]:
+        columns = {}
+    one, other = (
+        parse_study({"study": {"title": title, **asks}, "columns": columns, "disclosure": {"fewest_rows": 5}})
+        for title, asks in (("First", first), ("Second", second))
+    )
+    begin(releases, FLAGS, one)
+    with pytest.raises(BadStudy, match=r"of 'First' and of .* tell [1-3] apart"):
+        begin(releases, FLAGS, other)
+    begin(releases, FLAGS, one)  # the same rows serve again
+
+
+def test_the_mean_that_fills_in_is_a_sum_over_rows_of_its_own(tmp_path):
+    """Eleven rows have no dose, ten of them no lab either: the mean of lab over all, and over the others, shows one."""
+    releases = Releases(tmp_path)
+    describe = parse_study({"study": {"title": "Lab"}, "describe": {"columns": ["lab"]}})
+    model = parse_study(
+        {"study": {"title": "Dose", "formula": "dose ~ lab"}, "columns": {"lab": {"missing": "mean"}}}
+    )
+    begin(releases, FLAGS, describe)
+    with pytest.raises(
+        BadStudy, match="description of lab of 'Lab' and of the mean that fills in lab tell 1"
+    ):
+        begin(releases, FLAGS, model)
+
+
 def test_noise_that_is_drawn_anew_is_told_anew(tmp_path):
     home, study = Releases(tmp_path), asked()
     sets = row_sets(check_table(study, table(100))[1])

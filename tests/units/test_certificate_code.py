@@ -13,6 +13,7 @@ from tests.units.certificate_cases import Clipped
 
 K5 = hk.Network.complete(5)
 ASK: dict[str, Any] = {"colluders": 1, "rounds": 12}
+READ = ASK | {"step": hk.Constant(0.1), "by": "linearisation"}
 
 
 class Plainer(hk.RssNb):
@@ -90,8 +91,8 @@ def test_a_subclass_with_another_label_keeps_it():
 def test_what_was_put_into_an_instance_or_a_class_is_noticed(monkeypatch):
     patched = hk.RssNb.certified(1.0, 0.5)
     object.__setattr__(patched, "noise_in_word", lambda agent, k: 0.0)
-    for by in ("theorem", "linearisation"):
-        found = hk.certify(K5, patched, sensitivity=0.1, by=by, **ASK)
+    for ask in (ASK, READ):
+        found = hk.certify(K5, patched, sensitivity=0.1, **ask)
         assert "noise_in_word of this very RssNb was put in the place" in found.reason
     monkeypatch.setattr(hk.RssNb, "noise_in_word", lambda self, agent, k: 0.0)
     found = hk.certify(K5, hk.RssNb.certified(1.0, 0.5), sensitivity=0.1, **ASK)
@@ -128,13 +129,13 @@ class Posing(Clipped):
 
 
 def test_nobody_else_is_read_in_its_place():
-    found = hk.certify(K5, Disguised.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
+    found = hk.certify(K5, Disguised.certified(1.0, 0.5), sensitivity=0.1, **READ)
     assert "Disguised has by_coordinate of its own" in found.reason
-    assert not hk.certify(K5, Posing(1.0, 0.5), by="linearisation", **ASK).holds
+    assert not hk.certify(K5, Posing(1.0, 0.5), **READ).holds
     assert "another algorithm stands in for Posing" in hk.certify(K5, Posing(1.0, 0.5), **ASK).reason
     # What is read is what is said: a tenth of the noise costs ten times as much.
-    tenth = hk.certify(K5, Plainer.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
-    whole = hk.certify(K5, hk.RssNb.certified(1.0, 0.5), sensitivity=0.1, by="linearisation", **ASK)
+    tenth = hk.certify(K5, Plainer.certified(1.0, 0.5), sensitivity=0.1, **READ)
+    whole = hk.certify(K5, hk.RssNb.certified(1.0, 0.5), sensitivity=0.1, **READ)
     assert tenth.mu == pytest.approx(10 * whole.mu)
 
 

@@ -101,6 +101,23 @@ def test_the_dimension_of_what_moves_is_that_of_the_noise():
         hk.certify(K5, algorithm, transfer=0.1, **plan)
 
 
+def test_so_is_that_of_noise_functions_by_a_bound():
+    """All coefficients keep within a bound together, so that with more of them each has less noise."""
+    algorithm = hk.FunctionSharing(2, 1.0, distribution="gaussian")
+    ask = {"coalition": {0}, "move": (1, 3, [0.01] * 20)}
+    with pytest.raises(BadInput, match="say how many there are: dim="):
+        hk.certify(K5, algorithm, **ask)
+    assert hk.certify(K5, algorithm, dim=10, **ask).mu > 1.05 * hk.certify(K5, algorithm, dim=1, **ask).mu
+
+
+@pytest.mark.parametrize(
+    "hidden", [{"shift": {"a": 1.0, 2: -1.0}}, {"move": ("a", 2, 1.0)}, {"move": (1, 2, "x")}], ids=str
+)
+def test_what_is_no_agent_and_no_number_is_refused_in_words(hidden):
+    with pytest.raises(BadInput, match=r"no whole number|no row of coefficients"):
+        hk.certify(K5, "function-sharing", coalition={0}, sigma=1.0, **hidden)
+
+
 def test_a_sum_that_changes_by_one_in_a_trillion_changes():
     found = hk.certify(
         hk.Network.cycle(5), "function-sharing", coalition={0}, sigma=1e13, shift={1: 1e12, 2: -1e12 + 1}
@@ -241,6 +258,24 @@ class Bare(hk.RssNb):
     """Says its state without noise, by a field in a method's place."""
 
     round: Any = eqx.field(static=True, default=bare)
+
+
+class Unscaled(hk.RssNb):
+    """Says noise of one size, whatever the step is."""
+
+    def noise_in_word(self, agent, k):
+        return agent.paired_noise(k) + agent.own_noise(k)
+
+
+def test_the_general_accountant_takes_no_step_for_granted():
+    """It took 1 for all steps; with 50 the gradient beside the same noise is 50 times as large."""
+    ask = {"coalition": {0}, "rounds": 4, "sensitivity": 0.1, "by": "linearisation", "dim": 1}
+    unscaled = Unscaled.certified(1.0, 1.0)
+    with pytest.raises(BadInput, match="how large steps are beside its noise; say which: step="):
+        hk.certify(K5, unscaled, **ask)
+    one, fifty = (hk.certify(K5, unscaled, step=hk.Constant(step), **ask).mu for step in (1.0, 50.0))
+    assert fifty == pytest.approx(50 * one)
+    assert hk.certify(K5, hk.RssNb.certified(1.0, 1.0), **ask).mu == pytest.approx(one)
 
 
 class Inside(hk.AugDgm):

@@ -13,8 +13,10 @@ from threadpoolctl import threadpool_limits
 
 import hocket as hk
 from hocket.algorithm import Setting
+from hocket.errors import BadInput
+from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.bounds import bounded
-from hocket.privacy.certificates.looks import Look
+from hocket.privacy.certificates.looks import Look, looks_at_gradients
 from hocket.privacy.certificates.protected import Record, Transfer, as_shift
 from hocket.privacy.certificates.record_search import RecordSearch
 from hocket.privacy.certificates.worst import worst
@@ -241,6 +243,25 @@ class TestLinksThatVary:
     def test_noise_functions_are_dealt_once_over_all_links(self):
         found = hk.certify(self.NET, "function-sharing", coalition={3}, sigma=1.0, move=(0, 2, 1.0))
         assert found.mu == pytest.approx(math.sqrt(2 / 3 / 2))  # a triangle 0-1-2
+
+
+def test_rounds_without_end_are_counted_and_not_written_down():
+    ask = {"coalition": {0}, "sigma": 1.0, "own": 1.0, "sensitivity": 1e-6}
+    once = hk.certify(RING, "rss-nb", rounds=1, **ask).mu
+    assert hk.certify(RING, "rss-nb", rounds=10**12, **ask).mu == pytest.approx(1e6 * once)
+    with pytest.raises(BadInput, match="too many to look at"):
+        hk.certify(RING, "rss-nb", rounds=10**12, step=hk.Constant(0.1), **ask)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 7, 8])
+def test_rounds_are_counted_phase_by_phase(rounds):
+    """Gradient k is said in word k + 1, under the noise of that round's links."""
+    net = hk.Network.varying([[(0, 1), (1, 2), (0, 2)], [(0, 1), (1, 2)], [(1, 2), (0, 2)]], n=3)
+    mechanism = Mechanism("gradients", np.ones((1, 3)), 1.0, scaled_by="last step")
+    how = {"step": None, "rounds": rounds, "runs": 1, "kept": False, "constant": False}
+    looks = looks_at_gradients(net, mechanism, **how)
+    counts = [sum(k % 3 == phase for k in range(1, rounds + 1)) for phase in range(3)]
+    assert [round(1 / look.share) for look in looks] == [count for count in counts if count]
 
 
 def test_records_of_one_or_several_agents_add_up():

@@ -44,6 +44,13 @@ def word(g: np.ndarray, noise: np.ndarray, v: np.ndarray, algorithm: hk.RssNb, a
     return next(algorithm.round(agent, state, 3)).word
 
 
+@pytest.mark.parametrize("wild", [np.inf, -np.inf, np.nan])
+def test_what_is_no_number_is_cut_to_nothing(wild):
+    """A word that is no number would tell all that a record led there, whatever noise is on it."""
+    for unit in (None, 2.0**-20):
+        assert cut(np.array([wild, 1.0]), 1.0, unit).tolist() == [0.0, 0.0]
+
+
 @given(seed=st.integers(0, 2**32), units=st.integers(-(2**20), 2**20))
 def test_a_gradient_and_noise_that_moves_with_it_give_the_same_word_to_the_last_bit(seed, units):
     rng = np.random.default_rng(seed)

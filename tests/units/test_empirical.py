@@ -89,6 +89,33 @@ def test_likelihood_ratios_are_distributed_as_theory_says(name):
     assert found.second.mean() == pytest.approx(theory**2 / 2, abs=spread)
 
 
+@pytest.mark.parametrize(
+    "runs", [pytest.param(FEW, id="few"), pytest.param(MANY, id="many", marks=pytest.mark.slow)]
+)
+def test_totals_with_own_noise_are_told_apart_as_theory_says(runs):
+    """Joint averaging, by whoever sees all sums: a record of agent 1 that moves every gradient by 0.4, κ = 1/(nτ²)."""
+    rounds, alpha, change, tau = 8, 0.1, 0.4, 0.5
+    algorithm = hk.JointAverage(own=tau)
+    ask = {"rounds": rounds, "step": hk.Constant(alpha)}
+    theory = hk.certify(RING, algorithm, colluders=0, sensitivity=change, dim=1, **ask).mu
+    assert theory == pytest.approx(change / tau * np.sqrt(rounds / 5))
+    scores = []
+    for place, problem in enumerate((world(), world({(1, 1): change}))):
+        seeds = range(place * runs, (place + 1) * runs)
+        sums = transcripts(problem, RING, algorithm, seeds=seeds, start=0.0, **ask).words[:, :, 0, 0]
+        mean = sums[:, :-1] / 5
+        slopes = sum(row[1] + 2 * row[2] * mean for row in ROWS)
+        seen = (5 * mean - sums[:, 1:]) / alpha - slopes  # the record's part, if it is there, under noise
+        scores.append(change * (seen - change / 2).sum(axis=1) / (5 * tau**2))
+    found = Told(*scores, confidence=0.999)
+    low, high = found.interval
+    assert low < theory < high
+    assert found.mu_bound() <= theory
+    assert found.epsilon_bound(1e-5) <= gdp.epsilon(theory, 1e-5)
+    if runs == MANY:
+        assert Told(*scores).mu_bound() > 0.7 * theory
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_reach_seven_tenths_of_the_certificate(name):

@@ -111,7 +111,7 @@ that hang together'
         rounds=rounds,
         dim=dim,
     )
-    _check_dimension(network, found, dim, needed=move is None and shift is None)
+    _check_dimension(found, dim)
     protected = _weighed(
         _protected(network, found, move, shift, transfer, sensitivity, records), found.algorithm, dim
     )
@@ -294,9 +294,9 @@ def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | Non
     return width
 
 
-def _check_dimension(network: Network, source: Source, dim: int | None, *, needed: bool) -> None:
-    """Noise by a bound on its norm is dealt over all coordinates: how many there are must be said."""
-    if dim is not None or not needed or not isinstance(source.algorithm, Algorithm) or source.setting is None:
+def _check_dimension(source: Source, dim: int | None) -> None:
+    """Noise by a bound is dealt over all coordinates: how many there are must be said."""
+    if dim is not None or not isinstance(source.algorithm, Algorithm) or source.setting is None:
         return
     one, two = (source.algorithm.mechanism(replace(source.setting, dim=some)) for some in (1, 2))
     if (

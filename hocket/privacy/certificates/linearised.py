@@ -34,7 +34,7 @@ from hocket.privacy.certificates.conditions import (
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.source import Source
-from hocket.privacy.certificates.vouched import misread
+from hocket.privacy.certificates.vouched import misread, replaced
 from hocket.privacy.estimate.leakage import levels_of
 from hocket.privacy.estimate.levels import Levels, stands_for
 from hocket.privacy.estimate.listener import Listener
@@ -120,6 +120,15 @@ def _levels(network: Network, source: Source, about: Circumstances) -> Levels:
     if about.kept and about.runs > 1:
         raise BadInput("the general accountant takes runs with fresh noise each; leave kept= away, or runs=")
     if isinstance(source.algorithm, Algorithm):
+        known = (
+            isinstance(source.mechanism, Mechanism)
+            and (source.mechanism.on == "objective" or source.mechanism.scaled_by == "last step")
+            and not replaced(source.algorithm)
+        )
+        if source.step is None and not known:
+            raise BadInput(
+                f"what words of {source.title} tell depends on how large steps are beside its noise; say which: step="
+            )
         step, rounds = source.step or Constant(1.0), source.rounds or 1
         return levels_of(network, source.algorithm, 0.0, 0.0, about.dim, step, rounds)
     if source.sigma is None or math.isnan(source.sigma) or math.isnan(source.anchor_sigma) or source.own:

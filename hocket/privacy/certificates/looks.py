@@ -28,6 +28,9 @@ CANCELS = 4 * float(np.finfo(np.float64).eps)
 SHORTEST = 1e-30
 """A step as a part of the one before, below which noise that it scales counts as none."""
 
+MOST_ROUNDS = 50_000_000
+"""Rounds whose steps are looked at one by one."""
+
 WORST_CONDITION = 1e11
 """Of a covariance, beyond which its inverse has fewer than five digits left."""
 
@@ -188,7 +191,7 @@ def looks_at_gradients(
     Looks at the same vector under independent noise add up, Σ 1/ρ_k² of them to one; so for a `constant` shift, to
     which noise that is kept over rounds counts too, and for records, for which it never does.
     """
-    ratio = step_ratios(step, rounds) if mechanism.scaled_by == "this step" else np.ones(rounds)
+    ratio = step_ratios(step, rounds) if mechanism.scaled_by == "this step" else None
     period, sd = network.period, np.broadcast_to(mechanism.link_sd, (network.period, len(network.links)))
     sd = np.where(network.active, sd, 0.0)
     if (sd == sd[0]).all():
@@ -199,7 +202,10 @@ def looks_at_gradients(
     looks = []
     for phase in range(period):
         # Gradient k is said in word k + 1, under the noise of that round's links.
-        weight = again * float(np.sum(ratio[(np.arange(1, rounds + 1) % period) == phase] ** -2.0))
+        if ratio is None:
+            weight = float(again * ((rounds - phase) // period + (phase > 0)))
+        else:
+            weight = again * float(np.sum(ratio[(np.arange(1, rounds + 1) % period) == phase] ** -2.0))
         if not weight:
             continue
         conductance = 2 * sd[phase] ** 2 / weight
@@ -213,16 +219,21 @@ def looks_at_gradients(
                 mechanism.own_sd**2 / weight,
                 times=1 if again > 1 else runs,
                 share=1 / weight,
-                peak=float(np.max(ratio**-2.0)),
+                peak=1.0 if ratio is None else float(np.max(ratio**-2.0)),
             )
         )
     return tuple(looks)
 
 
-def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"]:
-    """ρ_k = α_{k+1}/α_k for k = 1 … K: how noise scaled by its own round's step compares with the gradient it hides."""
+def step_ratios(step: Step | None, rounds: int) -> Float[np.ndarray, " rounds"] | None:
+    """ρ_k = α_{k+1}/α_k for k = 1 … K: how noise scaled by its own round's step compares with the gradient it hides;
+    None where all are 1."""
     if step is None:
-        return np.ones(rounds)
+        return None
+    if rounds > MOST_ROUNDS:
+        raise BadInput(
+            f"rounds = {rounds:,} with a step of its own in each are too many to look at; {MOST_ROUNDS:,} are the most"
+        )
     alpha = step.table(1, rounds + 1)
     with np.errstate(all="ignore"):
         ratio = alpha[1:] / alpha[:-1]

@@ -155,10 +155,10 @@ def as_shift(n: int, shift: Mapping[int, object], words: str = "") -> Shift:
     """Rows of coefficients by agent, all of one width."""
     if not shift:
         raise BadInput("shift is empty; map agents to the coefficients by which their objectives change")
-    odd = [agent for agent in shift if isinstance(agent, bool) or agent != int(agent)]
+    odd = [agent for agent in shift if not _whole(agent)]
     if odd:
         raise BadInput(f"agent {odd[0]!r} is no whole number; agents are numbered 0 to {n - 1}")
-    rows = {int(agent): np.atleast_1d(np.asarray(row, dtype=float)) for agent, row in shift.items()}
+    rows = {int(agent): _row(row) for agent, row in shift.items()}
     for agent in rows:
         if not 0 <= agent < n:
             raise BadInput(f"agent {agent} is shifted but unknown: this network has agents 0 to {n - 1}")
@@ -183,13 +183,26 @@ def as_move(n: int, move: tuple[int, int, object]) -> Shift:
         ) from None
     if giver == taker:
         raise BadInput(f"move goes from agent {giver} to itself; name two agents")
-    row = np.atleast_1d(np.asarray(amount, dtype=float))
+    row = _row(amount)
     size = float(np.linalg.norm(row))
     return as_shift(
         n,
         {giver: -row, taker: row},
         f"coefficients of norm {size:g} moved from agent {giver} to agent {taker}",
     )
+
+
+def _whole(agent: object) -> bool:
+    if isinstance(agent, bool) or not isinstance(agent, int | float | np.integer | np.floating):
+        return False
+    return float(agent).is_integer()
+
+
+def _row(coefficients: object) -> Float[np.ndarray, " width"]:
+    try:
+        return np.atleast_1d(np.asarray(coefficients, dtype=float))
+    except (TypeError, ValueError):
+        raise BadInput(f"{str(coefficients)[:40]!r} is no row of coefficients; give numbers") from None
 
 
 def _parts(look: Look, coalition: Collection[int]) -> list[tuple[int, ...]]:

@@ -1,8 +1,12 @@
 """The algorithms, one file each, every one written for a single agent."""
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.accelerated_tracking import AcceleratedTracking
+from hocket.algorithms.admm import Admm
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.centralised import Centralised
+from hocket.algorithms.choco import Choco
+from hocket.algorithms.compressors import Compressor, Quantised, RandomK, TopK
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.exact_diffusion import ExactDiffusion
 from hocket.algorithms.extra import Extra
@@ -10,6 +14,7 @@ from hocket.algorithms.function_sharing import FunctionSharing
 from hocket.algorithms.gradient_tracking import GradientTracking
 from hocket.algorithms.independent_noise import IndependentNoise
 from hocket.algorithms.joint_average import JointAverage
+from hocket.algorithms.local_tracking import LocalTracking
 from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.algorithms.rss_lb import RssLb
@@ -17,8 +22,12 @@ from hocket.algorithms.rss_nb import RssNb
 from hocket.algorithms.safeguard import Safeguard
 
 __all__ = [
+    "AcceleratedTracking",
+    "Admm",
     "AugDgm",
     "Centralised",
+    "Choco",
+    "Compressor",
     "Dgd",
     "ExactDiffusion",
     "Extra",
@@ -26,11 +35,15 @@ __all__ = [
     "GradientTracking",
     "IndependentNoise",
     "JointAverage",
+    "LocalTracking",
     "Nids",
     "PrivateDgd",
+    "Quantised",
+    "RandomK",
     "RssLb",
     "RssNb",
     "Safeguard",
+    "TopK",
 ]
 
 ALL = (
@@ -47,6 +60,10 @@ ALL = (
     Extra,
     Nids,
     ExactDiffusion,
+    Admm,
+    AcceleratedTracking,
+    LocalTracking,
+    Choco,
     Safeguard,
 )
 BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}

@@ -42,6 +42,8 @@ class Shape:
     """Whether X is everything, and there is no penalty."""
     symmetric: bool
     """Whether weights are the same both ways."""
+    least_bend: float | None = None
+    """How much every agent's objective bends up at least, noise functions included; None where nobody knows."""
 
     @classmethod
     def of(cls, name: str, problem: Problem, network: Network, bend: float) -> Shape:
@@ -68,7 +70,16 @@ class Shape:
             convex=problem.convex is True,
             free=isinstance(problem.feasible, Everywhere) and problem.penalty is None,
             symmetric=bool(np.allclose(network.B, network.B.T, rtol=0, atol=1e-12)),
+            least_bend=_least_bend(problem, bend),
         )
+
+
+def _least_bend(problem: Problem, bend: float) -> float | None:
+    known = [
+        group.objective.least_curvature(group.data, problem.feasible, problem.dim) for group in problem.groups
+    ]
+    bends = [one for one in known if one is not None]
+    return min(bends) - bend if len(bends) == len(known) else None
 
 
 class ExactMethod(Algorithm):

@@ -70,7 +70,7 @@ class Said(NamedTuple):
     """Σ_{i≠j} B[j,i] w_i for every agent j, from the stack of words."""
 
     def mixed_with(self, own: Any) -> Any:
-        others = together(lambda stack: jax.tree.map(self.sum_others, stack), self.word)
+        others = together(self.sum_others, self.word)
         return jax.tree.map(lambda kept, rest: self.place.own * kept + rest, own, others)
 
 
@@ -100,7 +100,14 @@ def exchange(
     if isinstance(spoken, Tell):
         return Told(place, jax.tree.map(population.told, stacked(spoken.words)))
     sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[tables.layout]
-    return Said(place, spoken.word, lambda stack: sum_others(tables, phase, population.said(stack)))
+
+    def heard(stack: Any) -> Any:
+        words = jax.tree.map(population.said, stack)
+        if spoken.decode is not None:  # what crosses between devices is the word as it was said
+            words = jax.vmap(spoken.decode)(words)
+        return jax.tree.map(lambda leaf: sum_others(tables, phase, leaf), words)
+
+    return Said(place, spoken.word, heard)
 
 
 def _by_slots(tables: NeighbourTables, phase: Any, stack: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
 from hocket.algorithms.exact_method import ExactMethod, Shape
+from hocket.algorithms.parameters import check_positive, check_size
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -45,12 +46,8 @@ class AcceleratedTracking(ExactMethod):
     """μ: how much every objective bends up at least. None: derived as well, else 0."""
 
     def __check_init__(self) -> None:
-        if isinstance(self.share, float | int) and not 0 < self.share <= 1:
-            raise BadAlgorithm(f"share = {self.share}; it is a part of x, above 0 and up to 1")
-        if isinstance(self.strong_convexity, float | int) and self.strong_convexity < 0:
-            raise BadAlgorithm(
-                f"strong_convexity = {self.strong_convexity}; give what every objective bends up at least, or 0"
-            )
+        check_positive("share", self.share, "it is a part of x", most=1)
+        check_size("strong_convexity", self.strong_convexity)
 
     def setup(self, agent: Agent, x: Any) -> Hastened:
         return Hastened(x, x, 0 * x)

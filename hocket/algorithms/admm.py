@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
 from hocket.algorithms.exact_method import PrimalDualMethod, Shape
-from hocket.errors import BadAlgorithm
+from hocket.algorithms.parameters import check_positive
 from hocket.rationals import matching
 
 
@@ -34,8 +34,7 @@ class Admm(PrimalDualMethod):
     less."""
 
     def __check_init__(self) -> None:
-        if isinstance(self.penalty, float | int) and not self.penalty > 0:
-            raise BadAlgorithm(f"penalty = {self.penalty}; without one agents never agree: give a positive number")
+        check_positive("penalty", self.penalty, "without one agents never agree")
 
     def setup(self, agent: Agent, x: Any) -> Priced:
         return Priced(x, 0 * x)

@@ -11,7 +11,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken
 from hocket.algorithms.compressors import Compressor, TopK
-from hocket.errors import BadAlgorithm
+from hocket.algorithms.parameters import check_positive
 from hocket.networks.network import Network
 from hocket.rationals import matching
 
@@ -42,8 +42,7 @@ class Choco(Algorithm):
     """γ: how far agents move towards each other's copies in a round; None for half of what the compressor keeps."""
 
     def __check_init__(self) -> None:
-        if isinstance(self.gamma, float | int) and not 0 < self.gamma <= 1:
-            raise BadAlgorithm(f"gamma = {self.gamma}; it is a part of the way, above 0 and up to 1")
+        check_positive("gamma", self.gamma, "it is the part of the way that agents go", most=1)
 
     @classmethod
     def typical(cls, *, anchored: bool = False) -> Algorithm | None:

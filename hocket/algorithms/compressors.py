@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.errors import BadAlgorithm
@@ -38,7 +37,7 @@ class Compressor(ABC):
     def kept(self, dim: int) -> float:
         """δ: the part of a vector's squared length that is kept at least, or in the mean where coins are tossed."""
 
-    def check(self, dim: int) -> None:
+    def check(self, dim: int) -> None:  # noqa: B027 - most take any
         """Refuse vectors that it cannot make a word of."""
 
     def __str__(self) -> str:
@@ -62,9 +61,7 @@ class Compressor(ABC):
         try:
             return BY_KEY[key](*(float(one) if "." in one else int(one) for one in numbers))  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise BadAlgorithm(
-                f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key))}"
-            ) from None
+            raise BadAlgorithm(f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key))}") from None
 
 
 class Sparse(NamedTuple):
@@ -236,11 +233,11 @@ def _check_room(key: str, part: int | float, dim: int) -> None:
 
 def _placed(values: Any, at: Any, dim: int) -> Any:
     """Numbers at their places, and zeros elsewhere."""
-    if isinstance(values, np.ndarray):
-        placed = np.zeros(dim, values.dtype)
-        placed[at] = values
-        return placed
-    return jnp.zeros(dim, values.dtype).at[at].set(values)
+    nothing = values.__array_namespace__().zeros(dim, dtype=values.dtype)
+    if not isinstance(nothing, np.ndarray):
+        return nothing.at[at].set(values)
+    nothing[at] = values
+    return nothing
 
 
 def _padded(v: Any, block: int) -> Any:

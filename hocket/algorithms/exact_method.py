@@ -57,7 +57,7 @@ class Shape:
                 f"the step of {name} is derived from how much objectives bend, which nobody knows here; declare "
                 "smoothness= of the problem, or give step="
             )
-        least = -network.lam
+        least, least_bend = -network.lam, problem.least_strong_convexity
         if network.n <= SMALL:
             least = float(np.linalg.eigvalsh((network.B + network.B.T) / 2)[0])
         return cls(
@@ -70,16 +70,8 @@ class Shape:
             convex=problem.convex is True,
             free=isinstance(problem.feasible, Everywhere) and problem.penalty is None,
             symmetric=bool(np.allclose(network.B, network.B.T, rtol=0, atol=1e-12)),
-            least_bend=_least_bend(problem, bend),
+            least_bend=None if least_bend is None else least_bend - bend,
         )
-
-
-def _least_bend(problem: Problem, bend: float) -> float | None:
-    known = [
-        group.objective.least_curvature(group.data, problem.feasible, problem.dim) for group in problem.groups
-    ]
-    bends = [one for one in known if one is not None]
-    return min(bends) - bend if len(bends) == len(known) else None
 
 
 class ExactMethod(Algorithm):

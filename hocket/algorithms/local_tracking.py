@@ -73,7 +73,7 @@ class LocalTracking(ExactMethod):
         return Derived(self.bold_step(shape), why=f"a rule of thumb from {known}, as no step is proved")
 
     def bold_step(self, shape: Shape) -> float:
-        return min(1.0, 1 - shape.lam) / shape.smoothness
+        return min(1.0, 1.5 * (1 - shape.lam)) / shape.smoothness
 
     def comparison(self, shape: Shape, z: float) -> float:
         """The spectral radius of the matrix that bounds disagreement, that of the directions, and the distance of the

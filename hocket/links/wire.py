@@ -9,7 +9,8 @@
     parts        1   how many parts follow
     body         8   u64, bytes that follow
     unused       4
-    each part:   dtype 1 (0 bytes, 1 float32, 2 float64, 3 to 5 uint8, uint16, uint32), ndim 1, unused 2, shape u32 × ndim, then its data
+    each part:   dtype 1 (0 bytes, 1 float32, 2 float64, 3 uint8, 4 uint16, 5 uint32), ndim 1, unused 2,
+                 shape u32 × ndim, then its data
 
 All numbers are little-endian. What is unused makes a vector begin after 64 bytes: computing on numbers that lie askew
 takes half as long again. TLS already authenticates what travels, so there is no checksum. Whether numbers are

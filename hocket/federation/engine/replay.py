@@ -120,9 +120,7 @@ def _sums(players: Sequence[Player], asked: Sequence[Any], k: int, exchange: int
 
 def _heard(one: Player, k: int, said: Say | Tell, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
     own, weights = one.role.weights(k)
-    words = [
-        decoded(f"member {other}", said, _for(arrays[other], one.role.index), k) for other in weights
-    ]
+    words = [decoded(f"member {other}", said, _for(arrays[other], one.role.index), k) for other in weights]
     return WireWords(own, list(weights.values()), words)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
 from hocket.algorithms.exact_method import ExactMethod, Shape
-from hocket.algorithms.parameters import check_positive, check_size
+from hocket.algorithms.parameters import check_positive
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -47,7 +47,7 @@ class AcceleratedTracking(ExactMethod):
 
     def __check_init__(self) -> None:
         check_positive("share", self.share, "it is a part of x", most=1)
-        check_size("strong_convexity", self.strong_convexity)
+        check_positive("strong_convexity", self.strong_convexity or None, "it is how much objectives bend up")
 
     def setup(self, agent: Agent, x: Any) -> Hastened:
         return Hastened(x, x, 0 * x)

@@ -41,8 +41,10 @@ class Compressor(ABC):
         """Refuse vectors that it cannot make a word of."""
 
     def __str__(self) -> str:
-        numbers = [str(getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
-        return ":".join([self.key, *numbers])
+        numbers = [(getattr(self, one.name), one.default) for one in fields(self)]  # type: ignore[arg-type]
+        while numbers and numbers[-1][0] == numbers[-1][1]:  # left to its default
+            numbers.pop()
+        return ":".join([self.key, *(str(number) for number, _ in numbers)])
 
     @staticmethod
     def parse(text: Any) -> Compressor:
@@ -233,11 +235,11 @@ def _check_room(key: str, part: int | float, dim: int) -> None:
 
 def _placed(values: Any, at: Any, dim: int) -> Any:
     """Numbers at their places, and zeros elsewhere."""
-    nothing = values.__array_namespace__().zeros(dim, dtype=values.dtype)
-    if not isinstance(nothing, np.ndarray):
-        return nothing.at[at].set(values)
-    nothing[at] = values
-    return nothing
+    placed: Any = values.__array_namespace__().zeros(dim, dtype=values.dtype)
+    if hasattr(placed, "at"):  # JAX's arrays never change
+        return placed.at[at].set(values)
+    placed[at] = values
+    return placed
 
 
 def _padded(v: Any, block: int) -> Any:

@@ -110,7 +110,7 @@ def check_share(name: str, value: Any) -> None:
 
 
 def check_positive(name: str, value: Any, why: str, *, most: float = math.inf) -> None:
-    """Refuse a number that is not finite, not above zero, or too large; of one that is being compiled nobody can tell."""
+    """Refuse a number that is not finite, not above zero, or too large."""
     if isinstance(value, float | int) and not (math.isfinite(value) and 0 < value <= most):
         limit = "" if most == math.inf else f", up to {most:g}"
         raise BadAlgorithm(f"{name} = {value}; {why}: give a number above 0{limit}")

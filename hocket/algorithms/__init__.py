@@ -6,7 +6,6 @@ from hocket.algorithms.admm import Admm
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.centralised import Centralised
 from hocket.algorithms.choco import Choco
-from hocket.algorithms.compressors import Compressor, Quantised, RandomK, TopK
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.exact_diffusion import ExactDiffusion
 from hocket.algorithms.extra import Extra
@@ -27,7 +26,6 @@ __all__ = [
     "AugDgm",
     "Centralised",
     "Choco",
-    "Compressor",
     "Dgd",
     "ExactDiffusion",
     "Extra",
@@ -38,12 +36,9 @@ __all__ = [
     "LocalTracking",
     "Nids",
     "PrivateDgd",
-    "Quantised",
-    "RandomK",
     "RssLb",
     "RssNb",
     "Safeguard",
-    "TopK",
 ]
 
 ALL = (

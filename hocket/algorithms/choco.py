@@ -39,7 +39,7 @@ class Choco(Algorithm):
     compressor: Compressor = eqx.field(static=True, default=TopK(0.1), converter=Compressor.parse)
     """What is said of a difference; in text as `top-k:0.1`, `random-k:20` or `quantised:4`."""
     gamma: float | None = None
-    """γ: how far agents move towards each other's copies in a round; None for half of what the compressor keeps."""
+    """γ: how far agents move towards each other's copies in a round; None for what suits the compressor."""
 
     def __check_init__(self) -> None:
         check_positive("gamma", self.gamma, "it is the part of the way that agents go", most=1)
@@ -59,7 +59,7 @@ class Choco(Algorithm):
         heard = yield Say(word, decode)
         shown = decode(word)  # what neighbours make of it, to the last bit
         copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, heard)
-        gamma = self.compressor.kept(dim) / 2 if self.gamma is None else self.gamma
+        gamma = self.compressor.pull(dim) if self.gamma is None else self.gamma
         return Shown(stepped + matching(gamma, stepped) * (mixed - copy), copy, mixed)
 
     def proved_gamma(self, network: Network, dim: int) -> float:

@@ -37,6 +37,10 @@ class Compressor(ABC):
     def kept(self, dim: int) -> float:
         """δ: the part of a vector's squared length that is kept at least, or in the mean where coins are tossed."""
 
+    def pull(self, dim: int) -> float:
+        """γ where nobody gives one: a rule of thumb. Copies lag behind by about 1/δ rounds, and agents must wait."""
+        return self.kept(dim)
+
     def check(self, dim: int) -> None:  # noqa: B027 - most take any
         """Refuse vectors that it cannot make a word of."""
 
@@ -135,6 +139,11 @@ class RandomK(Compressor):
 
     def kept(self, dim: int) -> float:
         return _count(self.k, dim) / dim
+
+    def pull(self, dim: int) -> float:
+        # A copy waits T rounds, of mean 1/δ and mean square (2 − δ)/δ². Agents that pull with γ all the while come
+        # together in the mean square if 2a > γa²(2 − δ)/δ for all eigenvalues a ≤ 2 of I − B.
+        return self.kept(dim) / 2
 
     def check(self, dim: int) -> None:
         _check_room(self.key, self.k, dim)

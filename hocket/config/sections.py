@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY as ALGORITHMS
-from hocket.algorithms import Compressor
+from hocket.algorithms.compressors import Compressor
 from hocket.config.files import found
 from hocket.errors import BadConfig
 from hocket.networks.network import Network

@@ -200,5 +200,5 @@ def test_what_makes_no_word_is_refused(build, words):
 
 
 def test_a_file_is_told_what_a_compressor_looks_like():
-    with pytest.raises(BadConfig, match="text such as 'top-k:0.1'"):
+    with pytest.raises(BadConfig, match=r"text such as 'top-k:0\.1'"):
         read_algorithm({"name": "choco", "compressor": 3})

@@ -146,6 +146,11 @@ class Algorithm(eqx.Module):
         return False
 
     @property
+    def compresses(self) -> bool:
+        """Whether agents say less than they mean, so that what stands for it in estimates is no model of its words."""
+        return False
+
+    @property
     def plain(self) -> bool:
         """Whether a round is one word that stands for x, a mix and a step along the gradient, as attacks take it."""
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken
-from hocket.algorithms.compressors import Compressor, TopK
+from hocket.algorithms.compressors import Compressor, TopK, Whole
 from hocket.algorithms.parameters import check_positive
 from hocket.networks.network import Network
 from hocket.rationals import matching
@@ -59,8 +60,10 @@ class Choco(Algorithm):
         heard = yield Say(word, decode)
         shown = decode(word)  # what neighbours make of it, to the last bit
         copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, heard)
-        gamma = self.compressor.pull(dim) if self.gamma is None else self.gamma
-        return Shown(stepped + matching(gamma, stepped) * (mixed - copy), copy, mixed)
+        return Shown(stepped + matching(self._pull(dim), stepped) * (mixed - copy), copy, mixed)
+
+    def _pull(self, dim: int) -> float:
+        return self.compressor.pull(dim) if self.gamma is None else self.gamma
 
     def proved_gamma(self, network: Network, dim: int) -> float:
         """The γ with which agents come together at a proved rate, on their own [Koloskova et al. 2019, Theorem 2].
@@ -71,8 +74,13 @@ class Choco(Algorithm):
         beta = float(np.linalg.norm(np.eye(network.n) - network.B, 2))
         return rho**2 * delta / (16 * rho + rho**2 + 4 * beta**2 + 2 * rho * beta**2 - 8 * rho * delta)
 
-    def check(self, setting: Setting) -> None:
-        self.compressor.check(setting.dim)
+    def by_coordinate(self, setting: Setting) -> Choco:
+        """With whole words, which tell no less: no compressor is affine."""
+        return dataclasses.replace(self, compressor=Whole(), gamma=self._pull(setting.dim))
+
+    @property
+    def compresses(self) -> bool:
+        return not isinstance(self.compressor, Whole)
 
     def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
         return 0 * state.x

@@ -41,9 +41,6 @@ class Compressor(ABC):
         """γ where nobody gives one: a rule of thumb. Copies lag behind by about 1/δ rounds, and agents must wait."""
         return self.kept(dim)
 
-    def check(self, dim: int) -> None:  # noqa: B027 - most take any
-        """Refuse vectors that it cannot make a word of."""
-
     def __str__(self) -> str:
         numbers = [(getattr(self, one.name), one.default) for one in fields(self)]  # type: ignore[arg-type]
         while numbers and numbers[-1][0] == numbers[-1][1]:  # left to its default
@@ -65,9 +62,30 @@ class Compressor(ABC):
                 f"{text!r} is no compressor; write one of top-k:0.1, random-k:0.1 and quantised:4"
             )
         try:
-            return BY_KEY[key](*(float(one) if "." in one else int(one) for one in numbers))  # type: ignore[arg-type]
+            return BY_KEY[key](*(float(one) if "." in one else int(one) for one in numbers))
         except (TypeError, ValueError):
-            raise BadAlgorithm(f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key))}") from None
+            raise BadAlgorithm(
+                f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key)) or 'nothing'}"
+            ) from None
+
+
+@dataclass(frozen=True)
+class Whole(Compressor):
+    """All of a vector as it is.
+
+    To compare with, and what stands for all others where it is asked what words tell: nobody is told less by these.
+    """
+
+    key: ClassVar[str] = "whole"
+
+    def encoded(self, v: Any, k: Any) -> Any:
+        return v
+
+    def decoded(self, word: Any, k: Any, dim: int) -> Any:
+        return word
+
+    def kept(self, dim: int) -> float:
+        return 1.0
 
 
 class Sparse(NamedTuple):
@@ -101,9 +119,6 @@ class TopK(Compressor):
 
     def kept(self, dim: int) -> float:
         return _count(self.k, dim) / dim
-
-    def check(self, dim: int) -> None:
-        _check_room(self.key, self.k, dim)
 
 
 @dataclass(frozen=True)
@@ -144,9 +159,6 @@ class RandomK(Compressor):
         # A copy waits T rounds, of mean 1/δ and mean square (2 − δ)/δ². Agents that pull with γ all the while come
         # together in the mean square if 2a > γa²(2 − δ)/δ for all eigenvalues a ≤ 2 of I − B.
         return self.kept(dim) / 2
-
-    def check(self, dim: int) -> None:
-        _check_room(self.key, self.k, dim)
 
 
 class Rounded(NamedTuple):
@@ -216,7 +228,7 @@ class Quantised(Compressor):
         return max(1 / (others + 1), 1 - others / (4 * self.levels**2))
 
 
-BY_KEY: dict[str, type[TopK | RandomK | Quantised]] = {one.key: one for one in (TopK, RandomK, Quantised)}
+BY_KEY: dict[str, type[Any]] = {one.key: one for one in (TopK, RandomK, Quantised, Whole)}
 
 
 def _numbers_of(key: str) -> list[str]:
@@ -225,7 +237,7 @@ def _numbers_of(key: str) -> list[str]:
 
 def _count(part: int | float, dim: int) -> int:
     """How many numbers of `dim`: so many, or such a part of them."""
-    return part if isinstance(part, int) else max(1, round(part * dim))
+    return min(part, dim) if isinstance(part, int) else max(1, round(part * dim))
 
 
 def _check_part(key: str, part: Any) -> None:
@@ -235,11 +247,6 @@ def _check_part(key: str, part: Any) -> None:
         raise BadAlgorithm(
             f"k = {part!r} of {key}; give a whole number, or a part of all between 0 and 1 such as 0.1"
         )
-
-
-def _check_room(key: str, part: int | float, dim: int) -> None:
-    if _count(part, dim) > dim:
-        raise BadAlgorithm(f"k = {part} of {key} in {dim} dimensions; say {dim} numbers at most")
 
 
 def _placed(values: Any, at: Any, dim: int) -> Any:

@@ -187,6 +187,10 @@ class FunctionSharing(Algorithm):
         return self.inner.asks_gradients
 
     @property
+    def compresses(self) -> bool:
+        return self.inner.compresses
+
+    @property
     def derives_step(self) -> bool:
         return self.inner.derives_step
 

@@ -136,9 +136,8 @@ def _all_rounds(
             said += [np.stack([leaf] * len(talks)) for leaf in jax.tree.leaves(total)]
             heard = [total] * len(talks)
             continue
-        said += [
-            np.stack(arrays) for arrays in zip(*(jax.tree.leaves(word[0]) for word in spoken), strict=True)
-        ]
+        meant = (jax.tree.leaves(opened(word, word[0])) for word in spoken if not isinstance(word, Total))
+        said += [np.stack(arrays) for arrays in zip(*meant, strict=True)]
         heard = carry(spoken)
 
 

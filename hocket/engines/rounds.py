@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 from hocket.agent import Agent, no_step
-from hocket.algorithm import Say, Spoken, Tell, Total, converse, x_of
+from hocket.algorithm import Say, Spoken, Tell, Total, converse, opened, x_of
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
 from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
 from hocket.networks.neighbour_tables import NeighbourTables
@@ -188,7 +188,7 @@ def one_round(
                 total = jax.tree.map(program.population.summed, stacked(spoken.values))
                 said.extend(jax.tree.leaves(total))  # all that anybody is shown
                 return total
-            said.extend(jax.tree.leaves(spoken[0]))
+            said.extend(jax.tree.leaves(opened(spoken, spoken[0])))  # a word stands for no more than it tells
             return exchange(program.tables, program.population, phase, place, spoken)
 
         return converse(program.algorithm.round(agent, state, k), carried), said

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import hocket as hk
 from hocket.algorithms.compressors import Compressor
 from hocket.config.sections import read_algorithm
-from hocket.errors import BadAlgorithm, BadConfig, NoTheorem
+from hocket.errors import BadAlgorithm, BadConfig
 from hocket.runs.job import describe_algorithm
 
 RING = hk.Network.cycle(5)
@@ -154,9 +154,36 @@ def test_noise_functions_go_around_it():
     assert run.gap < 0.05 * run.history["gap"][0]
 
 
-def test_its_leakage_is_refused_by_name():
-    with pytest.raises(NoTheorem, match="no leakage model covers Choco"):
-        hk.leakage(RING, hk.Choco(), coalition={0}, rounds=3)
+@dataclasses.dataclass(frozen=True)
+class Own(hk.TopK):
+    """A compressor of a user's own."""
+
+
+def test_certificates_go_around_it_as_long_as_its_compressor_is_known():
+    def certified(inner: hk.Algorithm):
+        sharing = hk.FunctionSharing(2, sd=1.0, family="quadratic", inner=inner)
+        return hk.certify(
+            hk.Network.complete(4), sharing, colluders=1, move=(0, 1, 1.0), rounds=10, step=0.01
+        )
+
+    assert certified(hk.Choco(hk.TopK(1))).mu == certified(hk.Dgd()).mu
+    assert "Own inside it is not hocket's" in certified(hk.Choco(Own(1))).reason
+
+
+def test_it_hides_nothing_and_no_attack_takes_parts_for_words():
+    """What it tells is that of whole words, which tell no less; an attack on a run would take one for the other."""
+    assert hk.leakage(RING, hk.Choco(hk.TopK(1)), coalition={0}, rounds=3).exact == (1, 2, 3, 4)
+    run = hk.solve(REGRESSION, RING, hk.Choco(hk.TopK(1)), step=STEP, rounds=5, keep="transcript")
+    assert run.transcript.words[0].shape == (5, 5, 4)  # what words stand for
+    assert (run.transcript.words[0] != 0).sum(axis=2).max() == 1
+    found = hk.privacy.attacks.averaging_attacks(run.view({0}))
+    assert {"has no model of" in attack.why for attack in found.values()} == {True}
+
+
+def test_more_numbers_than_there_are_is_all_of_them():
+    whole = hk.solve(REGRESSION, RING, hk.Choco("whole", gamma=0.5), step=STEP, rounds=20)
+    most = hk.solve(REGRESSION, RING, hk.Choco(hk.TopK(99), gamma=0.5), step=STEP, rounds=20)
+    np.testing.assert_allclose(most.x, whole.x, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +215,7 @@ def test_files_name_compressors(text, compressor):
         (lambda: hk.Choco("top-k"), "top-k is followed by k"),
         (lambda: hk.Choco("top-k:x"), "top-k is followed by k"),
         (lambda: hk.Choco(gamma=0.0), "gamma = 0.0; it is the part of the way"),
-        (
-            lambda: hk.solve(REGRESSION, RING, hk.Choco(hk.TopK(5)), rounds=1),
-            "k = 5 of top-k in 4 dimensions",
-        ),
+        (lambda: hk.Choco("whole:1"), "whole is followed by nothing"),
     ],
 )
 def test_what_makes_no_word_is_refused(build, words):

@@ -13,8 +13,8 @@ from hocket.privacy.estimate.model_class import Model
 from ..laws.table import DECENTRALISED
 
 STEP = hk.Power(1.0, 20, 0.75)
-AFFINE = [row for row in DECENTRALISED if row.name != "private-dgd" and not row.name.startswith("choco")]
-"""Clipping and compressing are not affine, and refused."""
+AFFINE = [row for row in DECENTRALISED if row.name != "private-dgd"]
+"""Clipping is not affine, and refused."""
 SQUARE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 
 

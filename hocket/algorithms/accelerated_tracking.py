@@ -19,17 +19,17 @@ from hocket.steps import Derived, Step
 
 
 class Hastened(NamedTuple):
-    """The estimate, the point that momentum carries ahead of it, and the prices: they sum to zero over the network."""
+    """The estimate, the point that momentum is in, and the prices: they sum to zero over the network."""
 
     x: Any
-    ahead: Any
+    swing: Any
     price: Any
 
 
 class AcceleratedTracking(ExactMethod):
-    """APAPC [Kovalev, Salim and Richtárik 2020]: with g = τx + (1 − τ)a and D = α(∇f(g) − μg), say
-    h = P_X((x − D − p) / (1 + αμ)), then p ← p + (h − Bh)/2, x ← P_X((x − D − p) / (1 + αμ)),
-    a ← g + 2τ/(2 − τ) (new x − x).
+    """APAPC [Kovalev, Salim and Richtárik 2020]: with g = τv + (1 − τ)x and D = α(∇f(g) − μg), say
+    h = P_X((v − D − p) / (1 + αμ)), then p ← p + (h − Bh)/2, v ← P_X((v − D − p) / (1 + αμ)),
+    x ← P_X(g + 2τ/(2 − τ) (new v − v)).
 
     Choose it where objectives are badly conditioned: rounds grow as √(L/μ), where those of all others grow as L/μ. It
     says one array a round and takes one gradient. Every objective must be strongly convex for its theorem; under noise
@@ -40,13 +40,13 @@ class AcceleratedTracking(ExactMethod):
     label: ClassVar[str] = "Accelerated tracking"
 
     share: float | None = None
-    """τ: how much of x there is in the point where gradients are taken. None: derived from the problem and the network
+    """τ: how much of v there is in the point where gradients are taken. None: derived from the problem and the network
     where a run has them; without any it is 1, which is PAPC, and nothing is accelerated."""
     strong_convexity: float | None = None
     """μ: how much every objective bends up at least. None: derived as well, else 0."""
 
     def __check_init__(self) -> None:
-        check_positive("share", self.share, "it is a part of x", most=1)
+        check_positive("share", self.share, "it is a part of a point", most=1)
         check_positive("strong_convexity", self.strong_convexity or None, "it is how much objectives bend up")
 
     def setup(self, agent: Agent, x: Any) -> Hastened:
@@ -56,15 +56,16 @@ class AcceleratedTracking(ExactMethod):
         alpha = agent.step(k)
         tau = matching(1 if self.share is None else self.share, state.x)
         mu = matching(0 if self.strong_convexity is None else self.strong_convexity, state.x)
-        at = tau * state.x + (1 - tau) * state.ahead
-        there = state.x - alpha * (agent.gradient(at) - mu * at)
+        at = tau * state.swing + (1 - tau) * state.x
+        there = state.swing - alpha * (agent.gradient(at) - mu * at)
         shrunk = 1 / (1 + alpha * mu)
         part = agent.with_part(shrunk)
         h = part.prox((there - state.price) * shrunk, k)
         heard = yield Say(h)
         price = state.price + (h - agent.mix(h, heard)) / 2
-        x = part.prox((there - price) * shrunk, k)
-        return Hastened(x, at + 2 * tau / (2 - tau) * (x - state.x), price)
+        swing = part.prox((there - price) * shrunk, k)
+        x = agent.feasible.project(at + 2 * tau / (2 - tau) * (swing - state.swing))
+        return Hastened(x, swing, price)
 
     def step_for(self, shape: Shape) -> Derived:
         if not shape.symmetric:

@@ -63,6 +63,8 @@ class Compressor(ABC):
             )
         try:
             return BY_KEY[key](*(float(one) if "." in one else int(one) for one in numbers))
+        except BadAlgorithm:
+            raise
         except (TypeError, ValueError):
             raise BadAlgorithm(
                 f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key)) or 'nothing'}"

@@ -214,6 +214,7 @@ def test_files_name_compressors(text, compressor):
         (lambda: hk.Choco("top-j:3"), "'top-j:3' is no compressor"),
         (lambda: hk.Choco("top-k"), "top-k is followed by k"),
         (lambda: hk.Choco("top-k:x"), "top-k is followed by k"),
+        (lambda: hk.Choco("top-k:0"), "k = 0 of top-k"),
         (lambda: hk.Choco(gamma=0.0), "gamma = 0.0; it is the part of the way"),
         (lambda: hk.Choco("whole:1"), "whole is followed by nothing"),
     ],

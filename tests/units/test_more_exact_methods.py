@@ -44,7 +44,7 @@ def dlm(alpha: float, rounds: int, *, theta: float = 1.0) -> np.ndarray:
 
 
 def apapc(eta: float, rounds: int, *, tau: float, mu: float) -> np.ndarray:
-    """As published, with W = (I − B)/2 and θ = 1/η."""
+    """As published, with W = (I − B)/2 and θ = 1/η; the estimate is x_f, which the paper's bound is on too."""
     W = (np.eye(5) - RING.B) / 2
     x = fast = z = np.zeros((5, 3))
     for _ in range(rounds):
@@ -54,7 +54,7 @@ def apapc(eta: float, rounds: int, *, tau: float, mu: float) -> np.ndarray:
         z = z + W @ half / eta
         new = (x - eta * (force + z)) / (1 + eta * mu)
         x, fast = new, at + 2 * tau / (2 - tau) * (new - x)
-    return x
+    return fast
 
 
 def k_gt(alpha: float, rounds: int, *, steps: int) -> np.ndarray:

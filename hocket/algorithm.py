@@ -33,6 +33,8 @@ class Say(NamedTuple):
     """The same word to every neighbour."""
 
     word: Any
+    decode: Callable[[Any], Any] | None = None
+    """What whoever hears it makes of the word, and then mixes; None where it is mixed as it was said."""
 
 
 class Tell(NamedTuple):
@@ -53,6 +55,12 @@ class Total(NamedTuple):
     noise: Any = None
     """The same tree with σ² of the noise that each agent adds to every number of an array, in units of the grid that
     the numbers lie on, squared (`hocket.noise.total_noise`); None for an exact sum. Over links, and in rehearsals."""
+
+
+def opened(spoken: Say | Tell, word: Any) -> Any:
+    """What a word stands for, of those that are said like this."""
+    decode = spoken.decode if isinstance(spoken, Say) else None
+    return word if decode is None else decode(word)
 
 
 Spoken = Say | Tell | Total
@@ -135,6 +143,11 @@ class Algorithm(eqx.Module):
     @property
     def derives_step(self) -> bool:
         """Whether its step follows from the problem and the network where nobody gives one."""
+        return False
+
+    @property
+    def compresses(self) -> bool:
+        """Whether agents say less than they mean, so that what stands for it in estimates is no model of its words."""
         return False
 
     @property
@@ -244,6 +257,10 @@ class Algorithm(eqx.Module):
         `bend` is how much more than in the problem objectives may bend where others were added to them.
         """
         return DEFAULT_STEP
+
+    def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> Algorithm:
+        """The same with all that it works out from the problem beside its step; what was given stays as it is."""
+        return self
 
     def silent(self) -> Algorithm:
         """What it is without its noise."""

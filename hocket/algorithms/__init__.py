@@ -1,8 +1,11 @@
 """The algorithms, one file each, every one written for a single agent."""
 
 from hocket.algorithm import Algorithm
+from hocket.algorithms.accelerated_tracking import AcceleratedTracking
+from hocket.algorithms.admm import Admm
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.centralised import Centralised
+from hocket.algorithms.choco import Choco
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.exact_diffusion import ExactDiffusion
 from hocket.algorithms.extra import Extra
@@ -10,6 +13,7 @@ from hocket.algorithms.function_sharing import FunctionSharing
 from hocket.algorithms.gradient_tracking import GradientTracking
 from hocket.algorithms.independent_noise import IndependentNoise
 from hocket.algorithms.joint_average import JointAverage
+from hocket.algorithms.local_tracking import LocalTracking
 from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.algorithms.rss_lb import RssLb
@@ -17,8 +21,11 @@ from hocket.algorithms.rss_nb import RssNb
 from hocket.algorithms.safeguard import Safeguard
 
 __all__ = [
+    "AcceleratedTracking",
+    "Admm",
     "AugDgm",
     "Centralised",
+    "Choco",
     "Dgd",
     "ExactDiffusion",
     "Extra",
@@ -26,6 +33,7 @@ __all__ = [
     "GradientTracking",
     "IndependentNoise",
     "JointAverage",
+    "LocalTracking",
     "Nids",
     "PrivateDgd",
     "RssLb",
@@ -47,6 +55,10 @@ ALL = (
     Extra,
     Nids,
     ExactDiffusion,
+    Admm,
+    AcceleratedTracking,
+    LocalTracking,
+    Choco,
     Safeguard,
 )
 BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}

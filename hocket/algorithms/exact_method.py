@@ -42,6 +42,8 @@ class Shape:
     """Whether X is everything, and there is no penalty."""
     symmetric: bool
     """Whether weights are the same both ways."""
+    least_bend: float | None = None
+    """How much every agent's objective bends up at least, noise functions included; None where nobody knows."""
 
     @classmethod
     def of(cls, name: str, problem: Problem, network: Network, bend: float) -> Shape:
@@ -55,7 +57,7 @@ class Shape:
                 f"the step of {name} is derived from how much objectives bend, which nobody knows here; declare "
                 "smoothness= of the problem, or give step="
             )
-        least = -network.lam
+        least, least_bend = -network.lam, problem.least_strong_convexity
         if network.n <= SMALL:
             least = float(np.linalg.eigvalsh((network.B + network.B.T) / 2)[0])
         return cls(
@@ -68,6 +70,7 @@ class Shape:
             convex=problem.convex is True,
             free=isinstance(problem.feasible, Everywhere) and problem.penalty is None,
             symmetric=bool(np.allclose(network.B, network.B.T, rtol=0, atol=1e-12)),
+            least_bend=None if least_bend is None else least_bend - bend,
         )
 
 

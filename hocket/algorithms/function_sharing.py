@@ -187,6 +187,10 @@ class FunctionSharing(Algorithm):
         return self.inner.asks_gradients
 
     @property
+    def compresses(self) -> bool:
+        return self.inner.compresses
+
+    @property
     def derives_step(self) -> bool:
         return self.inner.derives_step
 
@@ -302,6 +306,14 @@ class FunctionSharing(Algorithm):
         if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
             return dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
         return step
+
+    def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> FunctionSharing:
+        try:
+            more = self.bend(problem.dim, network) if self.derives_step else 0.0
+        except BadAlgorithm:  # nothing bounds it, and nothing is derived from it
+            return self
+        inner = self.inner.suited(problem, network, step, bend=bend + more)
+        return self if inner is self.inner else dataclasses.replace(self, inner=inner)
 
     def bend(self, dim: int, network: Network) -> float:
         """How much noise functions make any agent's objective bend at most; under normal ones, save with probability

@@ -109,6 +109,13 @@ def check_share(name: str, value: Any) -> None:
         raise BadAlgorithm(f"{name} = {value}; it is a share of the noise and must lie between 0 and 1")
 
 
+def check_positive(name: str, value: Any, why: str, *, most: float = math.inf) -> None:
+    """Refuse a number that is not finite, not above zero, or too large."""
+    if isinstance(value, float | int) and not (math.isfinite(value) and 0 < value <= most):
+        limit = "" if most == math.inf else f", up to {most:g}"
+        raise BadAlgorithm(f"{name} = {value}; {why}: give a number above 0{limit}")
+
+
 def check_choice(name: str, value: Any, *plain: str, **explained: str) -> None:
     """Refuse what is none of the choices, some of which explain themselves."""
     if value not in (*plain, *explained):

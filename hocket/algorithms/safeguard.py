@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -13,7 +14,9 @@ from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, x_of
 from hocket.algorithms.aug_dgm import AugDgm
 from hocket.algorithms.exact_method import ExactMethod, Shape
 from hocket.errors import BadAlgorithm
-from hocket.steps import Derived
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.steps import Derived, Step
 
 
 class Guarded(NamedTuple):
@@ -58,6 +61,10 @@ class Safeguard(ExactMethod):
     def __check_init__(self) -> None:
         if isinstance(self.inner, Safeguard):
             raise BadAlgorithm("a safeguard needs no safeguard; give it the method itself")
+        if not isinstance(self.inner, ExactMethod):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise BadAlgorithm(
+                f"{self.inner.title} has no step that a safeguard could try; guard a method with a constant step"
+            )
         if self.every < 1 or not self.growth > 1:
             raise BadAlgorithm(
                 f"every = {self.every} and growth = {self.growth}; a spell has a round at least, and growth is above 1"
@@ -75,6 +82,10 @@ class Safeguard(ExactMethod):
                 f"word of growth takes up to {across} rounds through this network, and a spell has {self.every}: give "
                 f"every={across} or more"
             )
+
+    def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> Safeguard:
+        inner = self.inner.suited(problem, network, step, bend=bend)
+        return self if inner is self.inner else dataclasses.replace(self, inner=inner)
 
     def step_for(self, shape: Shape) -> Derived:
         step = self.inner.bold_step(shape)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY as ALGORITHMS
+from hocket.algorithms.compressors import Compressor
 from hocket.config.files import found
 from hocket.errors import BadConfig
 from hocket.networks.network import Network
@@ -140,6 +141,8 @@ def algorithm_section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
             )
             if _is_algorithm(kind):
                 kind, default = str, default.key if isinstance(default, Algorithm) else ...
+            elif isinstance(default, Compressor):
+                kind, default = str, str(default)
             fields[field.name] = (kind, Field(default, description=_in_words(hints[field.name])))
     section = create_model(algorithm.__name__, __base__=AlgorithmSection, **fields)
     section.algorithm = algorithm
@@ -166,6 +169,8 @@ def _by_key(key: str, field: str) -> Algorithm:
 def _in_words(kind: Any) -> str:
     if _is_algorithm(kind):
         return "the name of an algorithm"
+    if kind is Compressor:
+        return "text such as 'top-k:0.1', 'random-k:20' or 'quantised:4'"
     if get_origin(kind) is Literal:
         return " or ".join(map(repr, get_args(kind)))
     words = {float: "a number", float | None: "a number", int: "a whole number", bool: "true or false"}

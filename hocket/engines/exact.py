@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Say, Spoken, Tell, Total, x_of
+from hocket.algorithm import Say, Spoken, Tell, Total, opened, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
@@ -136,9 +136,8 @@ def _all_rounds(
             said += [np.stack([leaf] * len(talks)) for leaf in jax.tree.leaves(total)]
             heard = [total] * len(talks)
             continue
-        said += [
-            np.stack(arrays) for arrays in zip(*(jax.tree.leaves(word[0]) for word in spoken), strict=True)
-        ]
+        meant = (jax.tree.leaves(opened(word, word[0])) for word in spoken if not isinstance(word, Total))
+        said += [np.stack(arrays) for arrays in zip(*meant, strict=True)]
         heard = carry(spoken)
 
 
@@ -153,7 +152,9 @@ def _carry(tables: NeighbourTables, phase: int, spoken: list[Say | Tell]) -> lis
 
 
 def _word(spoken: Say | Tell, slot: int) -> Any:
-    return spoken.word if isinstance(spoken, Say) else jax.tree.map(lambda words: words[slot], spoken.words)
+    if isinstance(spoken, Say):
+        return opened(spoken, spoken.word)
+    return jax.tree.map(lambda words: words[slot], spoken.words)
 
 
 def _report(

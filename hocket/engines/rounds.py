@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
 
 from hocket.agent import Agent, no_step
-from hocket.algorithm import Say, Spoken, Tell, Total, converse, x_of
+from hocket.algorithm import Say, Spoken, Tell, Total, converse, opened, x_of
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
 from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
 from hocket.networks.neighbour_tables import NeighbourTables
@@ -70,7 +70,7 @@ class Said(NamedTuple):
     """Σ_{i≠j} B[j,i] w_i for every agent j, from the stack of words."""
 
     def mixed_with(self, own: Any) -> Any:
-        others = together(lambda stack: jax.tree.map(self.sum_others, stack), self.word)
+        others = together(self.sum_others, self.word)
         return jax.tree.map(lambda kept, rest: self.place.own * kept + rest, own, others)
 
 
@@ -100,7 +100,14 @@ def exchange(
     if isinstance(spoken, Tell):
         return Told(place, jax.tree.map(population.told, stacked(spoken.words)))
     sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[tables.layout]
-    return Said(place, spoken.word, lambda stack: sum_others(tables, phase, population.said(stack)))
+
+    def heard(stack: Any) -> Any:
+        words = jax.tree.map(population.said, stack)
+        if spoken.decode is not None:  # what crosses between devices is the word as it was said
+            words = jax.vmap(spoken.decode)(words)
+        return jax.tree.map(lambda leaf: sum_others(tables, phase, leaf), words)
+
+    return Said(place, spoken.word, heard)
 
 
 def _by_slots(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
@@ -181,7 +188,7 @@ def one_round(
                 total = jax.tree.map(program.population.summed, stacked(spoken.values))
                 said.extend(jax.tree.leaves(total))  # all that anybody is shown
                 return total
-            said.extend(jax.tree.leaves(spoken[0]))
+            said.extend(jax.tree.leaves(opened(spoken, spoken[0])))  # a word stands for no more than it tells
             return exchange(program.tables, program.population, phase, place, spoken)
 
         return converse(program.algorithm.round(agent, state, k), carried), said

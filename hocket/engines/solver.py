@@ -84,7 +84,7 @@ def solve(
     folder = Path(checkpoint) if checkpoint is not None else None
     run = play(
         job,
-        algorithm.effective(),
+        job.algorithm.effective(),
         Measured(averaging=time_average),
         engine=engine,
         keep=keep,

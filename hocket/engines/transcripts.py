@@ -54,7 +54,7 @@ def transcripts(
         )
     job = Job.asked(problem, network, algorithm, step=step, rounds=rounds, start=start)
     with jax.enable_x64(True):
-        program = prepare(job, algorithm.effective(), averaging=False)
+        program = prepare(job, job.algorithm.effective(), averaging=False)
         steps = Steps(jnp.asarray(0), jnp.asarray([0.0, *job.step.table(1, rounds + 1)]))
         keys = jnp.stack([jnp.asarray(threefry.seed_key(seed)) for seed in chosen])
         words, noise = _played(program, keys, jnp.asarray(job.first_states, job.dtype), steps)

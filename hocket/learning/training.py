@@ -171,7 +171,7 @@ def train(
     folder = Path(checkpoint) if checkpoint is not None else None
     run = play(
         job,
-        algorithm.effective(),
+        job.algorithm.effective(),
         Measured(averaging=False, judge=judge(model, test), gauge=Accuracy(np.asarray(timetable.passes))),
         engine=engine,
         keep=keep,

@@ -9,7 +9,8 @@
     parts        1   how many parts follow
     body         8   u64, bytes that follow
     unused       4
-    each part:   dtype 1 (0 bytes, 1 float32, 2 float64), ndim 1, unused 2, shape u32 × ndim, then its data
+    each part:   dtype 1 (0 bytes, 1 float32, 2 float64, 3 uint8, 4 uint16, 5 uint32), ndim 1, unused 2,
+                 shape u32 × ndim, then its data
 
 All numbers are little-endian. What is unused makes a vector begin after 64 bytes: computing on numbers that lie askew
 takes half as long again. TLS already authenticates what travels, so there is no checksum. Whether numbers are
@@ -36,7 +37,13 @@ HEADER = struct.Struct("<4sBB32sIBBQ4x")
 PART = struct.Struct("<BB2x")
 SHAPE = struct.Struct("<I")
 MOST_AXES = 8
-TYPES = {1: np.dtype("<f4"), 2: np.dtype("<f8")}
+TYPES = {
+    1: np.dtype("<f4"),
+    2: np.dtype("<f8"),
+    3: np.dtype("u1"),
+    4: np.dtype("<u2"),
+    5: np.dtype("<u4"),
+}
 CODES = {order: code for code, dtype in TYPES.items() for order in (dtype, dtype.newbyteorder(">"))}
 RAW = 0
 
@@ -76,7 +83,7 @@ class Frame(NamedTuple):
     round: int = 0
     exchange: int = 0
     parts: Sequence[Part] = ()
-    """Numbers, as float32 or float64 arrays, and plain bytes."""
+    """Numbers, as float32 or float64 arrays or as whole ones without a sign, and plain bytes."""
 
     def plain(self, count: int) -> tuple[bytes, ...] | None:
         """Its parts, if they are so many and bytes all of them."""
@@ -164,7 +171,7 @@ def _pack_part(part: Part) -> list[bytes | memoryview]:
     array = np.asarray(part)
     code = CODES.get(array.dtype)
     if code is None:
-        raise BadFrame(f"a word of {array.dtype} cannot be sent; use float64 or float32")
+        raise BadFrame(f"a word of {array.dtype} cannot be sent; use float64 or float32, or uint8 to uint32")
     shape = b"".join(map(SHAPE.pack, array.shape))
     return [PART.pack(code, array.ndim), shape, np.ascontiguousarray(array, TYPES[code]).data]
 

@@ -183,6 +183,15 @@ class Problem(eqx.Module):
         return group.objective.least_curvature(group.data, self.feasible, self.dim)
 
     @property
+    def least_strong_convexity(self) -> float | None:
+        """The least that any agent's own objective bends up, negative where one bends down; None where nobody knows."""
+        known = [
+            group.objective.least_curvature(group.data, self.feasible, self.dim) for group in self.groups
+        ]
+        bends = [one for one in known if one is not None]
+        return min(bends) if len(bends) == len(known) else None
+
+    @property
     def degree(self) -> int | None:
         """The highest power in any agent's objective, or None where some objective is not a polynomial."""
         degrees = [group.objective.degree(group.data) for group in self.groups]

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 import hocket
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.compressors import Compressor
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise import threefry
@@ -70,6 +71,7 @@ class Job:
         first = problem.check_start(origin if start is None else start)
         derived = isinstance(step, str) and step == AUTO
         taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
+        algorithm = algorithm.suited(problem, network, taken)
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided)
         algorithm.check(job.plan)
@@ -158,6 +160,8 @@ def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:
 def _described(value: Any) -> Any:
     if isinstance(value, float | int | str | bool):
         return value
+    if isinstance(value, Compressor):
+        return str(value)
     if isinstance(value, Algorithm):
         return describe_algorithm(value)
     return plain(value) if is_by_link(value) else "given by the user"

@@ -93,6 +93,12 @@ ROWS = [
     Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
     Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
     Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False),
+    Row("admm", lambda level: hk.Admm(), noisy=False, plain=False),
+    Row("accelerated-tracking", lambda level: hk.AcceleratedTracking(), noisy=False, plain=False),
+    Row("local-tracking", lambda level: hk.LocalTracking(3), noisy=False, plain=False),
+    Row("choco-top-k", lambda level: hk.Choco(hk.TopK(1), gamma=0.5), noisy=False, plain=False),
+    Row("choco-random-k", lambda level: hk.Choco(hk.RandomK(0.5), gamma=0.5), noisy=False, plain=False),
+    Row("choco-quantised", lambda level: hk.Choco(hk.Quantised(4)), noisy=False, plain=False),
     Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row(

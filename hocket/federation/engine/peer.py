@@ -25,7 +25,7 @@ from hocket.federation.engine.farewell import Farewell, Sealing
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, Tree, check_mean, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, RoundNoise, kept_shares, shares
-from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, like
+from hocket.federation.engine.words import WireWords, arrays_for, check_own, check_word, decoded, like
 from hocket.links.conversation import Conversation
 from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import Record
@@ -243,7 +243,8 @@ class Peer:
         heard = [check_word(self.role, name, frames[name].parts, mine, k) for name in names]
         self._words = mine[0], [arrays[0] for arrays in heard]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
-        return WireWords(own, list(weights.values()), [like(spoken[0], arrays) for arrays in heard])
+        words = [decoded(name, spoken, arrays, k) for name, arrays in zip(names, heard, strict=True)]
+        return WireWords(own, list(weights.values()), words)
 
     def _check_words(self, k: int, frames: Mapping[str, Frame]) -> None:
         for name, frame in frames.items():

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hocket.agent import Agent, Local
-from hocket.algorithm import Algorithm, Round, Setting, Spoken, Total, speaks
+from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, Tell, Total, speaks
 from hocket.federation.engine.masked_sum import BEGINNING, MaskedSum, tree_of
 from hocket.federation.engine.role import Role
 from hocket.federation.engine.shares import ChainStreams, directed, kept_shares, shares
-from hocket.federation.engine.words import WireWords, arrays_for, like
+from hocket.federation.engine.words import WireWords, arrays_for, decoded
 from hocket.links.wire import Frame, Kind, pack
 from hocket.networks.network import Network
 from hocket.noise.draws import Balanced, Draw, Gaussian
@@ -96,7 +96,7 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Message]:
         words_said: list[Any] = said
         arrays = [arrays_for(one.role, spoken) for one, spoken in zip(players, words_said, strict=True)]
         yield from _messages(players, arrays, k, exchange, plan)
-        heard = [_heard(one, k, spoken[0], arrays) for one, spoken in zip(players, said, strict=True)]
+        heard = [_heard(one, k, spoken, arrays) for one, spoken in zip(players, words_said, strict=True)]
         exchange += 1
 
 
@@ -118,10 +118,10 @@ def _sums(players: Sequence[Player], asked: Sequence[Any], k: int, exchange: int
     ]
 
 
-def _heard(one: Player, k: int, said: Any, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
+def _heard(one: Player, k: int, said: Say | Tell, arrays: Sequence[Mapping[int | None, Any]]) -> WireWords:
     own, weights = one.role.weights(k)
-    words = [_for(arrays[other], one.role.index) for other in weights]
-    return WireWords(own, list(weights.values()), [like(said, word) for word in words])
+    words = [decoded(f"member {other}", said, _for(arrays[other], one.role.index), k) for other in weights]
+    return WireWords(own, list(weights.values()), words)
 
 
 def _for(arrays: Mapping[int | None, Any], receiver: int) -> Any:

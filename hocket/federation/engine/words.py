@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from hocket.algorithm import Say, Tell
+from hocket.algorithm import Say, Tell, opened
 from hocket.errors import Diverged, LinkError
 from hocket.federation.engine.role import Role
 from hocket.links.wire import Part
@@ -76,7 +76,7 @@ def _checked(role: Role, name: str, part: Part, mine: np.ndarray, k: int) -> np.
             f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
             "mend it there, and start this member again"
         )
-    farthest = float(np.abs(part).max(initial=0.0))
+    farthest = _farthest(part)
     if farthest > role.reach:
         raise LinkError(
             f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
@@ -86,9 +86,25 @@ def _checked(role: Role, name: str, part: Part, mine: np.ndarray, k: int) -> np.
     return part
 
 
+def _farthest(part: np.ndarray) -> float:
+    """The largest size among numbers; places and levels, which are whole, have no size."""
+    return float(np.abs(part).max(initial=0.0)) if np.issubdtype(part.dtype, np.floating) else 0.0
+
+
+def decoded(name: str, spoken: Say | Tell, arrays: Iterable[np.ndarray], k: int) -> Any:
+    """What a neighbour's arrays stand for."""
+    try:
+        return opened(spoken, like(spoken[0], arrays))
+    except IndexError as error:
+        raise LinkError(
+            f"{name} said numbers for places in round {k} that no vector of the plan has; it deviates, or runs other "
+            "software. Nothing was lost here: settle it with that member, and start this one again"
+        ) from error
+
+
 def check_own(role: Role, arrays: Iterable[Sequence[np.ndarray]], k: int) -> None:
     """Refuse to say what no neighbour would believe."""
-    farthest = max((float(np.abs(part).max(initial=0.0)) for parts in arrays for part in parts), default=0.0)
+    farthest = max((_farthest(part) for parts in arrays for part in parts), default=0.0)
     if not farthest <= role.reach:
         raise Diverged(
             f"this member's own word in round {k} holds a number of size {farthest:.3g}, where the plan has a reach of "

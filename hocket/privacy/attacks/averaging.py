@@ -56,6 +56,11 @@ def averaging_attacks(
     listener = Listener(
         view.network, levels, view.step, view.rounds, coalition=view.coalition, threat=view.threat
     )
+    if view.algorithm.compresses:
+        why = (
+            "agents say a part of what they mean, which comes later in parts that this attack has no model of"
+        )
+        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
     if any(one.summed for one in listener.rule.said):
         why = "all that is shown are sums over honest agents that hang together, whoever listens"
         return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}

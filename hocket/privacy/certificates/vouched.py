@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.compressors import Compressor
 from hocket.errors import HocketError
 from hocket.noise.draws import Gaussian, Paired
 from hocket.noise.mechanism import Mechanism
@@ -75,16 +76,16 @@ def replaced(algorithm: Algorithm) -> str:
     return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
 
 
-def _inside(algorithm: Algorithm) -> Iterator[Algorithm]:
-    """The algorithms that one is made of."""
+def _inside(algorithm: Any) -> Iterator[Algorithm | Compressor]:
+    """The algorithms that one is made of, and what makes words of their vectors."""
     for field in dataclasses.fields(algorithm):
         one = getattr(algorithm, field.name)
-        if isinstance(one, Algorithm):
+        if isinstance(one, Algorithm | Compressor):
             yield one
             yield from _inside(one)
 
 
-def _strange(inner: Algorithm) -> str:
+def _strange(inner: Algorithm | Compressor) -> str:
     """Why an algorithm inside another may do more than minimise the hidden objective; empty if it may not."""
     name = type(inner).__name__
     if not _ours(type(inner)):
@@ -124,7 +125,7 @@ def unvouched(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> t
     return tuple(_otherwise(algorithm, setting, mechanism))
 
 
-def _patched(algorithm: Algorithm) -> str:
+def _patched(algorithm: Any) -> str:
     """What of an instance is no field of its class, as the begin of a sentence."""
     found = sorted(set(vars(algorithm)) - {one.name for one in dataclasses.fields(algorithm)})
     name = type(algorithm).__name__

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Setting, Spoken, Tell, Total, converse
+from hocket.algorithm import Algorithm, Setting, Spoken, Tell, Total, converse, opened
 from hocket.errors import NoTheorem
 from hocket.noise.draws import Balanced, Draw
 from hocket.problems.sets import Everywhere
@@ -99,7 +99,7 @@ class Notes:
     def exchange(self, spoken: Spoken) -> Any:
         if isinstance(spoken, Total):
             return self._total(spoken.values)
-        parts, told, slots = jax.tree.leaves(spoken[0]), isinstance(spoken, Tell), 1
+        parts, told, slots = jax.tree.leaves(opened(spoken, spoken[0])), isinstance(spoken, Tell), 1
         if told:  # number by number, and then slot by slot
             parts = [np.moveaxis(np.asarray(part, np.float64), 0, -2) for part in parts]
             slots = parts[0].shape[-2]

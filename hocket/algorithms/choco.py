@@ -1,0 +1,93 @@
+"""CHOCO: gossip of compressed differences, with gradient steps in between."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken
+from hocket.algorithms.compressors import Compressor, TopK, Whole
+from hocket.algorithms.parameters import check_positive
+from hocket.networks.network import Network
+from hocket.rationals import matching
+
+
+class Shown(NamedTuple):
+    """The estimate, the copy of it that all neighbours have, and the mix of the copies that this agent has."""
+
+    x: Any
+    copy: Any
+    mixed: Any
+
+
+class Choco(Algorithm):
+    """h = P_X(x − α∇f(x)), say q = C(h − x̂), x̂ ← x̂ + q, s ← s + Bq, x ← h + γ(s − x̂): CHOCO-SGD [Koloskova, Stich and
+    Jaggi 2019, Algorithm 6].
+
+    Choose it where links are so slow that bytes count more than rounds: a word is a part of a vector, `TopK` or
+    `RandomK` of its numbers, or all of them `Quantised`. As DGD it needs steps that fall.
+    """
+
+    key: ClassVar[str] = "choco"
+    label: ClassVar[str] = "CHOCO"
+    hides_nothing: ClassVar[bool] = True
+
+    compressor: Compressor = eqx.field(static=True, default=TopK(0.1), converter=Compressor.parse)
+    """What is said of a difference; in text as `top-k:0.1`, `random-k:20` or `quantised:4`."""
+    gamma: float | None = None
+    """γ: how far agents move towards each other's copies in a round; None for what suits the compressor."""
+
+    def __check_init__(self) -> None:
+        check_positive("gamma", self.gamma, "it is the part of the way that agents go", most=1)
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        return None if anchored else cls()
+
+    def setup(self, agent: Agent, x: Any) -> Shown:
+        return Shown(x, 0 * x, 0 * x)
+
+    def round(self, agent: Agent, state: Shown, k: Any) -> Round:
+        dim = state.x.shape[-1]
+        stepped = agent.descend(state.x, k)
+        decode = partial(self.compressor.decoded, k=k, dim=dim)
+        word = self.compressor.encoded(stepped - state.copy, k)
+        heard = yield Say(word, decode)
+        shown = decode(word)  # what neighbours make of it, to the last bit
+        copy, mixed = state.copy + shown, state.mixed + agent.mix(shown, heard)
+        return Shown(stepped + matching(self._pull(dim), stepped) * (mixed - copy), copy, mixed)
+
+    def _pull(self, dim: int) -> float:
+        return self.compressor.pull(dim) if self.gamma is None else self.gamma
+
+    def proved_gamma(self, network: Network, dim: int) -> float:
+        """The γ with which agents come together at a proved rate, on their own [Koloskova et al. 2019, Theorem 2].
+
+        Far smaller than what is borne: pass it as `gamma` where a theorem matters more than rounds.
+        """
+        delta, rho = self.compressor.kept(dim), 1 - network.lam
+        beta = float(np.linalg.norm(np.eye(network.n) - network.B, 2))
+        return rho**2 * delta / (16 * rho + rho**2 + 4 * beta**2 + 2 * rho * beta**2 - 8 * rho * delta)
+
+    def by_coordinate(self, setting: Setting) -> Choco:
+        """With whole words, which tell no less: no compressor is affine."""
+        return dataclasses.replace(self, compressor=Whole(), gamma=self._pull(setting.dim))
+
+    @property
+    def compresses(self) -> bool:
+        return not isinstance(self.compressor, Whole)
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+        return 0 * state.x
+
+    @property
+    def open_anyway(self) -> str:
+        return "it adds no noise, and what is left out of one word comes with a later one"
+
+    def cure(self, *, exact: bool) -> str:
+        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"

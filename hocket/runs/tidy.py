@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hocket.errors import BadInput
 Row = Mapping[str, Any]
 
 
-def write_rows(rows: Sequence[Row], path: str | Path) -> Path:
+def write_rows(rows: Iterable[Row], path: str | Path) -> Path:
     """Write rows as comma-separated values or as JSON, by the name of the file; every digit is kept."""
     path = Path(path)
     if path.suffix not in (".csv", ".json"):
@@ -25,13 +26,15 @@ def write_rows(rows: Sequence[Row], path: str | Path) -> Path:
         path.write_text(json.dumps(plain, indent=0, allow_nan=False) + "\n", encoding="utf-8")
         return path
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else [], lineterminator="\n")
+        rows = iter(rows)
+        first = next(rows, {})
+        writer = csv.DictWriter(file, list(first), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(chain([first] if first else [], rows))
     return path
 
 
-def frame_of(rows: Sequence[Row]) -> Any:
+def frame_of(rows: Iterable[Row]) -> Any:
     """The rows as a pandas frame."""
     try:
         import pandas

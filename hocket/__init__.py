@@ -46,6 +46,7 @@ _HOME = {
     "Network": "networks.network",
     "Problem": "problems.problem",
     "audit": "privacy",
+    "bytes_per_round": "engines.traffic",
     "certify": "privacy",
     "heterogeneous_polynomials": "problems.standard",
     "leakage": "privacy",

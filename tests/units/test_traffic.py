@@ -40,5 +40,5 @@ def test_sums_go_up_and_down_a_tree():
 
 
 def test_links_that_take_turns_are_counted_when_they_speak():
-    turns = hk.Network.varying([[(0, 1), (2, 3)], [(1, 2), (3, 4), (0, 4)]])
+    turns = hk.Network.varying([[(0, 1), (2, 3)], [(1, 2), (3, 4), (0, 4)]], n=5)
     assert hk.bytes_per_round(hk.Dgd(), SQUARES, turns) == 2 * 2.5 * 3 * 8

@@ -62,13 +62,13 @@ def compare(
 
     Problems, networks and algorithms are lists, or dicts by the names that tables and figures use. Give `rounds`, the
     same for all, or a `budget` such as {"bytes": 1e6}, {"gradients": 500} or {"messages": 1000}: what one agent may
-    spend, in the mean over agents, and every algorithm gets as many rounds as that allows. `step` is "auto", one for all,
-    or a dict by algorithm.
+    spend, in the mean over agents, and every algorithm gets as many rounds as that allows. `step` is "auto", one for
+    all, or a dict by algorithm.
 
     Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
-    equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is marked,
-    an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of different sizes
-    are `left_out`.
+    equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
+    marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
+    different sizes are `left_out`.
     """
     check_measure(measure)
     asked = _Asked(
@@ -95,7 +95,7 @@ class _Asked(NamedTuple):
     start: Any
 
     def check(self) -> None:
-        kinds = ((self.problems, Problem), (self.networks, Network), (self.algorithms, Algorithm))
+        kinds: Any = ((self.problems, Problem), (self.networks, Network), (self.algorithms, Algorithm))
         for many, kind in kinds:
             for name, one in many.items():
                 if not isinstance(one, kind):
@@ -118,10 +118,10 @@ class _Asked(NamedTuple):
         for which, many in enumerate((self.problems, self.networks)):
             for name, thing in many.items():
                 if all(place[which] != name for place in fit):
-                    what = ("problem", "network")[which]
+                    what, partner = ("problem", "network") if which == 0 else ("network", "problem")
                     raise BadInput(
-                        f"the {what} {name!r} has {thing.n} agents, and no {('network', 'problem')[which]} has as many; "
-                        "give one, or leave it out"
+                        f"the {what} {name!r} has {thing.n} agents, and no {partner} has as many; give one, or leave "
+                        "it out"
                     )
         return fit, other
 
@@ -197,13 +197,13 @@ class _Asked(NamedTuple):
         algorithm = self.algorithms[name]
         check_drawn(algorithm)
         step = self.step.get(name, AUTO) if isinstance(self.step, Mapping) else self.step
-        known = {"step": step, "seed": self.seeds[0], "start": self.start}
+        known: dict[str, Any] = {"step": step, "seed": self.seeds[0], "start": self.start}
         job = Job.asked(problem, network, algorithm, rounds=int(self.budget.get("rounds", 1)), **known)
         best = problem.best
         optimum = np.full(problem.dim, np.nan) if best is None or best.x is None else np.asarray(best.x)
         gauge = BenchGauge(np.asarray(optimum, dtype=np.float64))
         shared = room if job.own_network is network else None
-        program = prepare(job, algorithm, averaging=False, gauge=gauge, room=shared)
+        program = prepare(job, job.algorithm, averaging=False, gauge=gauge, room=shared)
         cost = cost_of(program, job.own_network)
         rounds = min(*(cost.affordable(what, limit) for what, limit in self.budget.items()), MOST_ROUNDS)
         if rounds < 1:
@@ -237,7 +237,7 @@ class _Asked(NamedTuple):
 
 
 def _identity(outline: Outline, entries: Sequence[Entry]) -> Any:
-    """What tells compiled programs apart: how many runs lie side by side, and how many tables of steps, but no rounds."""
+    """What tells compiled programs apart: also how many runs lie side by side, and their tables of steps."""
     return outline, len(entries), len({entry.job.step for entry in entries}), table_length(entries[0].job)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison found: a cell for every problem, network and algorithm, and tables, rankings and figures of them."""
+"""What a comparison found: a cell for every problem, network and algorithm; as tables, rankings and figures."""
 
 from __future__ import annotations
 

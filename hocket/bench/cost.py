@@ -16,6 +16,7 @@ from hocket.algorithm import Algorithm, Round, Spoken, Tell, Total, speaks
 from hocket.engines.program import Carry, Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
+from hocket.engines.traffic import SUMMAND, word_bytes
 from hocket.networks.network import Network
 
 Spending = Literal["rounds", "gradients", "messages", "bytes", "seconds"]
@@ -28,7 +29,7 @@ class Tally:
 
     gradients: int = 0
     proxes: int = 0
-    said: list[int] = field(default_factory=list[int])
+    said: list[float] = field(default_factory=list[float])
     """Bytes of each word to a neighbour."""
     summed: list[int] = field(default_factory=list[int])
     """Bytes of each total."""
@@ -73,10 +74,10 @@ class Watched(Algorithm):
                 spoken = talk.send(heard)
                 leaves = jax.tree.leaves(spoken[0])
                 if isinstance(spoken, Total):
-                    self.tally.summed.append(sum(_bytes(leaf) for leaf in leaves))
+                    self.tally.summed.append(SUMMAND * sum(leaf.size for leaf in leaves))
                 else:
                     slots = leaves[0].shape[0] if isinstance(spoken, Tell) else 1
-                    self.tally.said.append(sum(_bytes(leaf) for leaf in leaves) // max(slots, 1))
+                    self.tally.said.append(word_bytes(spoken) / max(slots, 1))
                 heard = yield spoken
         except StopIteration as end:
             return end.value
@@ -112,7 +113,7 @@ class Cost:
 def cost_of(program: Program, network: Network) -> Cost:
     """Count what one agent does in a round of a program; nothing is computed.
 
-    A total goes to every other agent; everything else to neighbours. Numbers weigh what they do in memory.
+    A word goes to every neighbour, a total up and down a tree of all agents (`hocket.engines.traffic`).
     """
     tally = Tally()
     watched = dataclasses.replace(program, algorithm=Watched(program.algorithm, tally))
@@ -130,17 +131,13 @@ def cost_of(program: Program, network: Network) -> Cost:
     )
     first = tally.gradients
     jax.eval_shape(played, numbers, carry, steps)
-    # A link carries a word in the rounds in which it has a weight.
-    links = np.count_nonzero(network.weight) / network.period / network.n
-    others = network.n - 1
+    # In the mean over agents, and over rounds where links take turns.
+    neighbours = 2 * float(network.active.sum(axis=1).mean()) / network.n
+    tree = 2 * (network.n - 1) / network.n
     return Cost(
         gradients=tally.gradients - first,
         proxes=tally.proxes,
-        messages=len(tally.said) * links + len(tally.summed) * others,
-        bytes=sum(tally.said) * links + sum(tally.summed) * others,
+        messages=len(tally.said) * neighbours + len(tally.summed) * tree,
+        bytes=sum(tally.said) * neighbours + sum(tally.summed) * tree,
         first_gradients=first,
     )
-
-
-def _bytes(leaf: Any) -> int:
-    return int(np.prod(leaf.shape)) * np.dtype(leaf.dtype).itemsize

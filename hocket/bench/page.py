@@ -52,8 +52,8 @@ def write_page(
         tables=[comparison.table(goal=goal), by_rounds.table, by_bytes.table],
         notes=[
             by_rounds.method,
-            "Gradients and bytes are what one agent spends, in the mean over agents; between two measured rounds gaps are "
-            "taken to fall evenly on a logarithmic axis.",
+            "Gradients and bytes are what one agent spends, in the mean over agents; between two measured rounds gaps "
+            "are taken to fall evenly on a logarithmic axis.",
         ],
         figure=overview(comparison, goal=goal),
         caption="Gaps are those of the worst agent, as parts of the gap at the start, over all problems, networks and "
@@ -76,8 +76,9 @@ def _summary(comparison: Comparison, ranking: Ranking, goal: float) -> list[str]
         )
     else:
         lead = (
-            f"{first.algorithm} needs the fewest rounds to bring the gap down to {plain(goal)} of what it is at the start: "
-            f"it has mean rank {first.rank:.1f} of {len(ranking.places)}, and arrives in {first.arrived:.0%} of the runs."
+            f"{first.algorithm} needs the fewest rounds to bring the gap down to {plain(goal)} of what it is at the "
+            f"start: it has mean rank {first.rank:.1f} of {len(ranking.places)}, and arrives in {first.arrived:.0%} of "
+            "the runs."
         )
     near = [one.algorithm for one in others if one.low <= first.high]
     close = f"Not told apart from it with confidence: {', '.join(near)}." if near and first.arrived else ""

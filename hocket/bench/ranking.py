@@ -94,8 +94,8 @@ class Ranking:
             else f" Friedman's test that all are equally good: p = {self.p_value:.2g}."
         )
         return (
-            f"Ranks in {counted(self.pairs * self.seeds, 'block')}; intervals by bootstrap over {over}, {DRAWS:,} draws."
-            f"{one}{test}"
+            f"Ranks in {counted(self.pairs * self.seeds, 'block')}; intervals by bootstrap over {over}, {DRAWS:,} "
+            f"draws.{one}{test}"
         )
 
     def __str__(self) -> str:

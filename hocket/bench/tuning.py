@@ -145,6 +145,7 @@ def tune(
     rounds: int | None = None,
     budget: Mapping[str, float] | None = None,
     step: Sequence[Step | float] | None = None,
+    around: Step | None = None,
     seeds: int | Iterable[int] = 5,
     goal: float | None = None,
     largest: str | None = None,
@@ -154,13 +155,13 @@ def tune(
 ) -> Tuning:
     """Try steps and parameters, and take those with the least gap when the budget is spent.
 
-    Without `step=[…]` the grid is around what the algorithm would take by itself, from a quarter to 32 times that. A best
-    step at the edge of a grid of numbers widens the grid, up to four times; `at_edge` says where that did not help.
-    Parameters are the algorithm's own, `sd=[1, 10]` or `local_steps=[1, 4]`: numbers share a compiled program, what is
-    compiled in has one each.
+    Without `step=[…]` the grid lies `around` a step, by default what the algorithm would take by itself, from a quarter
+    to 32 times that: of a constant, or of a in a/(k + b)^p. A best step at the edge of a grid of numbers widens the
+    grid, up to four times; `at_edge` says where that did not help. Parameters are the algorithm's own, `sd=[1, 10]` or
+    `local_steps=[1, 4]`: numbers share a compiled program, what is compiled in has one each.
 
-    With a `goal`, a gap, the fewest rounds to it win. Noise is tuned the other way round: `largest="sd"` takes the largest
-    sd with which the goal is still reached.
+    With a `goal`, a gap, the fewest rounds to it win. Noise is tuned the other way round: `largest="sd"` takes the
+    largest sd with which the goal is still reached.
     """
     if largest is not None and (goal is None or largest not in parameters):
         raise BadInput(
@@ -168,19 +169,18 @@ def tune(
             f"{largest}=[…]"
         )
     variants = _variants(algorithm, parameters)
-    base = _base(problem, network, algorithm, step)
-    grid = [float(getattr(base, "a", 1.0)) * factor for factor in FACTORS]
-    widens = step is None
-    if step is not None:
-        steps = [as_step(one) for one in step]
-        if not steps:
-            raise BadInput("step = []; give the steps to try, step=[0.1, 0.2]")
-        widens = len(steps) > 1 and all(type(one) is Constant for one in steps)
-        grid = sorted(float(getattr(one, "a", place)) for place, one in enumerate(steps))
+    base = Constant(1.0) if step is not None else around or algorithm.auto_step(problem, network)
+    new = (
+        [as_step(one) for one in step]
+        if step is not None
+        else [_sized(base, float(getattr(base, "a", 1.0)) * factor) for factor in FACTORS]
+    )
+    if not new:
+        raise BadInput("step = []; give the steps to try, step=[0.1, 0.2]")
+    widens = step is None or (len(new) > 1 and all(type(one) is Constant for one in new))
     tried: list[Candidate] = []
     asked: dict[str, Any] = {"rounds": rounds, "budget": budget, "seeds": seeds, "start": start}
     programs, seconds, widened = 0, 0.0, 0
-    new = steps if step is not None else [_sized(base, size) for size in grid]
     while True:
         found, spent = _try(problem, network, variants, new, asked | {"progress": progress})
         tried += found
@@ -194,7 +194,8 @@ def tune(
         outward = 1 / ratio if chosen.size == sizes[0] else ratio
         new = [_sized(base, chosen.size * outward ** (k + 1)) for k in range(FURTHER)]
         widened += 1
-    order = sorted(tried, key=lambda one: ([str(value) for value in one.parameters.values()], one.size))
+    places = {id(algorithm): place for place, (_, algorithm) in enumerate(variants)}
+    order = sorted(tried, key=lambda one: (places[id(one.algorithm)], one.size))
     return Tuning(tuple(order), chosen, goal, widened, edge, programs, seconds)
 
 
@@ -241,9 +242,7 @@ def _choose(tried: list[Candidate], goal: float | None, largest: str | None) -> 
     return min(tried, key=lambda one: one.score(goal))
 
 
-def _variants(
-    algorithm: Algorithm, parameters: Mapping[str, Sequence[Any]]
-) -> list[tuple[dict[str, Any], Algorithm]]:
+def _variants(algorithm: Algorithm, parameters: Mapping[str, Any]) -> list[tuple[dict[str, Any], Algorithm]]:
     fields = {field.name for field in dataclasses.fields(algorithm)}
     for name, values in parameters.items():
         if name not in fields:
@@ -256,11 +255,6 @@ def _variants(
         dict(zip(parameters, one, strict=True)) for one in itertools.product(*parameters.values())
     ]
     return [(values, dataclasses.replace(algorithm, **values)) for values in combinations]
-
-
-def _base(problem: Problem, network: Network, algorithm: Algorithm, step: Any) -> Step:
-    """What the grid lies around."""
-    return Constant(1.0) if step is not None else algorithm.auto_step(problem, network)
 
 
 def _sized(base: Step, size: float) -> Step:

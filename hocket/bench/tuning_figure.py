@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from hocket.bench.tuning import Candidate, Tuning
 
 LOWEST = 1e-16
+MOST = 100.0
+"""Of the gap at the start: steps that end farther out leave the figure."""
 
 
 def curve(tuning: Tuning) -> Drawing:
@@ -22,32 +24,37 @@ def curve(tuning: Tuning) -> Drawing:
         words = ", ".join(f"{name} {_short(value)}" for name, value in one.parameters.items())
         groups.setdefault(words, []).append(one)
     rows = {id(one): row for one, row in zip(tuning.candidates, tuning.rows(), strict=True)}
+    chosen, cell = tuning.chosen, tuning.chosen.cell
+    first = 1.0 if cell is None else float(cell.gap[0, 0])
     lines: list[Line] = []
     for place, (words, some) in enumerate(groups.items()):
-        known = [one for one in some if np.isfinite(one.gap)]
+        known = [one for one in some if np.isfinite(one.gap) and one.gap < MOST * first]
         if known:
-            low, high = (np.array([rows[id(one)][end] for one in known]) for end in ("low", "high"))
+            low, high = (
+                np.clip([rows[id(one)][end] for one in known], LOWEST, MOST * first)
+                for end in ("low", "high")
+            )
             lines.append(
                 Line(
                     words or "last gap",
                     np.array([one.size for one in known]),
                     np.maximum([one.gap for one in known], LOWEST),
-                    np.maximum(low, LOWEST),
-                    np.where(np.isfinite(high), high, low),
+                    low,
+                    high,
                     style=place % len(STYLES),
                     strong=place < len(STYLES),
                 )
             )
-    chosen, cell = tuning.chosen, tuning.chosen.cell
     smallest = min((float(line.y.min()) for line in lines), default=LOWEST)
-    largest = max((float(line.y.max()) for line in lines), default=1.0)
     best = np.array([chosen.size, chosen.size])
     left = Panel(
         "Last gap against the step",
         "step",
         "last gap",
         lines,
-        guides=[Guide(best, np.array([smallest, min(largest, smallest * 1e4)]), f"best {chosen.size:.3g}")],
+        guides=[Guide(best, np.array([smallest, first]), f"best {chosen.size:.3g}")],
+        lowest=smallest / 10,
+        highest=MOST * first,
     )
     panels = [left]
     if cell is not None:
@@ -58,7 +65,7 @@ def curve(tuning: Tuning) -> Drawing:
                 "Gap of the best",
                 "rounds",
                 "gap",
-                [Line.over_runs("the best", cell.rounds[after], gaps, style=1)],
+                [Line.over_runs("", cell.rounds[after], gaps, style=1)],
             )
         )
     alt = (

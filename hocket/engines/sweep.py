@@ -116,9 +116,9 @@ def sweep(
     """Run an algorithm for every seed and every combination of networks, steps and its parameters.
 
     Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`; `step=[0.1, 0.2]` sweeps over
-    steps, `networks=[…]` in place of a network over networks. All runs on one network are one compiled call, and networks
-    share its program where they have equally many agents. Steps that are derived are so for each variant and network. A
-    run of a sweep draws the same noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop
+    steps, `networks=[…]` in place of a network over networks. All runs on one network are one compiled call, and
+    networks of equally many agents share its program. Steps that are derived are so for each variant and network. A run
+    of a sweep draws the same noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop
     being finite are marked, not raised. `seeds=5` stands for range(5).
     """
     check_measure(measure)

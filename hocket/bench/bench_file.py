@@ -42,6 +42,9 @@ class BenchSection(Section):
     goal: float = Field(
         GOAL, gt=0, lt=1, description="the part of the gap at the start that counts as arrived"
     )
+    start: float | list[float] | list[list[float]] | None = Field(
+        None, description="a number, a list with one per coordinate (of one: per agent), or a row per agent"
+    )
     title: str = Field("", description="a title for the page")
 
 
@@ -68,6 +71,7 @@ class BenchFile:
             rounds=self.bench.rounds,
             budget=self.budget,
             step=self.steps,
+            start=self.bench.start,
             progress=progress,
         )
 

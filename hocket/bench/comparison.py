@@ -57,9 +57,11 @@ class Cell:
 
     @property
     def relative_gap(self) -> Float[np.ndarray, "seeds points"]:
-        """Gaps as parts of the gap at the start, never below rounding."""
+        """Gaps as parts of the gap at the start, never below rounding; of the largest where the start is an optimum."""
         gap = self.gap
-        return np.maximum(gap / gap[:, :1], 1e-16)
+        largest = np.max(np.where(np.isfinite(gap), gap, 0.0), axis=1, keepdims=True)
+        unit = np.where(gap[:, :1] > 0, gap[:, :1], np.where(largest > 0, largest, 1.0))
+        return np.maximum(gap / unit, 1e-16)
 
     def spent(self, what: Spending) -> Float[np.ndarray, " points"]:
         """What one agent, or for seconds one run, has spent at each point."""

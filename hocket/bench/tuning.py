@@ -49,8 +49,10 @@ class Candidate:
         return math.inf if self.cell is None else float(np.median(_finite(self.cell.gap[:, -1])))
 
     def rounds_to(self, goal: float) -> float:
-        """The median of the rounds to a gap."""
-        return math.inf if self.cell is None else float(np.median(self.cell.reached(goal, relative=False)))
+        """The median of the rounds to a gap; infinite if it is above that again in the end."""
+        if self.cell is None or not self.gap <= goal:
+            return math.inf
+        return float(np.median(self.cell.reached(goal, relative=False)))
 
     def score(self, goal: float | None) -> tuple[float, float]:
         """What is made small: rounds to the goal, or the last gap; then how low the gap is throughout."""

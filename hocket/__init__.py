@@ -66,6 +66,10 @@ _HOME = {
     "View": "runs.view",
     "solve": "engines.solver",
     "train": "learning",
+    "Comparison": "bench",
+    "Tuning": "bench",
+    "compare": "bench",
+    "tune": "bench",
     "Sweep": "engines.sweep",
     "sweep": "engines.sweep",
 }

@@ -10,6 +10,7 @@ LAYERS = {
         "federation/": "plans, members, engine",
         "studies/": "statistics by totals",
         "learning/": "models, data",
+        "bench/": "compare, tune",
     },
     "judge, tell": {"privacy/": "verdicts", "theory/": "bounds", "report/": "pages", "config/": "TOML"},
     "carry words": {"engines/": "simulator, exact, cluster", "links/": "TLS, keys, journal"},

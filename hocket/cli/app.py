@@ -14,11 +14,13 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from hocket import __version__
 from hocket.cli.answer import Answer, complain, give
 from hocket.cli.audit import audit
+from hocket.cli.bench import bench
 from hocket.cli.certify import certify
 from hocket.cli.cluster import cluster
 from hocket.cli.demo import demo
 from hocket.cli.explore import explore
 from hocket.cli.peer import peer
+from hocket.cli.rehearse import rehearse
 from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
@@ -37,6 +39,7 @@ app = App(
     version_flags=(),
 )
 app.command(audit, help_epilogue="Example: hocket audit --topology cycle:7 --colluders 2 --html audit.html")
+app.command(bench, help_epilogue="Example: hocket bench bench.toml --out study")
 app.command(
     certify,
     help_epilogue="Example: hocket certify --topology cycle:5 --colluders 1 --sigma 2 --move '1,4,.6;-.8'",
@@ -45,6 +48,7 @@ app.command(cluster)
 app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
 app.command(peer)
+app.command(rehearse, help_epilogue="Example: hocket rehearse plan.toml --figure steps.svg --write")
 app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")

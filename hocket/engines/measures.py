@@ -51,8 +51,8 @@ class Gauge(eqx.Module):
     kind: ClassVar[type]
 
     @abstractmethod
-    def __call__(self, program: Program, carry: Carry, steps: Steps) -> Any:
-        """What is measured as the run stands before round k; traced."""
+    def __call__(self, program: Program, carry: Carry, steps: Steps, look: Looks) -> Any:
+        """What is measured as the run stands before round k, over so many agents; traced."""
 
 
 def measures_kind(program: Program) -> Any:
@@ -63,7 +63,12 @@ def measures_kind(program: Program) -> Any:
 def measure(program: Program, carry: Carry, steps: Steps, look: Looks) -> Any:
     """Gap, disagreement and noise as they stand before round k, or what the program's own gauge reads."""
     if program.gauge is not None:
-        return program.gauge(program, carry, steps)
+        return program.gauge(program, carry, steps, look)
+    return gap_and_company(program, carry, steps, look)
+
+
+def gap_and_company(program: Program, carry: Carry, steps: Steps, look: Looks) -> Measures:
+    """What is measured where no gauge is asked for."""
     population = program.population
     x = population.real(x_of(carry.state))
     mean = population.mean(x)

@@ -17,7 +17,7 @@ from hocket.algorithm import Algorithm
 from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
-from hocket.networks.neighbour_tables import tabulate
+from hocket.networks.neighbour_tables import Room, tabulate
 from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, values
@@ -49,22 +49,30 @@ def prepare(
     averaging: bool,
     judge: Problem | None = None,
     gauge: Gauge | None = None,
+    room: Room | None = None,
 ) -> Program:
     """Lay out everything a run of the job's algorithm, or of one that stands for it, computes with.
 
-    With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*.
+    With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*. With
+    `room`, the network is laid out in that, so that others that fit into it share the program.
     """
     draws = job.draws(algorithm)
     _check_counters(draws, job.own_network)
+    by_slot = any(isinstance(draw, Balanced) for draw in draws.values())
+    if by_slot:
+        room = None  # its weights are laid out slot by slot
+    if room is not None:
+        links = np.arange(room.links)
+        links[len(job.own_network.links) :] = -1
+        agents = np.arange(job.own_network.n)
+        draws = {name: draw.among(links, agents) for name, draw in draws.items()}
     best = job.problem.best if judge is None else None
     program = Program(
         algorithm=_numbers_only(algorithm),
         problem=job.own_problem,
         pooled=job.problem.pooled() if judge is None else judge,
         agents=job.problem.n if judge is None else 1,
-        tables=tabulate(
-            job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())
-        ),
+        tables=tabulate(job.own_network, slots_needed=by_slot, room=room),
         draws=draws,
         key=threefry.seed_key(job.seed),
         best=np.asarray(np.nan if best is None else best.value),

@@ -16,8 +16,9 @@ PATIENCE = 2.0
 class Bar:
     """Progress over rounds with what was last measured; silent for runs under two seconds or without a terminal."""
 
-    def __init__(self, rounds: int, *, show: bool | None, start: int = 0):
+    def __init__(self, rounds: int, *, show: bool | None, start: int = 0, of: str = "rounds"):
         self.rounds = rounds
+        self.of = of
         self.start = start
         self.show = sys.stderr.isatty() if show is None else show
         self.began = time.monotonic()
@@ -47,7 +48,7 @@ class Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._bar = Progress(
-            TextColumn("rounds"),
+            TextColumn(self.of),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[said]}"),
@@ -56,7 +57,7 @@ class Bar:
             transient=True,
         )
         self._bar.start()
-        self._task = self._bar.add_task("rounds", total=self.rounds, completed=self.start, said="")
+        self._task = self._bar.add_task(self.of, total=self.rounds, completed=self.start, said="")
         return self._bar
 
     def _console(self) -> Any:

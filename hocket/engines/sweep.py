@@ -1,46 +1,39 @@
-"""`sweep`: many runs of one job at once, over seeds and parameters, in one compiled program."""
+"""`sweep`: many runs of one job at once, over seeds, parameters, steps and networks, in as few programs as can be."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm, x_of
-from hocket.engines import measurement_cost
-from hocket.engines.compiled import Compiled, legs
-from hocket.engines.measures import Measures
+from hocket.algorithm import Algorithm
 from hocket.engines.prepare import prepare
-from hocket.engines.program import Program
 from hocket.engines.progress import Bar
-from hocket.engines.rounds import begin
-from hocket.engines.schedule import Looks, Pace
-from hocket.engines.simulator import reach, step_table
+from hocket.engines.side_by_side import Played, check_drawn, play_together
 from hocket.engines.solver import check_measure
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network
-from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.theorems import Claim, claim
-from hocket.steps import Step
+from hocket.runs.tidy import frame_of, write_rows
+from hocket.steps import Constant, Step, as_step
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """Many runs side by side. Leading axes are the swept parameters in order, then the seeds."""
+    """Many runs side by side. Leading axes are networks, steps and parameters as far as they are swept, then seeds."""
 
-    axes: dict[str, tuple[float, ...]]
-    """The values along each leading axis: swept parameters, then `seed`."""
+    axes: dict[str, tuple[Any, ...]]
+    """The values along each leading axis, by name: `network`, `step`, swept parameters, `seed`."""
     x: Float[np.ndarray, "*axes agents dim"]
     time_average: Float[np.ndarray, "*axes agents dim"] | None
     history: dict[str, np.ndarray]
@@ -49,6 +42,8 @@ class Sweep:
     """Whether each run stayed finite to the end."""
     claim: Claim
     settings: dict[str, Any]
+    seconds: float = 0.0
+    """That all runs took together, compilation aside."""
 
     @property
     def gap(self) -> np.ndarray:
@@ -60,15 +55,56 @@ class Sweep:
         """Every run's last disagreement."""
         return self.history["disagreement"][..., -1]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every point of every run: the values of all axes, the round, what was measured, and `diverged`."""
+        rounds = self.history["round"].tolist()
+        columns = {name: values for name, values in self.history.items() if name != "round"}
+        rows: list[dict[str, Any]] = []
+        for place in np.ndindex(self.finite.shape):
+            at = {name: values[i] for (name, values), i in zip(self.axes.items(), place, strict=True)}
+            measured = {name: values[place].tolist() for name, values in columns.items()}
+            diverged = not self.finite[place]
+            rows += [
+                at | {"round": k} | {name: values[i] for name, values in measured.items()}
+                | {"diverged": diverged}
+                for i, k in enumerate(rounds)
+            ]  # fmt: skip
+        return rows
+
+    def frame(self) -> Any:
+        """The rows as a pandas frame."""
+        return frame_of(self.rows())
+
+    def save(self, path: str | Path) -> Path:
+        """Write the rows into a file that ends in .csv or .json."""
+        return write_rows(self.rows(), path)
+
+    def __repr__(self) -> str:
+        name, on = self.settings["algorithm"]["name"], self.settings["network"]["name"]
+        size = " × ".join(
+            f"{len(values)} {axis}{'s' * (len(values) != 1)}" for axis, values in self.axes.items()
+        )
+        where = "" if "network" in self.axes else f" on {on}"
+        lost = int((~self.finite).sum())
+        broken = f", {lost} of {self.finite.size} diverged" if lost else ""
+        known = self.gap[self.finite & np.isfinite(self.gap)]
+        gap = f"median gap {np.median(known):.3g}" if known.size else "gap unknown"
+        return f"<Sweep of {name}{where}: {size}, {self.history['round'][-1]} rounds, {gap}{broken}>"
+
 
 def sweep(
     problem: Problem,
-    network: Network | list[Network],
-    algorithm: Algorithm,
+    network: Network | None = None,
+    algorithm: Algorithm | None = None,
     *,
     rounds: int,
-    seeds: Iterable[int] = range(20),
-    step: Step | float | Callable[[int], float] | Literal["auto"] = "auto",
+    seeds: int | Iterable[int] = range(20),
+    networks: Sequence[Network] | Mapping[str, Network] | None = None,
+    step: Step
+    | float
+    | Callable[[int], float]
+    | Literal["auto"]
+    | Sequence[Step | float | Literal["auto"]] = "auto",
     start: Any = None,
     dtype: Any = np.float64,
     grad_at: str = "mixed",
@@ -77,45 +113,132 @@ def sweep(
     progress: bool | None = None,
     **parameters: Sequence[float],
 ) -> Sweep:
-    """Run an algorithm for every seed and every combination of its parameters, all in one compiled program.
+    """Run an algorithm for every seed and every combination of networks, steps and its parameters.
 
-    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`. A run of a sweep draws the same
-    noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop being finite are marked, not
-    raised.
+    Parameters are the algorithm's own numbers, `delta=[1, 10]` or `anchor=[0.2, 0.5]`; `step=[0.1, 0.2]` sweeps over
+    steps, `networks=[…]` in place of a network over networks. All runs on one network are one compiled call, and
+    networks of equally many agents share its program. Steps that are derived are so for each variant and network. A run
+    of a sweep draws the same noise as the single run with that seed, and `measure` is as for `solve`. Runs that stop
+    being finite are marked, not raised. `seeds=5` stands for range(5).
     """
     check_measure(measure)
-    seeds = list(seeds)
-    if not seeds:
-        raise BadInput("a sweep needs at least one seed")
-    for seed in seeds:
-        check_seed(seed)
-    axes = {name: _axis(name, values) for name, values in parameters.items()}
+    if algorithm is None:
+        raise BadInput("a sweep needs an algorithm; give algorithm=hk.Dgd(), say")
+    numbers = as_seeds(seeds)
+    swept = _networks(network, networks)
+    steps = list(step) if isinstance(step, list | tuple) else [step]
+    if not steps:
+        raise BadInput("step = []; give the steps to sweep over, step=[0.1, 0.2]")
+    axes: dict[str, tuple[Any, ...]] = {"network": tuple(swept)} if networks is not None else {}
+    if isinstance(step, list | tuple):
+        axes["step"] = tuple(map(_shown_step, steps))
+    levels = {name: _axis(name, values) for name, values in parameters.items()}
+    axes |= levels | {"seed": tuple(numbers)}
     variants = [
-        _vary(algorithm, dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values())
+        vary(algorithm, dict(zip(levels, values, strict=True)))
+        for values in itertools.product(*levels.values())
     ]
-    asked: dict[str, Any] = {
-        "step": step,
-        "rounds": rounds,
-        "start": start,
-        "dtype": dtype,
-        "grad_at": grad_at,
-    }
-    jobs = [Job.asked(problem, network, variant, seed=seeds[0], **asked) for variant in variants]
-    with jax.enable_x64(jobs[0].dtype == np.float64):
-        program, varied = _stack_programs(jobs, seeds, time_average)
-        return _play(jobs[0], program, varied, axes | {"seed": tuple(seeds)}, measure == "exact", progress)
+    asked: dict[str, Any] = {"rounds": rounds, "start": start, "dtype": dtype, "grad_at": grad_at}
+    jobs = [
+        [
+            Job.asked(problem, one, variant, step=size, seed=numbers[0], **asked)
+            for size in steps
+            for variant in variants
+        ]
+        for one in swept.values()
+    ]
+    room = Room.around([row[0].own_network for row in jobs]) if len(jobs) > 1 else None
+    bar = Bar(rounds, show=progress)
+
+    def tell(done: int, gap: float, disagreement: float) -> None:
+        bar.update(done, gap=gap, disagreement=disagreement)
+
+    with jax.enable_x64(jobs[0][0].dtype == np.float64):
+        try:
+            played = [
+                play_together(
+                    row,
+                    [prepare(job, job.algorithm, averaging=time_average, room=room) for job in row],
+                    numbers,
+                    exact=measure == "exact",
+                    tell=tell,
+                )
+                for row in jobs
+            ]
+        finally:
+            bar.close()
+    return _gathered(jobs[0][0], played, axes)
 
 
-class Varied(eqx.Module):
-    """The part of a program that differs between the runs of a sweep, stacked."""
+def _gathered(job: Job, played: list[Played], axes: dict[str, tuple[Any, ...]]) -> Sweep:
+    """One sweep of what was played network by network."""
+    shape = tuple(len(values) for values in axes.values())
 
-    algorithm: Algorithm
-    draws: dict[str, Any]
-    key: Any
+    def joined(parts: list[np.ndarray]) -> np.ndarray:
+        whole = np.stack(parts)
+        return whole.reshape(shape + whole.shape[3:])
 
-    def of(self, program: Program) -> Program:
-        """The whole program of one run."""
-        return dataclasses.replace(program, algorithm=self.algorithm, draws=self.draws, key=self.key)
+    averages = [one.time_average for one in played if one.time_average is not None]
+    return Sweep(
+        axes=axes,
+        x=joined([one.x for one in played]),
+        time_average=joined(averages) if averages else None,
+        history={"round": played[0].rounds}
+        | {name: joined([one.measured[name] for one in played]) for name in played[0].measured},
+        finite=joined([one.finite for one in played]),
+        claim=claim(job),
+        settings=describe(job) | {"axes": {name: list(values) for name, values in axes.items()}},
+        seconds=sum(one.seconds for one in played),
+    )
+
+
+def as_seeds(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds that were asked for: a number stands for that many, from 0 on."""
+    if isinstance(seeds, int | np.integer):
+        seeds = range(int(seeds))
+    numbers = list(seeds)
+    if not numbers:
+        raise BadInput("a sweep needs at least one seed; give seeds=5, or a list of them")
+    for seed in numbers:
+        check_seed(seed)
+    return numbers
+
+
+def named(many: Any, name: Callable[[Any], str], what: str) -> dict[str, Any]:
+    """Things by name: as they were given, or as each calls itself, where several do so with a number behind it."""
+    if isinstance(many, Mapping):
+        given = {str(key): value for key, value in many.items()}
+    elif isinstance(many, Iterable):
+        given, seen = {}, {}
+        for one in many:
+            called = name(one)
+            seen[called] = seen.get(called, 0) + 1
+            given[called if seen[called] == 1 else f"{called} ({seen[called]})"] = one
+    else:
+        given = {name(many): many}
+    if not given:
+        raise BadInput(f"there are no {what}; give one at least")
+    return given
+
+
+def _networks(one: Any, many: Any) -> dict[str, Network]:
+    """The networks that are swept over, by name."""
+    if isinstance(one, list | tuple):
+        raise BadInput(
+            "a list of networks is, for solve, one network whose links vary; say what is meant: networks=[…] to sweep "
+            "over them, or hk.Network.varying([…])"
+        )
+    if (one is None) == (many is None):
+        raise BadInput("a sweep is on one network, or over networks=[…]; give one of the two")
+    return {one.name: one} if many is None else named(many, lambda network: network.name, "networks")
+
+
+def _shown_step(step: Any) -> Any:
+    """A step as a value along an axis."""
+    if isinstance(step, str):
+        return step
+    step = as_step(step)
+    return float(step.a) if isinstance(step, Constant) else str(step)
 
 
 def _axis(name: str, values: Any) -> tuple[float, ...]:
@@ -125,7 +248,8 @@ def _axis(name: str, values: Any) -> tuple[float, ...]:
     return tuple(float(value) for value in axis)
 
 
-def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
+def vary(algorithm: Algorithm, values: Mapping[str, float]) -> Algorithm:
+    """An algorithm with other numbers."""
     fields = {field.name for field in dataclasses.fields(algorithm) if not field.metadata.get("static")}
     fields -= {"noise"}
     unknown = sorted(set(values) - fields)
@@ -134,102 +258,5 @@ def _vary(algorithm: Algorithm, values: dict[str, float]) -> Algorithm:
             f"{type(algorithm).__name__} has no number called {unknown[0]} to sweep over; "
             f"it has {', '.join(sorted(fields)) or 'none'}"
         )
-    if getattr(algorithm, "noise", None) is not None:
-        raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
-    if algorithm.stored is not None or getattr(algorithm, "grid", None) is not None:
-        raise BadAlgorithm(
-            "a sweep draws its noise in compiled code, and noise on a grid is drawn before; leave grid= out, or use "
-            "solve for each seed"
-        )
+    check_drawn(algorithm)
     return dataclasses.replace(algorithm, **values)
-
-
-def _stack_programs(jobs: list[Job], seeds: list[int], averaging: bool) -> tuple[Program, Varied]:
-    """One program, and what differs between its runs: parameters first, seeds last."""
-    lanes = len(jobs) * len(seeds)
-    programs = [
-        dataclasses.replace(prepare(job, job.algorithm, averaging=averaging), lanes=lanes) for job in jobs
-    ]
-    structures = {jax.tree.structure(program) for program in programs}
-    if len(structures) > 1:
-        raise BadInput(
-            "a swept parameter changes the program itself (anchor from zero, say); sweep it separately"
-        )
-    keys = [threefry.seed_key(seed) for seed in seeds]
-    runs = [Varied(program.algorithm, program.draws, key) for program in programs for key in keys]
-    # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
-    stacked = jax.tree.map(
-        lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *runs
-    )
-    return programs[0], stacked
-
-
-def _play(
-    job: Job,
-    program: Program,
-    varied: Varied,
-    axes: dict[str, tuple[float, ...]],
-    exact: bool,
-    progress: bool | None,
-) -> Sweep:
-    steps = step_table(job, 0)
-    carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
-    done, parts, marks = 0, [], []
-    # What a run of a sweep measures, its single run measures too.
-    wanted = measurement_cost.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
-    pace = Pace(job.rounds, wanted, done=0, measured=False)
-    bar = Bar(job.rounds, show=progress)
-    try:
-        while not pace.finished:
-            began = time.monotonic()
-            steps, last = reach(job, steps, done)
-            leg = pace.next_leg(done, reach=last)
-            carry, measures = _advance_all(program, varied, carry, steps, leg.padded + 1, leg.looks)
-            measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
-            parts.append(measures)
-            marks.append(leg.measured)
-            done = leg.last
-            pace.learn(time.monotonic() - began)
-            if leg.wanted:
-                bar.update(
-                    done,
-                    gap=float(np.median(measures.gap[:, -1])),
-                    disagreement=float(np.median(measures.disagreement[:, -1])),
-                )
-    finally:
-        bar.close()
-    joined = Measures(*(np.concatenate(leaves, axis=1) for leaves in zip(*parts, strict=True)))
-    shape = tuple(len(values) for values in axes.values())
-    columns = [name for name in Measures._fields if name != "finite"]
-    x = np.asarray(x_of(carry.state))
-    average = (
-        None if carry.weighted is None else np.asarray(carry.weighted) / job.step.table(1, job.rounds).sum()
-    )
-    return Sweep(
-        axes=axes,
-        x=x.reshape(shape + x.shape[1:]),
-        time_average=None if average is None else average.reshape(shape + average.shape[1:]),
-        history={"round": np.concatenate(marks)}
-        | {name: getattr(joined, name).reshape((*shape, -1)) for name in columns},
-        finite=joined.finite.all(axis=(1, 2)).reshape(shape),
-        claim=claim(job),
-        settings=describe(job) | {"axes": {name: list(values) for name, values in axes.items()}},
-    )
-
-
-@eqx.filter_jit
-def _begin_all(program: Program, varied: Varied, start: Any, steps: Any) -> Any:
-    return eqx.filter_vmap(lambda one: begin(one.of(program), start, steps))(varied)
-
-
-@eqx.filter_jit
-def _advance_all(program: Program, varied: Varied, carry: Any, steps: Any, stops: Any, looks: Looks) -> Any:
-    # Every run has reached the same round, so the round is taken out of the batch: a batched loop bound would make
-    # each run pay for all of them.
-    k = carry.k[0]
-
-    def one(varied: Varied, carry: Any) -> Any:
-        program_of_one = varied.of(program)
-        return legs(program_of_one, dataclasses.replace(carry, k=k), steps, stops, looks)
-
-    return eqx.filter_vmap(one)(varied, carry)

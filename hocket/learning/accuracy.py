@@ -13,6 +13,7 @@ from jaxtyping import Float, Int, Shaped
 from hocket.algorithm import x_of
 from hocket.engines.measures import Gauge, noise_size
 from hocket.engines.program import Carry, Program, Steps
+from hocket.engines.schedule import Looks
 from hocket.learning.data.dataset import Dataset
 from hocket.learning.models import Model
 from hocket.problems import Objective
@@ -95,7 +96,7 @@ class Accuracy(Gauge):
     passes: Any
     """Epochs in one exchange."""
 
-    def __call__(self, program: Program, carry: Carry, steps: Steps) -> LearningMeasures:
+    def __call__(self, program: Program, carry: Carry, steps: Steps, look: Looks) -> LearningMeasures:
         population = program.population
         x = population.real(x_of(carry.state))
         mean = population.mean(x)

@@ -6,8 +6,8 @@ leave slots empty, with weight zero. Engines and noise read these tables instead
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -64,8 +64,34 @@ class NeighbourTables(eqx.Module):
         return len(self.links) if self.link_numbers is None else self.link_numbers
 
 
-def tabulate(network: Network, *, slots_needed: bool) -> NeighbourTables:
-    """Lay out a network for an engine; `slots_needed` keeps slot tables for words told one by one."""
+SQUARE = 256
+"""Agents up to whom networks that are laid out differently are all taken as matrices; beyond, link by link."""
+
+
+class Room(NamedTuple):
+    """A layout that several networks of equally many agents fit into, so that one compiled program serves them all."""
+
+    layout: str
+    links: int
+    slots: int
+    """Neighbours of the busiest agent."""
+
+    @staticmethod
+    def around(networks: Sequence[Network]) -> Room:
+        """Room for each of these networks."""
+        busiest = [int(np.bincount(one.links.ravel(), minlength=1).max()) for one in networks]
+        counts = [len(one.links) for one in networks]
+        n = networks[0].n
+        layouts = {_layout(n, count, most) for count, most in zip(counts, busiest, strict=True)}
+        shared = "dense" if n <= SQUARE else "links"
+        return Room(layouts.pop() if len(layouts) == 1 else shared, max(counts), max(busiest))
+
+
+def tabulate(network: Network, *, slots_needed: bool, room: Room | None = None) -> NeighbourTables:
+    """Lay out a network for an engine; `slots_needed` keeps slot tables for words told one by one.
+
+    In a `room` that is larger than the network, what is left over are links between nobody, of weight zero.
+    """
     links = network.links
     count, n = len(links), network.n
     # Every link seen from both ends: (agent, neighbour, link, direction in which the agent speaks).
@@ -78,8 +104,11 @@ def tabulate(network: Network, *, slots_needed: bool) -> NeighbourTables:
     degree = np.bincount(agent, minlength=n)
     slot = np.arange(2 * count) - np.repeat(np.cumsum(degree) - degree, degree)
 
-    layout = _layout(n, count, int(degree.max(initial=0)))
-    width = int(degree.max(initial=0)) if slots_needed or layout == "slots" else 0
+    busiest = int(degree.max(initial=0))
+    room = room or Room(_layout(n, count, busiest), count, busiest)
+    layout = room.layout
+    width = room.slots if slots_needed or layout == "slots" else 0
+    spare = room.links - count
 
     slot_of = np.zeros((count, 2), dtype=np.int64)
     slot_of[link, direction] = slot
@@ -99,9 +128,10 @@ def tabulate(network: Network, *, slots_needed: bool) -> NeighbourTables:
         n=n,
         period=network.period,
         layout=layout,
-        links=links.astype(np.int32),
+        # No agent has the number n: whatever compiled code adds there is dropped.
+        links=np.pad(links.astype(np.int32), ((0, spare), (0, 0)), constant_values=n),
         own=network.own,
-        link_weight=network.weight,
+        link_weight=np.pad(network.weight, ((0, 0), (0, spare), (0, 0))),
         neighbour=table(other, 0),
         link=table(link, 0),
         direction=table(direction, 0),

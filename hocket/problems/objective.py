@@ -83,6 +83,11 @@ class Objective(eqx.Module):
         """L ≥ ‖∇f_j(x)‖ and N, the Lipschitz constant of ∇f_j, for every j on the set; None where unknown."""
         return None, None
 
+    def classified(self, x: Shaped[Any, " dim"], data: PyTree) -> tuple[Any, Any, Any] | None:
+        """For one agent's samples, whether x puts each into the positive class, whether it is in it, and whether it is
+        a sample at all; None where the objective tells no classes apart."""
+        return None
+
 
 class Average(Objective):
     """The mean over agents of one objective.

@@ -170,6 +170,9 @@ class Penalised(Objective):
     def objective_class(self, data: PyTree) -> ObjectiveClass:
         return ANY
 
+    def classified(self, x: Shaped[Any, " dim"], data: PyTree) -> tuple[Any, Any, Any] | None:
+        return self.smooth.classified(x, data)
+
 
 def _shrunk(x: Any, by: Any) -> Any:
     """Every coordinate brought nearer to zero, and no farther than that."""

@@ -183,6 +183,10 @@ class Logistic(Objective):
     def objective_class(self, data: Samples) -> ObjectiveClass:
         return GENERALISED_LINEAR
 
+    def classified(self, x: Shaped[Any, " dim"], data: Samples) -> tuple[Any, Any, Any] | None:
+        (features, labels), weight = data
+        return features @ x > 0, labels > 0, weight > 0
+
     def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         features, weight = np.asarray(data.values[0], dtype=np.float64), np.asarray(data.weight)
         curvature = largest_eigenvalue(features, weight)

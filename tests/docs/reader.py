@@ -31,6 +31,7 @@ from typing import Any
 import pytest
 
 import hocket
+from hocket.bench.bench_file import parse_bench
 from hocket.cli import main
 from hocket.config import parse_config
 from hocket.studies import parse_study
@@ -105,6 +106,8 @@ class Reader:
             tables = tomllib.loads(block.text)
             if "study" in tables:
                 parse_study(tables)
+            elif "bench" in tables:
+                parse_bench(block.text, base=self.folder)
             else:
                 self.tables |= tables
                 parse_config(self.tables, base=self.folder).build()

@@ -123,6 +123,13 @@ REFUSED = {
         BadAlgorithm,
         "draws its own noise",
     ),
+    "a list of networks": (
+        lambda: sweep(hk.Dgd(), network=[SIX, SIX]),
+        BadInput,
+        r"say what is meant: networks=\[…\] to sweep over them, or hk.Network.varying",
+    ),
+    "a network and networks": (lambda: sweep(hk.Dgd(), networks=[SIX]), BadInput, "give one of the two"),
+    "no steps": (lambda: sweep(hk.Dgd(), step=[]), BadInput, "give the steps to sweep over"),
     "no rounds": (lambda: sweep(hk.Dgd(), rounds=0), BadInput, "rounds = 0"),
 }
 
@@ -132,3 +139,53 @@ def test_refusals_name_what_is_wrong(case):
     ask, error, words = REFUSED[case]
     with pytest.raises(error, match=words):
         ask()
+
+
+def test_rows_go_into_frames_and_files(many, tmp_path):
+    rows = many.rows()
+    assert len(rows) == 12 * len(many.history["round"])
+    last = rows[-1]
+    assert {name: last[name] for name in ("delta", "anchor", "seed", "round", "diverged")} == {
+        "delta": 10,
+        "anchor": 0.5,
+        "seed": 8,
+        "round": 30,
+        "diverged": False,
+    }
+    assert last["gap"] == many.gap[2, 1, 1]
+    assert len(many.save(tmp_path / "sweep.csv").read_text().splitlines()) == len(rows) + 1
+    assert many.frame().shape[0] == len(rows)
+    assert repr(many).startswith("<Sweep of RssNb on ")
+    assert "3 deltas × 2 anchors × 2 seeds, 30 rounds, median gap" in repr(many)
+
+
+def test_networks_and_steps_are_swept_over_each_with_its_own_steps():
+    ring, star = hk.Network.cycle(6), hk.Network.star(6)
+    problem = quadratics(6, 2, 1)
+    many = hk.sweep(
+        problem,
+        algorithm=hk.Nids(),
+        networks={"ring": ring, "star": star},
+        rounds=20,
+        seeds=1,
+        step=["auto", 0.05],
+    )
+    assert many.axes == {"network": ("ring", "star"), "step": ("auto", 0.05), "seed": (0,)}
+    for i, network in enumerate((ring, star)):
+        for j, step in enumerate(("auto", 0.05)):
+            run = hk.solve(problem, network, hk.Nids(), rounds=20, step=step)
+            np.testing.assert_allclose(
+                many.x[i, j, 0], run.x, rtol=0, atol=1e-12
+            )  # 20 rounds, a common matrix
+    assert "2 networks × 2 steps × 1 seed" in repr(many)
+
+
+def test_a_derived_step_is_that_of_each_level():
+    """Noise that bends asks for smaller steps: what is derived for one level is wrong for the next."""
+    algorithm = hk.FunctionSharing(2, sd=0.1, family="quadratic", inner=hk.AugDgm())
+    many = sweep(algorithm, sd=[0.1, 3.0], step="auto", seeds=[3], time_average=True)
+    for place, sd in enumerate((0.1, 3.0)):
+        level = hk.FunctionSharing(2, sd=sd, family="quadratic", inner=hk.AugDgm())
+        run = hk.solve(quadratics(6, 2, 1), SIX, level, rounds=30, seed=3)
+        np.testing.assert_allclose(many.x[place, 0], run.x, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(many.time_average[place, 0], run.time_average, rtol=0, atol=1e-12)

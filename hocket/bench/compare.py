@@ -1,0 +1,257 @@
+"""`compare`: algorithms on problems and networks, for several seeds, in as few compiled programs as shapes allow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import jax
+import numpy as np
+
+from hocket.algorithm import Algorithm
+from hocket.bench.comparison import Cell, Comparison
+from hocket.bench.cost import Cost, cost_of
+from hocket.bench.metrics import MEASURED, BenchGauge
+from hocket.engines.compiled import Compiled
+from hocket.engines.measurement_cost import Outline
+from hocket.engines.prepare import prepare
+from hocket.engines.progress import Bar
+from hocket.engines.side_by_side import check_drawn, play_together
+from hocket.engines.simulator import table_length
+from hocket.engines.solver import check_measure
+from hocket.engines.sweep import as_seeds, named
+from hocket.errors import BadAlgorithm, BadInput
+from hocket.networks.neighbour_tables import Room
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.runs.job import Job
+from hocket.steps import AUTO, Step
+
+BUDGETS = ("rounds", "gradients", "messages", "bytes")
+MOST_ROUNDS = 1_000_000
+"""However far a budget would last."""
+
+AnyStep = Step | float | Callable[[int], float] | Literal["auto"]
+
+
+class Entry(NamedTuple):
+    """An algorithm on a problem and network, ready to be played."""
+
+    place: tuple[str, str]
+    name: str
+    job: Job
+    program: Any
+    cost: Cost
+
+
+def compare(
+    problems: Problem | Sequence[Problem] | Mapping[str, Problem],
+    networks: Network | Sequence[Network] | Mapping[str, Network],
+    algorithms: Algorithm | Sequence[Algorithm] | Mapping[str, Algorithm],
+    *,
+    seeds: int | Iterable[int] = 10,
+    rounds: int | None = None,
+    budget: Mapping[str, float] | None = None,
+    step: AnyStep | Mapping[str, AnyStep] = AUTO,
+    start: Any = None,
+    measure: Literal["sample", "exact"] = "sample",
+    progress: bool | None = None,
+) -> Comparison:
+    """Run every algorithm on every problem and network, for every seed, and lay the results side by side.
+
+    Problems, networks and algorithms are lists, or dicts by the names that tables and figures use. Give `rounds`, the
+    same for all, or a `budget` such as {"bytes": 1e6}, {"gradients": 500} or {"messages": 1000}: what one agent may
+    spend, in the mean over agents, and every algorithm gets as many rounds as that allows. `step` is "auto", one for
+    all, or a dict by algorithm.
+
+    Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
+    equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
+    marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
+    different sizes are `left_out`.
+    """
+    check_measure(measure)
+    asked = _Asked(
+        named(problems, lambda one: "problem", "problems"),
+        named(networks, lambda one: one.name, "networks"),
+        named(algorithms, lambda one: one.title, "algorithms"),
+        as_seeds(seeds),
+        _budget(rounds, budget),
+        step,
+        start,
+    )
+    return asked.played(exact=measure == "exact", progress=progress)
+
+
+class _Asked(NamedTuple):
+    """A comparison as it was asked for."""
+
+    problems: Mapping[str, Problem]
+    networks: Mapping[str, Network]
+    algorithms: Mapping[str, Algorithm]
+    seeds: list[int]
+    budget: Mapping[str, float]
+    step: Any
+    start: Any
+
+    def check(self) -> None:
+        kinds: Any = ((self.problems, Problem), (self.networks, Network), (self.algorithms, Algorithm))
+        for many, kind in kinds:
+            for name, one in many.items():
+                if not isinstance(one, kind):
+                    cure = f"; write {one.__name__}()" if isinstance(one, type) else ""
+                    raise BadInput(f"{name} is {one!r}, and no {kind.__name__.lower()}{cure}")
+        if isinstance(self.step, Mapping):
+            unknown = [name for name in self.step if name not in self.algorithms]
+            if unknown:
+                raise BadInput(
+                    f"step= is given for {unknown[0]!r}; the algorithms are {', '.join(self.algorithms)}"
+                )
+
+    def places(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """Problems and networks that go together, and those that do not."""
+        fit: list[tuple[str, str]] = []
+        other: list[tuple[str, str]] = []
+        for one, problem in self.problems.items():
+            for two, network in self.networks.items():
+                (fit if problem.n == network.n else other).append((one, two))
+        for which, many in enumerate((self.problems, self.networks)):
+            for name, thing in many.items():
+                if all(place[which] != name for place in fit):
+                    what, partner = ("problem", "network") if which == 0 else ("network", "problem")
+                    raise BadInput(
+                        f"the {what} {name!r} has {thing.n} agents, and no {partner} has as many; give one, or leave "
+                        "it out"
+                    )
+        return fit, other
+
+    def played(self, *, exact: bool, progress: bool | None) -> Comparison:
+        self.check()
+        began = time.monotonic()
+        fit, other = self.places()
+        rooms = self.rooms()
+        bar = Bar(len(fit) * len(self.algorithms) * len(self.seeds), show=progress, of="runs")
+        cells: list[Cell] = []
+        refused: dict[tuple[str, str, str], str] = {}
+        programs: set[Any] = set()
+        compiling, done = 0.0, 0
+        with jax.enable_x64(True):
+            try:
+                for place in fit:
+                    for program, entries in self.prepared(place, rooms, refused):
+                        programs.add(program)
+                        found, spent = self._together(entries, exact)
+                        cells += found
+                        compiling += spent
+                        done += len(found) * len(self.seeds)
+                        bar.update(done, gap=float(np.median(found[0].measured["gap"][:, -1])))
+            finally:
+                bar.close()
+        if not cells:
+            raise BadAlgorithm(f"none of the algorithms can be run: {next(iter(refused.values()))}")
+        order = {name: i for i, name in enumerate(self.algorithms)}
+        where = {place: i for i, place in enumerate(fit)}
+        cells.sort(key=lambda cell: (where[cell.place], order[cell.algorithm]))
+        return Comparison(
+            cells=tuple(cells),
+            seeds=tuple(self.seeds),
+            programs=len(programs),
+            seconds=time.monotonic() - began,
+            compiling=compiling,
+            refused=refused,
+            left_out=tuple(other),
+        )
+
+    def rooms(self) -> dict[str, Room | None]:
+        """For each network a layout that it shares with all others of its size."""
+        alike: dict[tuple[int, int], list[Network]] = {}
+        for network in self.networks.values():
+            alike.setdefault((network.n, network.period), []).append(network)
+        return {
+            name: Room.around(alike[network.n, network.period])
+            if len(alike[network.n, network.period]) > 1
+            else None
+            for name, network in self.networks.items()
+        }
+
+    def prepared(
+        self,
+        place: tuple[str, str],
+        rooms: Mapping[str, Room | None],
+        refused: dict[tuple[str, str, str], str],
+    ) -> list[tuple[Any, list[Entry]]]:
+        """All algorithms on one problem and network: those that share a program and its rounds together."""
+        groups: dict[Any, list[Entry]] = {}
+        for name in self.algorithms:
+            try:
+                entry = self._entry(place, name, rooms[place[1]])
+            except BadInput as error:
+                refused[(*place, name)] = str(error)
+                continue
+            outline = Outline.of(Compiled(entry.program))
+            groups.setdefault((outline, entry.job.rounds), []).append(entry)
+        return [(_identity(outline, entries), entries) for (outline, _), entries in groups.items()]
+
+    def _entry(self, place: tuple[str, str], name: str, room: Room | None) -> Entry:
+        problem, network = self.problems[place[0]], self.networks[place[1]]
+        algorithm = self.algorithms[name]
+        check_drawn(algorithm)
+        step = self.step.get(name, AUTO) if isinstance(self.step, Mapping) else self.step
+        known: dict[str, Any] = {"step": step, "seed": self.seeds[0], "start": self.start}
+        job = Job.asked(problem, network, algorithm, rounds=int(self.budget.get("rounds", 1)), **known)
+        best = problem.best
+        optimum = np.full(problem.dim, np.nan) if best is None or best.x is None else np.asarray(best.x)
+        gauge = BenchGauge(np.asarray(optimum, dtype=np.float64))
+        shared = room if job.own_network is network else None
+        program = prepare(job, job.algorithm, averaging=False, gauge=gauge, room=shared)
+        cost = cost_of(program, job.own_network)
+        rounds = min(*(cost.affordable(what, limit) for what, limit in self.budget.items()), MOST_ROUNDS)
+        if rounds < 1:
+            what, limit = next(iter(self.budget.items()))
+            raise BadInput(f"a budget of {limit:g} {what} is less than {name} needs for one round")
+        if rounds != job.rounds:
+            job = Job.asked(problem, network, algorithm, rounds=int(rounds), **known)
+        return Entry(place, name, job, program, cost)
+
+    def _together(self, entries: list[Entry], exact: bool) -> tuple[list[Cell], float]:
+        """Play algorithms that share a program, for all seeds at once."""
+        jobs = [entry.job for entry in entries]
+        played = play_together(jobs, [entry.program for entry in entries], self.seeds, exact=exact)
+        each = played.seconds / jobs[0].rounds / played.finite.size
+        columns = {"regret": "mean_gap"}
+        cells = [
+            Cell(
+                problem=entry.place[0],
+                network=entry.place[1],
+                algorithm=entry.name,
+                step=str(entry.job.step),
+                rounds=played.rounds,
+                measured={name: played.measured[columns.get(name, name)][i] for name in MEASURED},
+                finite=played.finite[i],
+                cost=entry.cost,
+                seconds=each,
+            )
+            for i, entry in enumerate(entries)
+        ]
+        return cells, played.compiling
+
+
+def _identity(outline: Outline, entries: Sequence[Entry]) -> Any:
+    """What tells compiled programs apart: also how many runs lie side by side, and their tables of steps."""
+    return outline, len(entries), len({entry.job.step for entry in entries}), table_length(entries[0].job)
+
+
+def _budget(rounds: int | None, budget: Mapping[str, float] | None) -> dict[str, float]:
+    """How far every algorithm may go."""
+    if (rounds is None) == (budget is None):
+        raise BadInput('give rounds=1000, or a budget such as {"bytes": 1e6}: one of the two')
+    asked = {"rounds": rounds} if budget is None else dict(budget)
+    unknown = [what for what in asked if what not in BUDGETS]
+    if unknown or not asked:
+        raise BadInput(
+            f"there is no budget of {unknown[0] if unknown else 'nothing'}; name {', '.join(BUDGETS)}"
+        )
+    for what, limit in asked.items():
+        if not isinstance(limit, int | float | np.number) or not limit >= 1:
+            raise BadInput(f"{what} = {limit}; a run needs at least one round")
+    return {what: float(limit or 0) for what, limit in asked.items()}

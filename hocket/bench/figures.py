@@ -1,0 +1,170 @@
+"""Figures of a comparison: gaps against what they cost, and performance profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hocket.bench.cost import Spending
+from hocket.errors import BadInput
+from hocket.report.figures import STYLES, Drawing
+from hocket.report.panels import Line, Note, Panel, sheet
+from hocket.report.tables import plain
+
+if TYPE_CHECKING:
+    from hocket.bench.comparison import Cell, Comparison
+
+MOST = 2 * len(STYLES)
+"""Curves that can be told apart in one figure; of more algorithms the best are drawn."""
+LOWEST = 1e-13
+"""Where axes of relative gaps end: the rest is rounding."""
+GRID = 90
+FEW = 4
+"""Curves up to which bands over problems and networks are drawn: more of them hide each other."""
+SPENT: dict[Spending, str] = {
+    "rounds": "rounds",
+    "bytes": "bytes sent by an agent",
+    "gradients": "gradients of an agent",
+    "seconds": "seconds of one run, beside all others",
+}
+
+
+def overview(comparison: Comparison, *, goal: float) -> Drawing:
+    """All problems and networks at once: gaps as parts of the gap at the start, and shares of runs that arrived."""
+    names, left = drawn_names(comparison)
+    above = [_gaps(comparison, names, what) for what in ("rounds", "bytes")]
+    middle = [_gaps(comparison, names, what) for what in ("gradients", "seconds")]
+    below = [_profile(comparison, names, what, goal) for what in ("rounds", "bytes")]
+    note = f"; the best {len(names)} of {len(comparison.algorithms)} algorithms" if left else ""
+    runs = len(comparison.places) * len(comparison.seeds)
+    banded = len(names) <= FEW or len(comparison.places) == 1
+    band = f"median{' and 10–90 % band' if banded else ''} of {runs:,} runs" if runs > 1 else "one run"
+    alt = (
+        "Gaps to the optimum against rounds, bytes, gradients and seconds, and performance profiles, for "
+        f"{', '.join(names)}."
+    )
+    return sheet([above, middle, below], size=(9.6, 10.6), alt=alt, title=f"{band}{note}")
+
+
+def by_place(comparison: Comparison, *, most: int = 12) -> Drawing:
+    """Gaps against rounds, a panel for each problem and network."""
+    names, _ = drawn_names(comparison)
+    panels = [
+        _gaps(comparison.only(problems=problem, networks=network), names, "rounds", f"{problem}, {network}")
+        for problem, network in comparison.places[:most]
+    ]
+    width = min(3, len(panels))
+    rows = [panels[i : i + width] for i in range(0, len(panels), width)]
+    alt = f"Gaps against rounds on {len(panels)} problems and networks, for {', '.join(names)}."
+    return sheet(rows, size=(9.6, 1.2 + 2.7 * len(rows)), alt=alt)
+
+
+def drawn_names(comparison: Comparison) -> tuple[list[str], int]:
+    """The algorithms that are drawn, in the order in which they were given, and how many are left."""
+    names = list(comparison.algorithms)
+    if len(names) <= MOST:
+        return names, 0
+    best = set(comparison.ranking().algorithms[:MOST])
+    return [name for name in names if name in best], len(names) - MOST
+
+
+def _look(place: int) -> dict[str, int | bool]:
+    return {"style": place % len(STYLES), "strong": place < len(STYLES)}
+
+
+def _gaps(comparison: Comparison, names: Sequence[str], what: Spending, title: str = "") -> Panel:
+    """Relative gaps against what they cost, over all problems, networks and seeds."""
+    lines: list[Line] = []
+    lowest = 1.0
+    banded = len(names) <= FEW or len(comparison.places) == 1
+    for place, name in enumerate(names):
+        cells = [cell for cell in comparison.cells if cell.algorithm == name]
+        if not cells:
+            continue
+        first = min(cell.spent(what)[1] for cell in cells)
+        last = min(cell.spent(what)[-1] for cell in cells)  # beyond, some are not there any more
+        if not last > first > 0:
+            continue  # nothing of this is spent: no words, say
+        grid = np.geomspace(first, last, GRID)
+        values = np.concatenate([_held(cell, what, grid) for cell in cells])
+        low, middle, high = np.quantile(values, (0.1, 0.5, 0.9), axis=0, method="nearest")
+        seen = np.isfinite(middle) & (middle < 1e30)
+        several = len(values) > 1 and banded
+        lines.append(
+            Line(
+                name,
+                grid[seen],
+                np.maximum(middle, LOWEST / 10)[seen],
+                low[seen] if several else None,
+                np.minimum(high, 1e30)[seen] if several else None,
+                **_look(place),  # type: ignore[arg-type]
+            )
+        )
+        lowest = min(lowest, float(middle[seen].min(initial=1.0)))
+    floor = max(LOWEST, 10.0 ** np.floor(np.log10(max(lowest, 1e-300))))
+    notes = [Note(f"below {plain(LOWEST)} not drawn", 0.02, 0.03)] if lowest < LOWEST else []
+    return Panel(
+        title or f"Gap against {SPENT[what].split()[0]}",
+        SPENT[what],
+        "gap, as part of the first",
+        lines,
+        notes=notes,
+        lowest=floor,
+        highest=30.0,
+    )
+
+
+def _held(cell: Cell, what: Spending, grid: np.ndarray) -> np.ndarray:
+    """Every run's gap at each point of a grid of what is spent: that of its last measurement before."""
+    at = np.searchsorted(cell.spent(what), grid * (1 + 1e-9), side="right") - 1
+    gaps = np.where(np.isnan(cell.relative_gap), np.inf, cell.relative_gap)
+    return gaps[:, np.maximum(at, 0)]
+
+
+def _profile(comparison: Comparison, names: Sequence[str], what: Spending, goal: float) -> Panel:
+    """The share of runs that arrive within a multiple of what the best takes [Dolan and Moré 2002]."""
+    scores: list[np.ndarray] = []
+    for name in names:
+        mine: list[np.ndarray] = []
+        for place in comparison.places:
+            cell = comparison.cell(*place, name)
+            mine.append(np.full(len(comparison.seeds), np.inf) if cell is None else cell.reached(goal, what))
+        scores.append(np.concatenate(mine))
+    all_of_them = np.stack(scores)
+    best = all_of_them.min(axis=0)
+    solved = np.isfinite(best)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(solved, all_of_them / best, np.inf)
+    ratio = np.where(np.isnan(ratio), 1.0, ratio)  # zero over zero: both arrived at once
+    finite = ratio[np.isfinite(ratio)]
+    most = max(float(finite.max(initial=2.0)) * 1.2, 2.0)
+    grid = np.geomspace(1.0, most, 200)
+    lines = [
+        Line(name, grid, (row[None, :] <= grid[:, None] * (1 + 1e-9)).mean(axis=1), **_look(place))  # type: ignore[arg-type]
+        for place, (name, row) in enumerate(zip(names, ratio, strict=True))
+    ]
+    words = "" if solved.all() else f"{1 - solved.mean():.0%} of the runs nobody solved"
+    return Panel(
+        f"Performance profile, {what}",
+        f"{what} to {plain(goal)} of the first gap, over the least of all",
+        "share of runs within",
+        lines,
+        notes=[Note(words, 0.98, 0.03, "right")] if words else [],
+        lowest=0.0,
+        highest=1.04,
+        linear="up",
+    )
+
+
+def written(drawing: Drawing, path: str | Path | None) -> Drawing:
+    """A drawing, and the same in a file."""
+    if path is not None:
+        path = Path(path)
+        if path.suffix not in (".svg", ".png"):
+            raise BadInput(f"{path} is neither .svg nor .png; name a file that ends in one of these")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(drawing.png if path.suffix == ".png" else drawing.svg.encode())
+    return drawing

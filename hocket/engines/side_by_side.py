@@ -1,0 +1,202 @@
+"""Many runs of one program at once: variants of an algorithm, each for every seed, as lanes of one compiled call."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from hocket.algorithm import Algorithm, x_of
+from hocket.engines import measurement_cost
+from hocket.engines.compiled import Compiled, legs
+from hocket.engines.measures import measures_kind
+from hocket.engines.program import Program, entry
+from hocket.engines.rounds import begin
+from hocket.engines.schedule import Leg, Looks, Pace
+from hocket.engines.simulator import step_table, table_length
+from hocket.errors import BadAlgorithm, BadInput
+from hocket.noise import threefry
+from hocket.runs.job import Job
+
+MARGIN = 2
+"""A measurement after round k looks at α_{k+1}."""
+
+
+class LaneSteps(NamedTuple):
+    """Step sizes of all variants from round `base` on, and which of them a lane takes."""
+
+    base: Int[Any, ""]
+    table: Float[Any, "variants rounds"]
+    row: Int[Any, ""]
+
+    def __call__(self, k: Any) -> Any:
+        now = jax.lax.dynamic_index_in_dim(self.table, k - self.base, axis=1, keepdims=False)
+        return entry(now, self.row)
+
+    @staticmethod
+    def laid_out(jobs: Sequence[Job], base: int) -> LaneSteps:
+        """The tables of all jobs, those that are equal once; `row` says which is whose."""
+        tables: dict[bytes, np.ndarray] = {}
+        rows: list[int] = []
+        for job in jobs:
+            table = np.asarray(step_table(job, base).table)
+            tables.setdefault(table.tobytes(), table)
+            rows.append(list(tables).index(table.tobytes()))
+        return LaneSteps(
+            jnp.asarray(base), jnp.asarray(np.stack([*tables.values()])), np.asarray(rows, np.int32)
+        )
+
+
+class Varied(eqx.Module):
+    """The part of a program that differs between lanes, stacked."""
+
+    algorithm: Algorithm
+    draws: dict[str, Any]
+    key: Any
+    row: Any
+    """Whose steps it takes."""
+
+    def of(self, program: Program) -> Program:
+        """The whole program of one run."""
+        return dataclasses.replace(program, algorithm=self.algorithm, draws=self.draws, key=self.key)
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What came of runs side by side; arrays lead with variants and seeds."""
+
+    x: Float[np.ndarray, "variants seeds agents dim"]
+    time_average: Float[np.ndarray, "variants seeds agents dim"] | None
+    rounds: Int[np.ndarray, " points"]
+    measured: dict[str, np.ndarray]
+    """By what was measured: (variants, seeds, points)."""
+    finite: np.ndarray
+    """Whether each run stayed finite to the end."""
+    seconds: float
+    """That all of them took together, compilation aside."""
+    compiling: float
+
+
+def check_drawn(algorithm: Algorithm) -> None:
+    """Refuse noise that compiled code cannot draw."""
+    if getattr(algorithm, "noise", None) is not None:
+        raise BadAlgorithm("a sweep draws its own noise; leave noise= out, or use solve for a single run")
+    if algorithm.stored is not None or getattr(algorithm, "grid", None) is not None:
+        raise BadAlgorithm(
+            "a sweep draws its noise in compiled code, and noise on a grid is drawn before; leave grid= out, or use "
+            "solve for each seed"
+        )
+
+
+def play_together(
+    jobs: Sequence[Job],
+    programs: Sequence[Program],
+    seeds: Sequence[int],
+    *,
+    exact: bool,
+    tell: Callable[[int, float, float], None] = lambda done, gap, disagreement: None,
+) -> Played:
+    """Play every job for every seed. The jobs differ in numbers of their algorithms and in steps alone."""
+    if len({jax.tree.structure(program) for program in programs}) > 1:
+        raise BadInput(
+            "a swept parameter changes the program itself (anchor from zero, say); sweep it separately"
+        )
+    job, count = jobs[0], len(jobs) * len(seeds)
+    steps = LaneSteps.laid_out(jobs, 0)
+    program = dataclasses.replace(programs[0], lanes=count)
+    varied = _stacked(programs, steps.row, seeds)
+    began = time.monotonic()
+    carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
+    # Nothing is played yet: whatever is compiled is compiled now, and the rounds are timed without it.
+    standing = Leg.to(0, agents=0)
+    carry, _ = _advance_all(program, varied, carry, steps, standing.padded + 1, standing.looks)
+    jax.block_until_ready(x_of(carry.state))
+    compiling = time.monotonic() - began
+    done, parts, marks = 0, [], []
+    # What a run of a sweep measures, its single run measures too.
+    wanted = measurement_cost.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
+    pace = Pace(job.rounds, wanted, done=0, measured=False)
+    started = time.monotonic()
+    while not pace.finished:
+        began = time.monotonic()
+        steps, last = _reach(jobs, steps, done)
+        leg = pace.next_leg(done, reach=last)
+        carry, measures = _advance_all(program, varied, carry, steps, leg.padded + 1, leg.looks)
+        measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
+        parts.append(measures)
+        marks.append(leg.measured)
+        done = leg.last
+        pace.learn(time.monotonic() - began)
+        if leg.wanted:
+            tell(done, float(np.median(measures.gap[:, -1])), float(np.median(measures.disagreement[:, -1])))
+    seconds = time.monotonic() - started
+    kind = measures_kind(program)
+    joined = kind(*(np.concatenate(leaves, axis=1) for leaves in zip(*parts, strict=True)))
+    shape = len(jobs), len(seeds)
+    x = np.asarray(x_of(carry.state))
+    average = None
+    if carry.weighted is not None:
+        weights = np.array([one.step.table(1, one.rounds).sum() for one in jobs])
+        average = np.asarray(carry.weighted).reshape(shape + x.shape[1:]) / weights[:, None, None, None]
+    return Played(
+        x=x.reshape(shape + x.shape[1:]),
+        time_average=average,
+        rounds=np.concatenate(marks),
+        measured={
+            name: getattr(joined, name).reshape((*shape, -1)) for name in kind._fields if name != "finite"
+        },
+        finite=joined.finite.all(axis=(1, 2)).reshape(shape),
+        seconds=seconds,
+        compiling=compiling,
+    )
+
+
+def _stacked(programs: Sequence[Program], rows: np.ndarray, seeds: Sequence[int]) -> Varied:
+    """What differs between lanes: variants first, seeds last."""
+    keys = [threefry.seed_key(seed) for seed in seeds]
+    lanes = [
+        Varied(one.algorithm, one.draws, key, row)
+        for one, row in zip(programs, rows, strict=True)
+        for key in keys
+    ]
+    # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *lanes)
+
+
+def _reach(jobs: Sequence[Job], steps: LaneSteps, done: int) -> tuple[LaneSteps, int]:
+    """The last round that the step tables cover; lays out the next ones when these are used up."""
+    length = table_length(jobs[0])
+    if done >= int(steps.base) + length - MARGIN:
+        steps = LaneSteps.laid_out(jobs, done - 1)  # an anchor looks back at α_{k−1}
+    return steps, int(steps.base) + length - MARGIN
+
+
+@eqx.filter_jit
+def _begin_all(program: Program, varied: Varied, start: Any, steps: LaneSteps) -> Any:
+    def one(varied: Varied) -> Any:
+        return begin(varied.of(program), start, steps._replace(row=varied.row))  # pyright: ignore[reportArgumentType]
+
+    return eqx.filter_vmap(one)(varied)
+
+
+@eqx.filter_jit
+def _advance_all(
+    program: Program, varied: Varied, carry: Any, steps: LaneSteps, stops: Any, looks: Looks
+) -> Any:
+    # Every run has reached the same round, so the round is taken out of the batch: a batched loop bound would make
+    # each run pay for all of them.
+    k = carry.k[0]
+
+    def one(varied: Varied, carry: Any) -> Any:
+        mine: Any = steps._replace(row=varied.row)
+        return legs(varied.of(program), dataclasses.replace(carry, k=k), mine, stops, looks)
+
+    return eqx.filter_vmap(one)(varied, carry)

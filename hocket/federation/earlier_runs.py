@@ -10,6 +10,7 @@ from typing import Any
 from hocket.errors import HocketError
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
+from hocket.federation.own_code import OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.row_digests import NONE, Digests, SharedRows, kept_rows, shared_with
@@ -100,8 +101,8 @@ def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> It
 def _remembered(home: Home, served: Served) -> EarlierRun:
     folder = _folder(home, served)
     if not served.record and folder is not None and folder.plan.exists():
-        served = served._replace(record=_record_in(folder))
-    return EarlierRun(served, _read(served), left_of(folder))
+        served = served._replace(record=_record_in(folder, home.own_code))
+    return EarlierRun(served, _read(served, home.own_code), left_of(folder))
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:
@@ -111,17 +112,17 @@ def _folder(home: Home, served: Served) -> RunFolder | None:
         return None
 
 
-def _record_in(folder: RunFolder) -> str:
+def _record_in(folder: RunFolder, own: OwnCode) -> str:
     """Of a ledger's line that kept no plan, the one in the run's folder if it is still there and can be read."""
     try:
-        return record_of(read_plan(folder.plan))
+        return record_of(read_plan(folder.plan, own))
     except HocketError:
         return ""
 
 
-def _read(served: Served) -> ServedPlan | None:
+def _read(served: Served, own: OwnCode) -> ServedPlan | None:
     try:
-        return ServedPlan.read(served.record) if served.record else None
+        return ServedPlan.read(served.record, own) if served.record else None
     except HocketError:
         return None
 

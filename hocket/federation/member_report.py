@@ -17,6 +17,7 @@ import numpy as np
 from hocket.config.files import dumps
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun, left_of
+from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
 from hocket.federation.plan import FederationPlan
@@ -47,7 +48,8 @@ def write_member_report(
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Path:
     """Write the page into the member's folder; returns where it lies. The audit is against as many as was planned."""
-    plan, status, measured = read_plan(folder.plan), folder.status(), _measurements(folder)
+    own = Home(folder.path.resolve().parents[1]).own_code
+    plan, status, measured = read_plan(folder.plan, own), folder.status(), _measurements(folder)
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders

@@ -310,11 +310,12 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
 
 def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) -> Path:
     """Write the page; `asked` is what an audit of another coalition has in common with this one."""
+    from hocket.links.text import is_list
     from hocket.report.verdict_page import verdict_page
 
     words = ["hocket", "audit"]
     for name, value in asked.items():
-        for one in value if isinstance(value, list) else [value]:
+        for one in value if is_list(value) else [value]:
             words += [] if one is None else [f"--{name}", str(one)]
     against = ["--colluders", str(found.colluders)]
     if found.coalition is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from hocket.errors import HocketError
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
-from hocket.federation.own_code import OwnCode
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.row_digests import NONE, Digests, SharedRows, kept_rows, shared_with
@@ -45,7 +45,7 @@ class EarlierRun:
         }
 
     @classmethod
-    def read(cls, kept: Any) -> EarlierRun:
+    def read(cls, kept: Any, own: OwnCode = NO_CODE) -> EarlierRun:
         """A run from what a folder kept of it; what cannot be read counts as a plan that nobody remembers."""
         kept = kept if is_table(kept) else {}
         name, algorithm, record, left = (kept.get(key) for key in ("plan", "algorithm", "record", "left"))
@@ -53,7 +53,7 @@ class EarlierRun:
         dataset, shared = str(kept.get("dataset") or ""), kept.get("shared")
         return cls(
             served,
-            _read(served),
+            _read(served, own),
             {str(who): int(k) for who, k in left.items()} if is_table(left) else {},
             dataset,
             SharedRows(dataset, int(shared[0]), int(shared[1])) if is_list(shared) else None,

@@ -20,6 +20,7 @@ from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import PlanAudit, audit_of_plan
 from hocket.federation.plan_certificate import certificate_of_plan, in_words
@@ -55,7 +56,7 @@ def write_member_report(
         colluders = plan.audit.colluders
     claim = _claim(plan, len(status["dropped"]))
     card, exposure = _exposed(
-        plan, before_in(about), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
+        plan, before_in(about, own), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
     )
     page = Page(
         title=f"{status['member']} in a run of {status['task']}",
@@ -95,11 +96,11 @@ def _promised(plan: FederationPlan, folder: RunFolder, dropped: Sequence[str]) -
     return [in_words(plan.certificate, found) + together]
 
 
-def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:
+def before_in(about: Mapping[str, Any], own: OwnCode = NO_CODE) -> tuple[EarlierRun, ...]:
     """The runs that the same data had served, as the folder remembers them; unknown ones where it counted them only."""
     kept: list[Any] | None = about.get("earlier")
     unknown: list[Any] = [{}] * (about.get("runs", 1) - 1)
-    return tuple(EarlierRun.read(one) for one in (unknown if kept is None else kept))
+    return tuple(EarlierRun.read(one, own) for one in (unknown if kept is None else kept))
 
 
 def _exposed(

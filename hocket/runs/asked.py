@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from typing import Any
+from typing import Any, cast
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
@@ -29,8 +29,7 @@ def network_asked(network: Any, problem: Problem) -> Network:
     """The network for a problem: its own, a networkx graph's, or several that take turns; agents by their names."""
     found: Any = network
     if isinstance(network, list | tuple):
-        phases: Any = network
-        found = Network.varying(phases)
+        found = Network.varying(cast(Any, network))
     elif hasattr(network, "nodes") and hasattr(network, "edges"):
         found = Network.from_networkx(network)
     if not isinstance(found, Network):

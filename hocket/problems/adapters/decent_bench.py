@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -110,9 +111,6 @@ def _numpy(array: Any) -> np.ndarray:
 
 
 def _array(x: np.ndarray) -> Any:
-    """NumPy's numbers as the library takes them."""
-    try:
-        from decent_array import interoperability  # pyright: ignore
-    except ImportError:
-        return x
-    return interoperability.from_numpy(x)  # pyright: ignore
+    """NumPy's numbers as the library takes them; whoever has a cost of its has imported it."""
+    library: Any = sys.modules.get("decent_array")
+    return x if library is None else library.interoperability.from_numpy(x)

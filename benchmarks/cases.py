@@ -72,7 +72,7 @@ def logistic(rounds: int = 256) -> Case:
 
     return Case(
         "logistic regression, 100 agents",
-        hk.logistic(features, labels, l2=0.1, feasible=hk.Ball(10.0), optimum=0.0),
+        hk.logistic(features, labels, l2=0.1, reduction="mean", feasible=hk.Ball(10.0), optimum=0.0),
         hk.Network.random_regular(4, 100),
         hk.Power(1.0, 20, 0.75),
         rounds,

@@ -70,7 +70,7 @@ def logistic(n: int) -> Case:
     """Logistic regression, where Σ f_i at one point costs as much as everybody's gradient."""
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(n, SAMPLES, DIM)), np.sign(rng.normal(size=(n, SAMPLES)))
-    problem = hk.logistic(features, labels, l2=0.1, feasible=hk.Ball(10.0))
+    problem = hk.logistic(features, labels, l2=0.1, reduction="mean", feasible=hk.Ball(10.0))
     return Case(problem, hk.Network.random_regular(DEGREE, n), ROUNDS.get(n, 200), {})
 
 

@@ -75,7 +75,11 @@ def polynomials(feasible: hk.FeasibleSet) -> hk.Problem:
 def logistic(feasible: hk.FeasibleSet) -> hk.Problem:
     rng = np.random.default_rng(3)
     return hk.logistic(
-        2 * rng.normal(size=(5, 2, 2)), np.sign(rng.normal(size=(5, 2))), l2=0.1, feasible=feasible
+        2 * rng.normal(size=(5, 2, 2)),
+        np.sign(rng.normal(size=(5, 2))),
+        l2=0.1,
+        reduction="mean",
+        feasible=feasible,
     )
 
 

@@ -73,7 +73,7 @@ _HOME = {
     "Sweep": "engines.sweep",
     "sweep": "engines.sweep",
 }
-_PARTS = {"learning", "privacy", "studies", "theory"}
+_PARTS = {"learning", "privacy", "problems", "studies", "theory"}
 """Packages that are reached as attributes, `hk.theory.lemma1`."""
 # A checker wants names spelt out and present; these are loaded when first used.
 __all__ = sorted([*_HOME, *_PARTS])  # pyright: ignore[reportUnsupportedDunderAll]

@@ -100,7 +100,9 @@ def bounded_by(delta: float, noise: Given) -> tuple[bool | None, str]:
 def check_size(name: str, value: Any) -> None:
     """A noise bound is a finite number, not negative."""
     if isinstance(value, float | int) and not (math.isfinite(value) and value >= 0):
-        raise BadAlgorithm(f"{name} = {value}; it bounds the size of the noise and must be zero or more")
+        raise BadAlgorithm(
+            f"{name} = {value}; it bounds the size of the noise and must be zero or more, and finite"
+        )
 
 
 def check_share(name: str, value: Any) -> None:

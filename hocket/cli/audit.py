@@ -36,7 +36,17 @@ def audit(
     colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
     coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
     algorithm: Annotated[
-        str | None, Parameter(help="Audit this one alone: rss-nb, function-sharing, …")
+        str | None,
+        Parameter(
+            help="Audit this one alone: rss-nb, function-sharing, …, or one of your own, FILE.py:CLASS; with --plan, "
+            "your copy of the one that it runs."
+        ),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."
+        ),
     ] = None,
     delta: Annotated[float | None, Parameter(help="Its own noise bound, in place of --sigma.")] = None,
     anchor: Annotated[
@@ -76,6 +86,7 @@ def audit(
 
     Name the network by --topology, --edges, --run or --plan, and the adversary by --colluders or --coalition.
     """
+    from hocket.config.own_algorithm import is_own
     from hocket.privacy import audit as judge
     from hocket.report.audit_rows import attack_rows, readable_rows
     from hocket.report.exposure import findings_table
@@ -85,7 +96,8 @@ def audit(
     if plan is not None:
         own = (
             coalition,
-            algorithm,
+            None if is_own(algorithm) else algorithm,
+            parameters,
             delta,
             anchor,
             dim,
@@ -98,7 +110,7 @@ def audit(
             forbid,
         )
         _refuse_beside_plan(source, any(value is not None for value in own) or runs != 1 or step != STEP)
-        return answer_on_plan(plan, colluders=colluders, html=html)
+        return answer_on_plan(plan, colluders=colluders, html=html, algorithm=algorithm)
     network, recorded = _network(weights, topology, edges, run)
     if colluders is None and coalition is None:
         raise BadConfig(
@@ -117,7 +129,7 @@ def audit(
         colluders=colluders,
         coalition=None if coalition is None else agents_in(coalition),
         run=recorded,
-        algorithm=_algorithm(algorithm, delta, anchor, sigma),
+        algorithm=_algorithm(algorithm, delta, anchor, sigma, parameters),
         sigma=1.0 if sigma is None else sigma,
         gradient_size=gradient_size,
         objectives=objectives,
@@ -142,6 +154,7 @@ def audit(
             "step": (step, STEP),
             "runs": (runs, 1),
         }
+        other |= {"set": (parameters, None)}
         changed = {key: value for key, (value, usual) in other.items() if value != usual}
         asked = source | {"algorithm": algorithm, "rounds": rounds} | changed
         data |= {"page": str(_write(found, html, asked, forbid))}
@@ -204,21 +217,29 @@ def _refuse_beside_plan(source: dict[str, Any], own: bool) -> None:
         )
 
 
-def _algorithm(name: str | None, delta: float | None, anchor: float | None, sigma: float | None) -> Any:
-    """An algorithm by name, or with its own Δ."""
-    from hocket.config.sections import read_algorithm
+def _algorithm(
+    name: str | None,
+    delta: float | None,
+    anchor: float | None,
+    sigma: float | None,
+    parameters: list[str] | None,
+) -> Any:
+    """An algorithm by name, or with its own parameters."""
+    from hocket.config.own_algorithm import is_own, parameters_in, read_any_algorithm
 
-    if delta is None:
-        if anchor is not None:
-            raise BadConfig("--anchor is a share of --delta; give --delta as well")
+    given = {"delta": delta, "anchor": anchor}
+    given = {key: value for key, value in given.items() if value is not None} | parameters_in(parameters)
+    if not given and not is_own(name):
         return name
+    if "anchor" in given and "delta" not in given:
+        raise BadConfig("--anchor is a share of --delta; give --delta as well")
     if name is None:
-        raise BadConfig("--delta is one algorithm's noise; name it, --algorithm rss-nb")
+        what = "--delta is one algorithm's noise" if "delta" in given else "--set is of one algorithm"
+        raise BadConfig(f"{what}; name it, --algorithm rss-nb")
     if sigma is not None:
-        raise BadConfig("--delta and --sigma both say how much noise there is; give one of them")
-    return read_algorithm(
-        {"name": name, "delta": delta} | ({} if anchor is None else {"anchor": anchor})
-    ).build()
+        said = "--delta" if "delta" in given else f"--algorithm {name}"
+        raise BadConfig(f"{said} and --sigma both say how much noise there is; give one of them")
+    return read_any_algorithm({"name": name, **given}).build()
 
 
 def recorded_in(folder: Path) -> Run:
@@ -289,11 +310,13 @@ def _noise(found: Audit, wanted: float, plan: dict[str, Any]) -> NoisePlan | str
 
 def _write(found: Audit, path: Path, asked: dict[str, Any], forbid: str | None) -> Path:
     """Write the page; `asked` is what an audit of another coalition has in common with this one."""
+    from hocket.links.text import is_list
     from hocket.report.verdict_page import verdict_page
 
     words = ["hocket", "audit"]
     for name, value in asked.items():
-        words += [] if value is None else [f"--{name}", str(value)]
+        for one in value if is_list(value) else [value]:
+            words += [] if one is None else [f"--{name}", str(one)]
     against = ["--colluders", str(found.colluders)]
     if found.coalition is not None:
         against = ["--coalition", ",".join(map(str, found.coalition))]

@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from hocket.report.audit_page import AuditPage
 
 
-def answer_on_plan(path: Path, *, colluders: int | None, html: Path | None) -> Answer:
+def answer_on_plan(
+    path: Path, *, colluders: int | None, html: Path | None, algorithm: str | None = None
+) -> Answer:
     """What `hocket peer plan` and `hocket peer sign` say of a plan, members by name; and its page."""
     from hocket.cli.peer.common import members_in_words
+    from hocket.federation.home import Home
     from hocket.federation.plan_audit import audit_plan
     from hocket.federation.plan_file import read_plan
     from hocket.report.audit_rows import readable_rows
     from hocket.report.verdict_page import verdict_page
 
-    plan = read_plan(path)
+    plan = read_plan(path, Home.at().own_code.naming(algorithm))
     found = audit_plan(plan, colluders=colluders, unsafe=True)
     how = "Accepted as it is" if plan.audit.unsafe else "Refused"
     problems = [f"{how}: {problem}" for problem in found.problems]
@@ -40,6 +43,7 @@ def answer_on_plan(path: Path, *, colluders: int | None, html: Path | None) -> A
     if html is not None:
         asked = ["hocket", "audit", "--plan", str(path)]
         asked += [] if colluders is None else ["--colluders", str(colluders)]
+        asked += [] if algorithm is None else ["--algorithm", algorithm]
         page = verdict_page(
             found.verdict,
             title=f"Audit of the plan {plan.task.name}",

@@ -28,6 +28,16 @@ def solve(
     out: Annotated[
         Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")
     ] = None,
+    algorithm: Annotated[
+        str | None,
+        Parameter(help="In place of the file's: dgd, extra, …, or one of your own, FILE.py:CLASS."),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set", help="A parameter of --algorithm, such as gain=0.3; give one --set for each."
+        ),
+    ] = None,
     engine: Annotated[
         Literal["simulator", "cluster"],
         Parameter(help="One device, or all devices of all processes that Slurm, MPI or cluster run started."),
@@ -36,19 +46,23 @@ def solve(
     """Solve the problem that a file describes, or repeat or resume the run in a folder.
 
     The folder gets the configuration, the run, its measurements, a figure and a report. After Ctrl-C, name
-    the folder to go on from where the run was. A configuration with a python key runs that file.
+    the folder to go on from where the run was. A configuration with a python key, or with an algorithm in a file of
+    your own, runs that file.
     """
     from hocket.config import open_folder, read_config, reopen_folder
 
     here = _Here(engine)
     if problem.is_dir():
-        if out is not None:
-            raise BadConfig(f"{problem} is a run's folder and gets its own results again; leave --out away")
+        given = [name for name, value in (("out", out), ("algorithm", algorithm)) if value is not None]
+        if given:
+            raise BadConfig(
+                f"{problem} is a run's folder and gets its own results again; leave --{given[0]} away"
+            )
         folder, config = problem, reopen_folder(problem)
         asked = here.asked(config)
         here.say(f"Taking up the run in {folder}")
     else:
-        config = read_config(problem)
+        config = read_config(problem, _in_place_of_the_files(algorithm, parameters))
         asked = here.asked(config)  # what cannot be run leaves no folder behind
         folder, config = here.agreed(lambda: open_folder(config, problem.stem, out), config)
         here.say(f"Solving {problem} in {folder}")
@@ -58,6 +72,22 @@ def solve(
         return Answer({"folder": str(folder)}, ["Process 0 has the answer."])
     # Compared as bytes: bit for bit, even where a state is not a number.
     return _answer(run, folder, None if earlier is None else earlier.tobytes() == run.x.tobytes())
+
+
+def _in_place_of_the_files(algorithm: str | None, parameters: list[str] | None) -> dict[str, Any]:
+    """The section [algorithm] as it was typed, if it was."""
+    from hocket.config.own_algorithm import is_own, own_parts, parameters_in
+
+    if algorithm is None:
+        if parameters:
+            raise BadConfig(
+                f"--set {parameters[0]} is of --algorithm; name it, or set it in the file's [algorithm]"
+            )
+        return {}
+    if is_own(algorithm):  # seen from here, and not from the configuration's folder
+        file, name = own_parts(algorithm)
+        algorithm = f"{Path(file).expanduser().absolute()}:{name}"
+    return {"algorithm": {"name": algorithm, **parameters_in(parameters)}}
 
 
 class _Here:

@@ -10,7 +10,7 @@
     weights = "paper"
 
     [algorithm]
-    name = "rss-nb"
+    name = "rss-nb"                       # or one of your own, "mine.py:Mine"
     delta = 1.0
 
     [step]

@@ -66,31 +66,53 @@ def check_unchanged(path: Path, expected: str | None) -> None:
 
 def load_name(path: Path, name: str, *, kind: str = "Problem") -> Any:
     """What a Python file calls `name`, a `kind` of thing; the file may import what lies beside it."""
-    module = _module(path)
+    return _named(_module(path), path, name, kind)
+
+
+def load_source(source: bytes, path: Path, name: str, *, kind: str) -> Any:
+    """What these very bytes of a Python file call `name`: nothing beside the file is imported, nor an older
+    compilation of it, so that whoever knows the bytes knows the code."""
+    digest = hashlib.sha256(source).hexdigest()[:16]
+    module = ModuleType(f"{path.stem}-{digest}")
+    module.__file__ = str(path)
+    with _registered(module), blaming(path):
+        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    return _named(module, path, name, kind)
+
+
+def _named(module: ModuleType, path: Path, name: str, kind: str) -> Any:
     if not hasattr(module, name):
         raise BadConfig(f"{path} defines no {name!r}; write the name of a {kind} after the colon")
     return getattr(module, name)
 
 
 def _module(path: Path) -> ModuleType:
-    """A Python file as a module that can be found again: dataclasses look theirs up to read annotations."""
+    """A Python file as a module."""
     # No import can spell a name with a hyphen, so a user's json.py or problem.py hides no other module.
     place = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
     spec = importlib.util.spec_from_file_location(f"{path.stem}-{place}", path)
     if spec is None or spec.loader is None:
         raise BadConfig(f"{path} is not a Python file; its name must end in .py")
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    module = importlib.util.module_from_spec(spec)
     beside = str(path.parent.resolve())
     sys.path.insert(0, beside)
     try:
-        with blaming(path):
+        with _registered(module), blaming(path):
             spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[spec.name]
-        raise
     finally:
         sys.path.remove(beside)
     return module
+
+
+@contextmanager
+def _registered(module: ModuleType) -> Generator[None]:
+    """A module that can be found again if all goes well: dataclasses look theirs up to read annotations."""
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    except BaseException:
+        del sys.modules[module.__name__]
+        raise
 
 
 @contextmanager

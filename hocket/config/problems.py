@@ -158,14 +158,15 @@ class FromData(ProblemSection):
 
 
 class LeastSquares(FromData):
-    """½ ‖A_j x − b_j‖² per agent."""
+    """½ ‖A_j x − b_j‖² per agent, perhaps regularised."""
 
     kind: Literal["least-squares"] = Field(description="'least-squares'")
+    l2: float = Field(0.0, description="a number, zero or more")
     reduction: Literal["sum", "mean"] = Field("sum", description="'sum' or 'mean'")
 
     def build(self, base: Path) -> Problem:
         A, b = self.arrays(base, "A", "b")
-        return least_squares(A, b, feasible=self.feasible.build(), reduction=self.reduction)
+        return least_squares(A, b, feasible=self.feasible.build(), l2=self.l2, reduction=self.reduction)
 
 
 class LogisticRegression(FromData):
@@ -173,7 +174,7 @@ class LogisticRegression(FromData):
 
     kind: Literal["logistic"] = Field(description="'logistic'")
     l2: float = Field(0.0, description="a number, zero or more")
-    reduction: Literal["sum", "mean"] = Field("mean", description="'sum' or 'mean'")
+    reduction: Literal["sum", "mean"] = Field("sum", description="'sum' or 'mean'")
 
     def build(self, base: Path) -> Problem:
         features, labels = self.arrays(base, "features", "labels")

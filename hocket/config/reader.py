@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hocket.config.files import dumps, found, loads, sha256
+from hocket.config.own_algorithm import kept_by_place, read_any_algorithm
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
 from hocket.config.sections import (
     AlgorithmSection,
@@ -25,7 +26,6 @@ from hocket.config.sections import (
     StepSection,
     check,
     nearest,
-    read_algorithm,
     read_step,
 )
 from hocket.errors import BadConfig, BadInput
@@ -96,8 +96,9 @@ class Config:
             raise BadConfig(f"{self.source}: {'' if known else f'[{section}] '}{error}") from error
 
 
-def read_config(path: Path) -> Config:
-    """Read and check a configuration file; every error names the file, the section and the key."""
+def read_config(path: Path, instead: Mapping[str, Any] | None = None) -> Config:
+    """Read and check a configuration file; every error names the file, the section and the key.
+    Sections of `instead` take the place of the file's."""
     try:
         tables = loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -110,11 +111,13 @@ def read_config(path: Path) -> Config:
         ) from None
     except BadConfig as error:
         raise BadConfig(f"{path} is {error}; mend that line") from None
-    return parse_config(tables, base=path.parent, source=str(path))
+    return parse_config({**tables, **(instead or {})}, base=path.parent, source=str(path))
 
 
 def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "configuration") -> Config:
     """Check a configuration that is already in tables."""
+    if isinstance(tables.get("algorithm"), str):  # one without parameters, in a line
+        tables = {**tables, "algorithm": {"name": tables["algorithm"]}}
     complaints = [*_misplaced(tables)]
 
     def read(name: str, reader: Callable[[Mapping[str, Any]], AnySection]) -> AnySection | None:
@@ -126,7 +129,7 @@ def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "config
 
     problem = read("problem", read_problem)
     network = read("network", partial(check, NetworkSection, "network"))
-    algorithm = read("algorithm", read_algorithm)
+    algorithm = read("algorithm", partial(read_any_algorithm, base=base))
     if "step" not in tables and algorithm is not None and _derives_step(algorithm):
         tables = {**tables, "step": {"auto": True}}
     step = read("step", read_step)
@@ -202,7 +205,7 @@ def _keep_inputs(config: Config, folder: Path) -> Config:
 
     Code is not copied, since it may import or read what lies beside it; its fingerprint tells if it changes.
     """
-    problem, network = config.problem, config.network
+    problem, network, algorithm = config.problem, config.network, kept_by_place(config.algorithm)
     if isinstance(problem, FromData):
         path = found(config.base, problem.data, "[problem] data")
         if path.stat().st_size <= COPIED:
@@ -215,7 +218,7 @@ def _keep_inputs(config: Config, folder: Path) -> Config:
     if network.edges_file is not None:
         path = found(config.base, network.edges_file, "[network] edges_file")
         network = network.model_copy(update={"edges_file": _copy(path, folder)})
-    return dataclasses.replace(config, problem=problem, network=network, base=folder)
+    return dataclasses.replace(config, problem=problem, network=network, algorithm=algorithm, base=folder)
 
 
 def _copy(path: Path, folder: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -116,41 +116,72 @@ class AlgorithmSection(Section):
     algorithm: ClassVar[type[Algorithm]]
     inner_ones: ClassVar[tuple[str, ...]] = ()
     """Keys that name another algorithm, which this one is made of."""
+    not_parameters: ClassVar[tuple[str, ...]] = ()
+    """Keys that say which algorithm it is, beside its name."""
     name: str = Field(description="the name of an algorithm")
 
     def build(self) -> Algorithm:
         """The algorithm itself."""
-        given = self.model_dump(exclude={"name"})
+        given = self.model_dump(exclude={*AlgorithmSection.model_fields, *self.not_parameters})
         return self.algorithm(**given | {key: _by_key(given[key], key) for key in self.inner_ones})
 
 
+def named_algorithm(
+    kinds: Mapping[str, type[AlgorithmSection]], table: Mapping[str, Any]
+) -> AlgorithmSection:
+    """The section [algorithm], checked against the algorithm of these that it names."""
+    model = choose(kinds, "name", "algorithm", table)
+    inner = {key: spelled(table[key], kinds) for key in model.inner_ones if key in table}
+    return check(model, "algorithm", {**table, **inner})
+
+
 def read_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
-    """The section [algorithm], checked against the algorithm it names."""
-    return check(choose(ALGORITHM_SECTIONS, "name", "algorithm", table), "algorithm", table)
+    """The section [algorithm] with one of hocket's algorithms, checked against it."""
+    return named_algorithm(ALGORITHM_SECTIONS, table)
 
 
-def algorithm_section(algorithm: type[Algorithm]) -> type[AlgorithmSection]:
+def spelled(word: Any, known: Iterable[str]) -> Any:
+    """The key that differs from a word in hyphens and capitals alone; the word itself where there is none.
+
+    >>> spelled("AugDGM", ["dgd", "aug-dgm"]), spelled("sgd", ["dgd", "aug-dgm"])
+    ('aug-dgm', 'sgd')
+    """
+    return next((key for key in known if isinstance(word, str) and _letters(key) == _letters(word)), word)
+
+
+def _letters(word: str) -> str:
+    return word.lower().replace("-", "").replace("_", "")
+
+
+def algorithm_section(
+    algorithm: type[Algorithm],
+    base: type[AlgorithmSection] = AlgorithmSection,
+    *,
+    without: Collection[str] = NOT_IN_A_FILE,
+) -> type[AlgorithmSection]:
     """The keys that an algorithm has in a file: its own parameters."""
     hints = get_type_hints(algorithm)
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(algorithm):
-        if field.name not in NOT_IN_A_FILE:
-            kind, default = (
-                hints[field.name],
-                ... if field.default is dataclasses.MISSING else field.default,
-            )
-            if _is_algorithm(kind):
+        if field.name not in without:
+            kind, words = hints[field.name], _in_words(hints[field.name])
+            default = ... if field.default is dataclasses.MISSING else field.default
+            if is_algorithm(kind):
                 kind, default = str, default.key if isinstance(default, Algorithm) else ...
             elif isinstance(default, Compressor):
                 kind, default = str, str(default)
-            fields[field.name] = (kind, Field(default, description=_in_words(hints[field.name])))
-    section = create_model(algorithm.__name__, __base__=AlgorithmSection, **fields)
+            if field.default_factory is not dataclasses.MISSING:
+                fields[field.name] = (kind, Field(default_factory=field.default_factory, description=words))
+            else:
+                fields[field.name] = (kind, Field(default, description=words))
+    section = create_model(algorithm.__name__, __base__=base, **fields)
     section.algorithm = algorithm
-    section.inner_ones = tuple(name for name in fields if _is_algorithm(hints[name]))
+    section.inner_ones = tuple(name for name in fields if is_algorithm(hints[name]))
     return section
 
 
-def _is_algorithm(kind: Any) -> bool:
+def is_algorithm(kind: Any) -> bool:
+    """Whether something is a class of algorithms."""
     return isinstance(kind, type) and issubclass(kind, Algorithm)
 
 
@@ -167,7 +198,7 @@ def _by_key(key: str, field: str) -> Algorithm:
 
 
 def _in_words(kind: Any) -> str:
-    if _is_algorithm(kind):
+    if is_algorithm(kind):
         return "the name of an algorithm"
     if kind is Compressor:
         return "text such as 'top-k:0.1', 'random-k:20' or 'quantised:4'"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 import numpy as np
@@ -27,14 +27,17 @@ from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
 from hocket.steps import Derived, Step
 
+if TYPE_CHECKING:
+    from hocket.networks.topologies import Graph
+
 COPIES = 4
 """States held at once where nobody has measured: before and after a round, mixed, and their time average."""
 
 
 def solve(
     problem: Problem,
-    network: Network | list[Network],
-    algorithm: Algorithm,
+    network: Network | list[Network] | Graph,
+    algorithm: Algorithm | type[Algorithm] | str,
     *,
     rounds: int,
     step: Step | float | Callable[[int], float] | Literal["auto"] = "auto",
@@ -52,6 +55,8 @@ def solve(
 ) -> Run:
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
+    The network may be a networkx graph. Where both it and the problem name their agents, they are matched by name. An
+    algorithm without parameters may be given by its key, "dgd".
     `step` is a `Step`, a number, or a function of the round. "auto" takes what the algorithm works out from the problem
     and the network, and `run.step` says from what; those of the paper take steps that decay.
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the

@@ -10,6 +10,7 @@ from typing import Any
 from hocket.errors import HocketError
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.row_digests import NONE, Digests, SharedRows, kept_rows, shared_with
@@ -44,7 +45,7 @@ class EarlierRun:
         }
 
     @classmethod
-    def read(cls, kept: Any) -> EarlierRun:
+    def read(cls, kept: Any, own: OwnCode = NO_CODE) -> EarlierRun:
         """A run from what a folder kept of it; what cannot be read counts as a plan that nobody remembers."""
         kept = kept if is_table(kept) else {}
         name, algorithm, record, left = (kept.get(key) for key in ("plan", "algorithm", "record", "left"))
@@ -52,7 +53,7 @@ class EarlierRun:
         dataset, shared = str(kept.get("dataset") or ""), kept.get("shared")
         return cls(
             served,
-            _read(served),
+            _read(served, own),
             {str(who): int(k) for who, k in left.items()} if is_table(left) else {},
             dataset,
             SharedRows(dataset, int(shared[0]), int(shared[1])) if is_list(shared) else None,
@@ -100,8 +101,8 @@ def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> It
 def _remembered(home: Home, served: Served) -> EarlierRun:
     folder = _folder(home, served)
     if not served.record and folder is not None and folder.plan.exists():
-        served = served._replace(record=_record_in(folder))
-    return EarlierRun(served, _read(served), left_of(folder))
+        served = served._replace(record=_record_in(folder, home.own_code))
+    return EarlierRun(served, _read(served, home.own_code), left_of(folder))
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:
@@ -111,17 +112,17 @@ def _folder(home: Home, served: Served) -> RunFolder | None:
         return None
 
 
-def _record_in(folder: RunFolder) -> str:
+def _record_in(folder: RunFolder, own: OwnCode) -> str:
     """Of a ledger's line that kept no plan, the one in the run's folder if it is still there and can be read."""
     try:
-        return record_of(read_plan(folder.plan))
+        return record_of(read_plan(folder.plan, own))
     except HocketError:
         return ""
 
 
-def _read(served: Served) -> ServedPlan | None:
+def _read(served: Served, own: OwnCode) -> ServedPlan | None:
     try:
-        return ServedPlan.read(served.record) if served.record else None
+        return ServedPlan.read(served.record, own) if served.record else None
     except HocketError:
         return None
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hocket.errors import BadConfig
 from hocket.links.text import normal_name
+
+if TYPE_CHECKING:
+    from hocket.federation.own_code import OwnCode
 
 VARIABLE = "HOCKET_HOME"
 LASTING_NOISE, LEDGER, ROWS = ".sqlite", ".runs.jsonl", ".rows"
@@ -39,6 +43,13 @@ class Home:
     def digest_key(self) -> Path:
         """The file of the secret with which this member's digests of its data are salted."""
         return self.folder / "digest.key"
+
+    @property
+    def own_code(self) -> OwnCode:
+        """The sources of algorithms that are not hocket's, which this member has signed plans with."""
+        from hocket.federation.own_code import OwnCode
+
+        return OwnCode(kept=self.folder / "algorithms")
 
     def run(self, plan: bytes) -> Path:
         """The folder of a plan's run, given the run's hash."""

@@ -134,7 +134,9 @@ class Member:
                 f"{self.name} is to go on from the run in {folder.path}, and there is none; restore that folder from a "
                 "backup, or plan a public start together"
             )
-        return ended(folder, read_plan(folder.plan), self.name).published.astype(self.dtype)
+        return ended(folder, read_plan(folder.plan, self.home.own_code), self.name).published.astype(
+            self.dtype
+        )
 
     def role(self, gone: frozenset[str] = frozenset()) -> Role:
         """This member's place in the run."""

@@ -17,8 +17,10 @@ import numpy as np
 from hocket.config.files import dumps
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun, left_of
+from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import PlanAudit, audit_of_plan
 from hocket.federation.plan_certificate import certificate_of_plan, in_words
@@ -47,13 +49,14 @@ def write_member_report(
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Path:
     """Write the page into the member's folder; returns where it lies. The audit is against as many as was planned."""
-    plan, status, measured = read_plan(folder.plan), folder.status(), _measurements(folder)
+    own = Home(folder.path.resolve().parents[1]).own_code
+    plan, status, measured = read_plan(folder.plan, own), folder.status(), _measurements(folder)
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
     claim = _claim(plan, len(status["dropped"]))
     card, exposure = _exposed(
-        plan, before_in(about), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
+        plan, before_in(about, own), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
     )
     page = Page(
         title=f"{status['member']} in a run of {status['task']}",
@@ -93,11 +96,11 @@ def _promised(plan: FederationPlan, folder: RunFolder, dropped: Sequence[str]) -
     return [in_words(plan.certificate, found) + together]
 
 
-def before_in(about: Mapping[str, Any]) -> tuple[EarlierRun, ...]:
+def before_in(about: Mapping[str, Any], own: OwnCode = NO_CODE) -> tuple[EarlierRun, ...]:
     """The runs that the same data had served, as the folder remembers them; unknown ones where it counted them only."""
     kept: list[Any] | None = about.get("earlier")
     unknown: list[Any] = [{}] * (about.get("runs", 1) - 1)
-    return tuple(EarlierRun.read(one) for one in (unknown if kept is None else kept))
+    return tuple(EarlierRun.read(one, own) for one in (unknown if kept is None else kept))
 
 
 def _exposed(

@@ -11,6 +11,7 @@ import networkx as nx
 from hocket.config.sections import check, read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import Dial, FederationPlan
 from hocket.federation.plan_sections import (
     AuditSection,
@@ -37,12 +38,13 @@ def draw_up(
     certificate: Mapping[str, Any] | None = None,
     weights: str = "paper",
     after: FederationPlan | None = None,
+    own: OwnCode = NO_CODE,
 ) -> FederationPlan:
     """A plan for these members, in the order of their names, on a topology such as 'cycle' or 'harary:k=3'.
 
     The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
     with the lower agent number dials. `after` is a plan that all these members have run: the new run goes on from the
-    states that they published, masked from its first word on.
+    states that they published, masked from its first word on. `own` is the source of an algorithm that is not hocket's.
     """
     cards = sorted(cards, key=lambda card: card.name)
     if len(cards) < 2:
@@ -60,7 +62,7 @@ def draw_up(
         links=tuple(_dial(cards, i, j) for i, j in network.links.tolist()),
         weights=tuple(map(tuple, network.B.tolist())),
         topology=network.name,
-        algorithm_section=read_planned_algorithm(algorithm),
+        algorithm_section=read_planned_algorithm(algorithm, own),
         step_section=read_step(step),
         feasible_section=read_feasible(feasible or {"kind": "everywhere"}),
         task=check(TaskSection, "task", task),

@@ -10,6 +10,7 @@ from hocket.config.files import dumps, loads, read_text
 from hocket.config.sections import check, nearest, read_step
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.cards import Card, card_from
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import Dial, FederationPlan
 from hocket.federation.plan_sections import (
     AuditSection,
@@ -51,8 +52,9 @@ def write_plan(plan: FederationPlan, path: Path) -> None:
         raise BadConfig(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read_plan(path: Path) -> FederationPlan:
-    """Read a plan and check all but its signatures and dates; errors name the file, the section and the key."""
+def read_plan(path: Path, own: OwnCode = NO_CODE) -> FederationPlan:
+    """Read a plan and check all but its signatures and dates; errors name the file, the section and the key.
+    An algorithm that is not hocket's is run only if its source is in `own`."""
     try:
         text = read_text(path, LONGEST)
     except FileNotFoundError:
@@ -60,12 +62,12 @@ def read_plan(path: Path) -> FederationPlan:
     except OSError as error:
         raise BadConfig(f"{path} cannot be read: {error.strerror}; name a plan's file") from error
     try:
-        return parse_plan(text)
+        return parse_plan(text, own)
     except BadInput as error:
         raise BadPlan(f"{path}: {error}") from error
 
 
-def parse_plan(text: str) -> FederationPlan:
+def parse_plan(text: str, own: OwnCode = NO_CODE) -> FederationPlan:
     """A plan from its text."""
     if len(text) > LONGEST:
         raise BadConfig(f"the plan has {len(text):,} characters, where {LONGEST:,} are the most")
@@ -78,7 +80,7 @@ def parse_plan(text: str) -> FederationPlan:
         links=_links(network.links, federation.members),
         weights=_weights(network.weights, len(federation.members)),
         topology=network.topology,
-        algorithm_section=read_planned_algorithm(tables["algorithm"]),
+        algorithm_section=read_planned_algorithm(tables["algorithm"], own),
         step_section=read_step(tables["step"]),
         feasible_section=read_feasible(tables["feasible"]),
         task=check(TaskSection, "task", tables["task"]),

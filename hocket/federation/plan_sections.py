@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from hocket.algorithms.totals import Totals
+from hocket.config.own_algorithm import is_own
 from hocket.config.problems import SETS, FeasibleSection
 from hocket.config.sections import (
     ALGORITHM_SECTIONS,
@@ -16,8 +17,11 @@ from hocket.config.sections import (
     algorithm_section,
     check,
     choose,
+    named_algorithm,
+    shown,
 )
-from hocket.errors import BadProblem
+from hocket.errors import BadPlan, BadProblem
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
 from hocket.privacy.wording import SUPPOSED
 from hocket.problems.objective_class import FORMS, ObjectiveClass
@@ -215,9 +219,15 @@ SECTIONS = {**ALGORITHM_SECTIONS, Totals.key: algorithm_section(Totals)}
 """What members may run: every algorithm, and a study."""
 
 
-def read_planned_algorithm(table: Mapping[str, Any]) -> AlgorithmSection:
-    """The section [algorithm] of a plan."""
-    return check(choose(SECTIONS, "name", "algorithm", table), "algorithm", table)
+def read_planned_algorithm(table: Mapping[str, Any], own: OwnCode = NO_CODE) -> AlgorithmSection:
+    """The section [algorithm] of a plan; an algorithm that is not hocket's is taken from `own`."""
+    if is_own(table.get("name")):
+        return own.read(table)
+    if own.named is not None:
+        raise BadPlan(
+            f"the plan runs {shown(table.get('name'))}, and not {own.named}; leave --algorithm away"
+        )
+    return named_algorithm(SECTIONS, table)
 
 
 def read_feasible(table: Mapping[str, Any]) -> FeasibleSection:

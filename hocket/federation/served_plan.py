@@ -11,6 +11,7 @@ import numpy as np
 
 from hocket.config.sections import check, read_step
 from hocket.errors import BadConfig, BadInput
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import (
     AuditSection,
@@ -50,17 +51,17 @@ class ServedPlan:
     @classmethod
     def of(cls, plan: FederationPlan) -> ServedPlan:
         """A plan whose file is still there."""
-        return cls.read(record_of(plan))
+        return cls.read(record_of(plan), OwnCode(loaded=plan.algorithm_section))
 
     @classmethod
-    def read(cls, record: str) -> ServedPlan:
+    def read(cls, record: str, own: OwnCode = NO_CODE) -> ServedPlan:
         """A plan from a ledger's line; refused where a part of it is missing or cannot be meant."""
         tables = json.loads(record)
         try:
             names = tuple(tables["federation"]["members"])
             run, dimension = int(tables["run"]["rounds"]), int(tables["task"]["dimension"])
             algorithm, step = (
-                read_planned_algorithm(tables["algorithm"]).build(),
+                read_planned_algorithm(tables["algorithm"], own).build(),
                 read_step(tables["step"]).build(),
             )
             feasible = read_feasible(tables["feasible"]).build()

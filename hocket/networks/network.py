@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from hocket.errors import BadNetwork
 from hocket.networks import topologies
+from hocket.networks.edge_weights import edge_weights
 from hocket.networks.topologies import Edges, Labels
 from hocket.networks.weights import Weights, norm_off_average, weigh
 
@@ -28,7 +29,8 @@ class Network:
     Build one from a name, `Network.cycle(5)`, or from your own links or networkx graph, `Network(links)`.
 
     `weights` is the name of a rule, "paper" (the default), "metropolis" or "fastest", or a doubly stochastic
-    matrix on the graph. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
+    matrix on the graph; "edges" takes what a networkx graph has on its edges, which no other rule leaves out in
+    silence. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
 
     >>> Network([(0, 1), (1, 2), (0, 2)], name="triangle").B
     array([[0.5 , 0.25, 0.25],
@@ -282,7 +284,7 @@ class Network:
 
     def _weigh(self, graph: Graph | Edges, weights: Weights, n: int | None, name: str) -> Network:
         n, links, labels = topologies.read(graph, n)
-        own, weight = weigh(n, links, weights)
+        own, weight = weigh(n, links, edge_weights(graph, n, links, labels, weights))
         return self._fill(n, links, own[None], weight[None], name, labels)
 
     def _fill(

@@ -30,6 +30,9 @@ Links = Int[np.ndarray, "links 2"]
 Edges = Iterable[tuple[int, int]] | np.ndarray
 Labels = tuple[Hashable, ...]
 
+MOST_LINKS = 20_000_000
+"""Of a named topology: 300 MB of agent numbers, before weights are given to any."""
+
 DRAWS = 100
 """Random graphs drawn before giving up on a connected one."""
 
@@ -155,17 +158,20 @@ def cycle(n: int) -> Links:
 
 def complete(n: int) -> Links:
     """Everybody linked to everybody."""
+    _affordable(n * (n - 1) // 2, "random-regular, with as many agents and few links each")
     return np.column_stack(np.triu_indices(n, 1))
 
 
 def path(n: int) -> Links:
     """A line: agent j is linked to j + 1."""
+    _affordable(n - 1)
     later = np.arange(1, n)
     return np.column_stack([later - 1, later])
 
 
 def star(n: int) -> Links:
     """Agent 0 in the middle, linked to each of the others."""
+    _affordable(n - 1)
     others = np.arange(1, n)
     return np.column_stack([np.zeros_like(others), others])
 
@@ -173,6 +179,7 @@ def star(n: int) -> Links:
 def grid(rows: int, cols: int) -> Links:
     """A rectangle numbered row by row, without wrap-around."""
     _need(rows >= 1 and cols >= 1, f"a grid needs at least one row and one column, got {rows}x{cols}")
+    _affordable(2 * rows * cols)
     agent = np.arange(rows * cols).reshape(rows, cols)
     along = np.column_stack([agent[:, :-1].ravel(), agent[:, 1:].ravel()])
     down = np.column_stack([agent[:-1].ravel(), agent[1:].ravel()])
@@ -182,6 +189,7 @@ def grid(rows: int, cols: int) -> Links:
 def hypercube(dim: int) -> Links:
     """The corners of a cube, linked where their numbers differ in one bit."""
     _need(dim >= 1, f"a hypercube needs at least one dimension, got {dim}")
+    _affordable(dim << (min(dim, 64) - 1))
     corner, bit = np.arange(1 << dim)[:, None], 2 ** np.arange(dim)
     low, axis = np.nonzero((corner & bit) == 0)
     return np.column_stack([low, low + bit[axis]])
@@ -190,6 +198,7 @@ def hypercube(dim: int) -> Links:
 def harary(k: int, n: int) -> Links:
     """The fewest links, ⌈kn/2⌉, that keep n agents connected whichever k − 1 of them leave."""
     _need(1 <= k < n, f"a Harary graph needs 1 ≤ k < n, got k={k} and n={n}")
+    _affordable((k * n + 1) // 2)
     if k == 1:
         return path(n)
     agent = np.arange(n)
@@ -208,6 +217,7 @@ def random_regular(degree: int, n: int, seed: int = 0) -> Links:
         degree * n % 2 == 0,
         f"no graph has {n} agents of degree {degree} each; make one of the two numbers even",
     )
+    _affordable(degree * n // 2)
     return _until_connected(
         lambda rng: _networkx().random_regular_graph(degree, n, seed=rng),
         n,
@@ -219,6 +229,7 @@ def random_regular(degree: int, n: int, seed: int = 0) -> Links:
 def erdos_renyi(n: int, p: float, seed: int = 0) -> Links:
     """A connected random graph in which each pair of agents is linked with probability p."""
     _need(n >= 2 and 0 < p <= 1, f"an Erdős–Rényi graph needs n ≥ 2 and 0 < p ≤ 1, got n={n} and p={p}")
+    _affordable(int(p * n * (n - 1) / 2))
     return _until_connected(
         lambda rng: _networkx().fast_gnp_random_graph(n, p, seed=rng),
         n,
@@ -278,6 +289,15 @@ def _abbreviate(part: np.ndarray, labels: Labels | None) -> str:
 def _nearest(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _affordable(links: int, instead: str = "") -> None:
+    """Refuse more links than a machine can hold, before any is made."""
+    advice = f", or take {instead}" if instead else ""
+    _need(
+        links <= MOST_LINKS,
+        f"it would have {links:,} links, and {MOST_LINKS:,} are the most; name fewer agents{advice}",
+    )
 
 
 def _need(condition: bool, otherwise: str) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from hocket.errors import BadNetwork
 from hocket.networks.topologies import Links, check_connected
 
-Weights = Literal["paper", "metropolis", "fastest"] | ArrayLike
+Weights = Literal["paper", "metropolis", "fastest", "edges"] | ArrayLike
 Own = Float[np.ndarray, " agents"]
 Weight = Float[np.ndarray, "links 2"]
 

@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.errors import BadInput
+from hocket.problems.objective import Reduction
 from hocket.problems.problem import Problem
 
 __all__ = ["Family", "centred", "class_form", "logistic", "of_problem", "polynomials", "quadratics"]
@@ -143,12 +144,13 @@ def quadratics(dim: int) -> Family:
 
 
 @cache
-def logistic(dim: int, samples: int, *, l2: float = 0.0) -> Family:
-    """Logistic regression on so many samples, in the mean: θ holds each sample's features times its label ±1."""
+def logistic(dim: int, samples: int, *, l2: float = 0.0, reduction: Reduction = "sum") -> Family:
+    """Logistic regression on so many samples: θ holds each sample's features times its label ±1."""
+    weight = 1 / samples if reduction == "mean" else 1.0
 
     def gradient(x: Any, theta: Any) -> Any:
         signed = theta.reshape(samples, dim)
-        return l2 * x - jax.nn.sigmoid(-signed @ x) @ signed / samples
+        return l2 * x - weight * (jax.nn.sigmoid(-signed @ x) @ signed)
 
     return Family(
         f"logistic regressions on {samples} sample{'' if samples == 1 else 's'}",

@@ -122,6 +122,12 @@ def _check_finite(data: PyTree, name: Name) -> None:
         numbers = np.asarray(leaf)
         if numbers.dtype == object:
             numbers = _floats(numbers)
+        if numbers.dtype.kind in "USM":
+            kind = "dates" if numbers.dtype.kind == "M" else "text"
+            raise BadProblem(
+                f"the data of {name(0)} hold {kind}, {numbers.ravel()[0]!s} first; turn it into numbers, a column for "
+                "each category"
+            )
         if not np.issubdtype(numbers.dtype, np.inexact):
             continue
         wrong = np.argwhere(~np.isfinite(numbers))

@@ -211,6 +211,9 @@ def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str
         return start, "accelerated proximal gradient"
     if isinstance(objective, LeastSquares):
         (rows, targets), _ = data
+        if objective.shrinkage:  # as rows that pull every coordinate to zero
+            rows = np.vstack([rows, np.sqrt(objective.shrinkage) * np.eye(mean.dim)])
+            targets = np.append(targets, np.zeros(mean.dim))
         free = np.linalg.lstsq(rows, targets)[0]
         if feasible.contains(free, 0.0):
             return free, "linear least squares"

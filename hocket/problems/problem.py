@@ -94,6 +94,9 @@ class Problem(eqx.Module):
         self.declared_objectives = checked_declaration(objectives, self._derived_class)
         if self.names is not None and len(self.names) != self.n:
             raise BadProblem(f"there are {len(self.names)} names for {self.n} agents; give one each")
+        twice = [name for place, name in enumerate(self.names or ()) if name in (self.names or ())[:place]]
+        if twice:
+            raise BadProblem(f"two agents are called {twice[0]!r}; give each a name of its own")
 
     @property
     def n(self) -> int:

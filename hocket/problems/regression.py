@@ -17,23 +17,49 @@ from hocket.problems.sets import FeasibleSet
 from hocket.rationals import matching
 
 
+def _strength(value: Any) -> np.ndarray:
+    return np.asarray(value, dtype=np.float64)
+
+
+def _strength_if_any(value: Any) -> Any:
+    return None if value is None else _strength(value)
+
+
+def check_l2(l2: Any) -> None:
+    """Refuse a regularisation that is not one finite number of zero or more; compiled code has what it stands for."""
+    if isinstance(l2, np.ndarray) and not (l2.ndim == 0 and np.isfinite(l2) and l2 >= 0):
+        raise BadProblem(f"l2 is {l2}; the regularisation must be one finite number of zero or more")
+
+
 class LeastSquares(Objective):
-    """f_j(x) = ½ ‖A_j x − b_j‖², or that divided by the number of rows where the reduction is "mean".
+    """f_j(x) = ½ ‖A_j x − b_j‖² + (l2/2) ‖x‖², the first divided by the number of rows where the reduction is "mean".
 
     The choice for regression, and for tests, since its answer is known; works on fractions. Data: samples of
     (row of A, entry of b).
     """
 
     exact: ClassVar[bool] = True
+    l2: Any = eqx.field(converter=_strength_if_any, default=None)
+    """None where nothing is added: so that nothing is computed for it."""
     reduction: Reduction | None = eqx.field(static=True, default="sum", kw_only=True)
+
+    def __check_init__(self) -> None:
+        check_l2(self.l2)
 
     def value(self, x: Shaped[Any, " dim"], data: Samples) -> Any:
         _, error, weight = _at(x, data)
-        return (weight * error * error).sum() / 2
+        fit = (weight * error * error).sum() / 2
+        return fit if self.l2 is None else fit + matching(self.l2, x) * (x @ x) / 2
 
     def gradient(self, x: Shaped[Any, " dim"], data: Samples) -> Shaped[Any, " dim"]:
         rows, error, weight = _at(x, data)
-        return (weight * error) @ rows
+        pull = (weight * error) @ rows
+        return pull if self.l2 is None else pull + matching(self.l2, x) * x
+
+    @property
+    def shrinkage(self) -> float:
+        """l2 as a number, zero where there is none."""
+        return 0.0 if self.l2 is None else float(self.l2)
 
     def prepared(self, data: Samples, dim: int, name: Name) -> Samples:
         check_rows(data, dim, name)
@@ -52,21 +78,28 @@ class LeastSquares(Objective):
 
     def least_curvature(self, data: Samples, feasible: FeasibleSet, dim: int) -> float | None:
         rows, weight = np.asarray(data.values[0], dtype=np.float64), np.asarray(data.weight)
-        return float(np.linalg.eigvalsh(np.einsum("js,jsp,jsq->jpq", weight, rows, rows))[:, 0].min())
+        least = np.linalg.eigvalsh(np.einsum("js,jsp,jsq->jpq", weight, rows, rows))[:, 0].min()
+        return float(least) + self.shrinkage
 
     def objective_class(self, data: Samples) -> ObjectiveClass:
         return QUADRATIC
 
     def quadratic(self, data: Samples, dim: int) -> np.ndarray | None:
         (rows, targets), weight = data
-        return np.asarray(weight)[:, None] * record_coefficients(rows, targets)
+        records = np.asarray(weight)[:, None] * record_coefficients(rows, targets)
+        if self.l2 is None:
+            return records
+        # (l2/2) ‖x‖² is what records (√l2 e_p, 0) add, all of them together a row that is nobody's data.
+        public = record_coefficients(np.sqrt(self.shrinkage) * np.eye(dim), np.zeros(dim)).sum(axis=0)
+        return np.vstack([records, public])
 
     def constants(self, data: Samples, feasible: FeasibleSet, dim: int) -> tuple[float | None, float | None]:
         rows, targets = (np.asarray(leaf, dtype=np.float64) for leaf in data.values)
         center, radius = feasible.enclosing_ball(dim)
-        curvature = largest_eigenvalue(rows, data.weight)
+        curvature = largest_eigenvalue(rows, data.weight) + self.shrinkage
         error = data.weight * (rows @ center - targets)
-        slope = np.linalg.norm(np.einsum("js,jsd->jd", error, rows), axis=1)
+        pull = np.einsum("js,jsd->jd", error, rows) + self.shrinkage * center
+        slope = np.linalg.norm(pull, axis=1)
         # ∇f is affine: its norm at the centre, plus what the curvature can add on the way to the rim.
         lipschitz = float(np.max(slope + curvature * radius)) if np.isfinite(radius) else None
         return lipschitz, float(curvature.max())
@@ -124,10 +157,6 @@ def _rotated(rows: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.vstack([triangle, np.zeros(rows.shape[1])]), np.append(image, rest)
 
 
-def _strength(value: Any) -> np.ndarray:
-    return np.asarray(value, dtype=np.float64)
-
-
 class Logistic(Objective):
     """f_j(x) = Σ_i weight_i log(1 + exp(−y_i aᵢᵀx)) + (l2/2) ‖x‖², labels y_i = ±1, in the mean or the sum.
 
@@ -135,13 +164,10 @@ class Logistic(Objective):
     """
 
     l2: Any = eqx.field(converter=_strength, default=0.0)
-    reduction: Reduction | None = eqx.field(static=True, default="mean", kw_only=True)
+    reduction: Reduction | None = eqx.field(static=True, default="sum", kw_only=True)
 
     def __check_init__(self) -> None:
-        if isinstance(self.l2, np.ndarray) and not (
-            self.l2.ndim == 0 and np.isfinite(self.l2) and self.l2 >= 0
-        ):
-            raise BadProblem(f"l2 is {self.l2}; the regularisation must be one finite number of zero or more")
+        check_l2(self.l2)
 
     def value(self, x: Shaped[Any, " dim"], data: Samples) -> Any:
         xp = x.__array_namespace__()

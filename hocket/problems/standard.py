@@ -57,14 +57,22 @@ def polynomials(
 
 
 def least_squares(
-    A: Any, b: Any, *, feasible: FeasibleSet, reduction: Reduction = "sum", **declared: Any
+    A: Any,
+    b: Any,
+    *,
+    feasible: FeasibleSet,
+    l2: float = 0.0,
+    reduction: Reduction = "sum",
+    **declared: Any,
 ) -> Problem:
-    """½ ‖A_j x − b_j‖² per agent, in the sum over rows or their mean.
+    """½ ‖A_j x − b_j‖² per agent, with (l2/2) ‖x‖² added to every objective.
 
-    A is (agents, rows, dim) and b (agents, rows), or both are lists with one entry per agent, of any length.
+    A is (agents, rows, dim) and b (agents, rows), or both are lists with one entry per agent, of any length. Rows are
+    summed, so that an agent counts by how many it has; with `reduction="mean"` all agents count the same.
     """
     data, dim = _pairs(A, b, "A", "b")
-    return Problem(LeastSquares(reduction=reduction), data, feasible=feasible, dim=dim, **declared)
+    objective = LeastSquares(l2=l2 if np.ndim(l2) or l2 != 0 else None, reduction=reduction)
+    return Problem(objective, data, feasible=feasible, dim=dim, **declared)
 
 
 def logistic(
@@ -73,13 +81,14 @@ def logistic(
     *,
     feasible: FeasibleSet,
     l2: float = 0.0,
-    reduction: Reduction = "mean",
+    reduction: Reduction = "sum",
     **declared: Any,
 ) -> Problem:
     """Logistic regression per agent, labels −1 and 1 or 0 and 1, with (l2/2) ‖x‖² added to every objective.
 
     Features are (agents, samples, dim), or a list with one entry per agent, of any length; for an intercept
-    add a column of ones.
+    add a column of ones. Samples are summed, so that an agent counts by how many it has; with `reduction="mean"` all
+    agents count the same.
     """
     data, dim = _pairs(features, labels, "features", "labels")
     return Problem(Logistic(l2=l2, reduction=reduction), data, feasible=feasible, dim=dim, **declared)
@@ -113,12 +122,25 @@ def _row(row: Any, j: int) -> np.ndarray:
     return coefficients
 
 
+def _check_numbers(given: Any, name: str) -> None:
+    """Refuse text before anybody computes with it."""
+    for j, part in enumerate(given):
+        found = np.asarray(part)
+        if found.dtype.kind in "US":
+            raise BadProblem(
+                f"{name} of agent {j} hold text, {found.ravel()[0]!s} first; turn it into numbers, a column for each "
+                "category, or -1 and 1 for two classes"
+            )
+
+
 def _pairs(rows: Any, targets: Any, first: str, second: str) -> tuple[Any, int]:
     """The data as one pair of stacked arrays, or as a list with a pair per agent; and the dimension."""
     if len(rows) != len(targets):
         raise BadProblem(
             f"{first} is for {len(rows)} agents and {second} for {len(targets)}; give both for each"
         )
+    _check_numbers(rows, first)
+    _check_numbers(targets, second)
     if isinstance(rows, list):
         data = [(np.asarray(a), np.asarray(b)) for a, b in zip(rows, targets, strict=True)]
         shape = data[0][0].shape if data else ()

@@ -21,6 +21,7 @@ from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
+from hocket.runs.asked import algorithm_asked, network_asked, problem_asked
 from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
@@ -43,8 +44,8 @@ class Job:
     @staticmethod
     def asked(
         problem: Problem,
-        network: Network | list[Network],
-        algorithm: Algorithm,
+        network: Any,
+        algorithm: Algorithm | type[Algorithm] | str,
         *,
         step: Any,
         rounds: int,
@@ -54,11 +55,8 @@ class Job:
         grad_at: str = "mixed",
     ) -> Job:
         """Check what the user asked for; errors name the culprit."""
-        network = Network.varying(network) if isinstance(network, list | tuple) else network
-        if problem.n != network.n:
-            raise BadInput(
-                f"the problem has {problem.n} agents and the network {network.n}; they must be the same agents"
-            )
+        problem, algorithm = problem_asked(problem), algorithm_asked(algorithm)
+        network = network_asked(network, problem)
         check_rounds(rounds)
         check_seed(seed)
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):

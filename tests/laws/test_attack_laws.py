@@ -124,7 +124,7 @@ def regression() -> tuple[hk.Problem, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     features, own = rng.normal(size=(5, 40, 20)), rng.normal(size=(5, 20))
     labels = np.sign(np.einsum("jsd,jd->js", features, own))
-    problem = hk.logistic(features, labels, feasible=hk.Ball(50.0), l2=0.1)
+    problem = hk.logistic(features, labels, feasible=hk.Ball(50.0), l2=0.1, reduction="mean")
     assert problem.best is not None
     optimum = np.asarray(problem.best.x)
     return problem, optimum, np.stack([problem.gradient(j, optimum) for j in range(5)])

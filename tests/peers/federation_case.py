@@ -17,6 +17,7 @@ from hocket.federation.cards import Card
 from hocket.federation.engine.peer import Finished
 from hocket.federation.home import Home
 from hocket.federation.member import Member, ended
+from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.participation import take_part
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_draft import draw_up
@@ -63,6 +64,7 @@ class Federation:
     topology: str = "cycle"
     feasible: dict[str, Any] = field(default_factory=lambda: {"kind": "box", "low": -10.0, "high": 10.0})
     options: dict[str, Any] = field(default_factory=dict)
+    own: OwnCode = NO_CODE
 
     def __post_init__(self) -> None:
         self.identities = {name: Identity.create(name) for name in NAMES[: self.members]}
@@ -90,6 +92,7 @@ class Federation:
             # Little noise and no floor: what these tests look at is not how well gradients are known.
             audit={"colluders": 1, "min_sd": 0.0, "unsafe": True},
             after=after,
+            own=self.own,
         )
 
     def signed(self, plan: FederationPlan) -> FederationPlan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hocket.cli.peer import peer
 from hocket.federation.demo.demonstration import ALGORITHMS, demonstrate
 
 
@@ -13,3 +14,14 @@ def test_processes_come_to_the_simulators_states(algorithm, tmp_path):
     shown = demonstrate(tmp_path, algorithm=algorithm, rounds=100)
     assert shown.deviation <= 1e-12  # float64, 100 rounds of a convex problem, two orders of summation
     assert min(shown.accuracies) > 0.9
+
+
+@pytest.mark.slow
+def test_an_exact_method_inside_is_nearer_to_the_pooled_optimum_than_dgd(tmp_path):
+    words = ["demo", "--algorithm", "function-sharing", "--inner", "augdgm", "--out", str(tmp_path / "demo")]
+    answer = peer(words, exit_on_error=False, result_action="return_value")
+    found, beside = answer.data["reached"], answer.data["dgd_reached"]
+    assert answer.data["equal"]
+    assert found["0.1"] is not None
+    assert beside["0.1"] is None or found["0.1"][0] < beside["0.1"][0]
+    assert found["1"][1] > 0

@@ -60,7 +60,9 @@ def test_a_beginning_that_is_no_number_ends_nowhere():
 
 def problem(feasible: hk.FeasibleSet) -> hk.Problem:
     rng = np.random.default_rng(3)
-    return hk.logistic(rng.normal(size=(5, 2, 2)), np.sign(rng.normal(size=(5, 2))), feasible=feasible)
+    return hk.logistic(
+        rng.normal(size=(5, 2, 2)), np.sign(rng.normal(size=(5, 2))), reduction="mean", feasible=feasible
+    )
 
 
 def system(feasible: hk.FeasibleSet, *, known: bool) -> tuple[hk.Run, System, np.ndarray]:

@@ -84,7 +84,7 @@ def test_small_problems_are_measured_exactly_everywhere():
 def regression(n: int = 50, samples: int = 40, dim: int = 10) -> hk.Problem:
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(n, samples, dim)), np.sign(rng.normal(size=(n, samples)))
-    return hk.logistic(features, labels, l2=0.1, feasible=hk.Ball(10.0))
+    return hk.logistic(features, labels, l2=0.1, reduction="mean", feasible=hk.Ball(10.0))
 
 
 def test_where_measuring_would_dominate_it_is_less_and_says_so():

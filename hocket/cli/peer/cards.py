@@ -139,7 +139,7 @@ def replace(
     renewed = [read_card(path) for path in cards]
     for card in renewed:
         check_certificate(card.certificate_pem, card.name)
-    newer = read_plan(plan).with_renewed(renewed)
+    newer = read_plan(plan, Home.at().own_code).with_renewed(renewed)
     write_plan(newer, out)
     data = {
         "plan": str(out),

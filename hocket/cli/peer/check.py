@@ -12,6 +12,7 @@ from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import (
     DataOption,
     HomeOption,
+    OwnOption,
     TaskOption,
     check_kept,
     member_of,
@@ -30,6 +31,7 @@ def check(
     *,
     task: TaskOption = None,
     data: DataOption = None,
+    algorithm: OwnOption = None,
     wait: Annotated[
         float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")
     ] = 30.0,
@@ -48,7 +50,7 @@ def check(
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
-    member = member_of(plan, task, data, home, listen=listen)
+    member = member_of(plan, task, data, home, algorithm=algorithm, listen=listen)
     member.check()
     history = _history(member)
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)

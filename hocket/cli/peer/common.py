@@ -61,12 +61,27 @@ TaskOption = Annotated[
 DataOption = Annotated[Path | None, Parameter(help="In a study: this member's table, CSV or Parquet.")]
 
 
-def member_of(plan: Path, task: str | None, data: Path | None, home: Path | None, **options: Any) -> Member:
+OwnOption = Annotated[
+    str | None,
+    Parameter(help="FILE.py:CLASS, your copy of the algorithm, where a plan runs one that is not hocket's."),
+]
+
+
+def member_of(
+    plan: Path,
+    task: str | None,
+    data: Path | None,
+    home: Path | None,
+    *,
+    algorithm: str | None = None,
+    **options: Any,
+) -> Member:
     """The member whose home this is, ready to take part."""
     from hocket.federation.member import Member
     from hocket.federation.plan_file import read_plan
 
-    place, agreed = Home.at(home), read_plan(plan)
+    place = Home.at(home)
+    agreed = read_plan(plan, place.own_code.naming(algorithm))
     identity = open_identity(place.identity)
     return Member(agreed, identity, own_task(agreed, identity.name, task, data), place, **options)
 
@@ -90,13 +105,16 @@ def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | Non
     return made
 
 
-def folder_of(plan: Path, home: Path | None) -> tuple[FederationPlan, RunFolder]:
+def folder_of(
+    plan: Path, home: Path | None, *, algorithm: str | None = None
+) -> tuple[FederationPlan, RunFolder]:
     """A plan, and where this member runs it."""
     from hocket.federation.plan_file import read_plan
     from hocket.federation.run_folder import RunFolder
 
-    agreed = read_plan(plan)
-    return agreed, RunFolder(Home.at(home).run(agreed.run_hash))
+    place = Home.at(home)
+    agreed = read_plan(plan, place.own_code.naming(algorithm))
+    return agreed, RunFolder(place.run(agreed.run_hash))
 
 
 def load_task(named: str) -> Task:

@@ -13,6 +13,7 @@ from hocket.cli.audit import step_in
 from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
+from hocket.federation.home import Home
 
 NOTHING = EpsilonOptions()
 """No ε is asked for."""
@@ -36,7 +37,17 @@ def plan(
         ),
     ] = None,
     algorithm: Annotated[
-        str | None, Parameter(help="joint-average, rss-nb, function-sharing, rss-lb or dgd.")
+        str | None,
+        Parameter(
+            help="joint-average, rss-nb, function-sharing, rss-lb or dgd; or one of your own in one file, "
+            "FILE.py:CLASS, whose source the plan names by its hash."
+        ),
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."
+        ),
     ] = None,
     task: Annotated[
         str | None, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
@@ -115,7 +126,9 @@ def plan(
 
     Everybody reads the plan and signs it with `hocket peer sign`; a change after that needs all signatures again.
     """
+    from hocket.config.own_algorithm import is_own, parameters_in
     from hocket.federation.cards import read_card
+    from hocket.federation.own_code import NO_CODE, OwnCode
     from hocket.federation.plan_draft import draw_up
     from hocket.federation.plan_file import read_plan
     from hocket.links.text import normal_name
@@ -151,7 +164,9 @@ def plan(
         rounds=rounds,
         weights=weights,
     )
-    plain = {"name": algorithm} | {key: value for key, value in noise.items() if value is not None}
+    own = OwnCode(named=algorithm) if is_own(algorithm) else NO_CODE
+    plain = {"name": algorithm} if own is NO_CODE else own.table()
+    plain |= {key: value for key, value in noise.items() if value is not None} | parameters_in(parameters)
     drawn = draw_up(
         read,
         str(topology) if certified is None else certified.topology,
@@ -175,7 +190,8 @@ def plan(
             "unsafe": unsafe,
         },
         weights=weights,
-        after=None if after is None else read_plan(after),
+        after=None if after is None else read_plan(after, Home.at().own_code),
+        own=own,
     )
     return _drawn(drawn, out, price=[] if certified is None else price_in_words(certified))
 

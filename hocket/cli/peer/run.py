@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, member_of
+from hocket.cli.peer.common import DataOption, HomeOption, OwnOption, TaskOption, member_of
 from hocket.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def run(
     *,
     task: TaskOption = None,
     data: DataOption = None,
+    algorithm: OwnOption = None,
     listen: Annotated[
         str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
     ] = None,
@@ -51,7 +52,15 @@ def run(
     from hocket.federation.data_digest import unchecked
 
     member = member_of(
-        plan, task, data, home, listen=listen, linger=linger, metrics_port=metrics_port, vouched=vouch
+        plan,
+        task,
+        data,
+        home,
+        algorithm=algorithm,
+        listen=listen,
+        linger=linger,
+        metrics_port=metrics_port,
+        vouched=vouch,
     )
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():

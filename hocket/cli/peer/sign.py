@@ -12,6 +12,7 @@ from hocket.cli.answer import Answer
 from hocket.cli.peer.common import (
     DataOption,
     HomeOption,
+    OwnOption,
     audited,
     check_kept,
     folder_of,
@@ -49,6 +50,7 @@ def sign(
         ),
     ] = None,
     data: DataOption = None,
+    algorithm: OwnOption = None,
     home: HomeOption = None,
 ) -> Answer:
     """Audit a plan as this member, show what it means, and sign it if you say so.
@@ -59,17 +61,18 @@ def sign(
     from hocket.federation.consent import check_floor, keep_consent, read_floor
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
+    from hocket.federation.own_code import OwnCode
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.federation.record_bounds import check_task
     from hocket.federation.row_digests import row_digests
 
-    (agreed, folder), mine = folder_of(plan, home), Home.at(home)
+    (agreed, folder), mine = folder_of(plan, home, algorithm=algorithm), Home.at(home)
     floor = read_floor(mine)
     agreed.check_certificates(without=folder.dropped)
     identity = open_identity(mine.identity)
     agreed.check_names(identity)
     for copy in copies:
-        agreed = agreed.with_signatures_of(read_plan(copy))
+        agreed = agreed.with_signatures_of(read_plan(copy, OwnCode(loaded=agreed.algorithm_section)))
     brought = None if task is data is None else own_task(agreed, identity.name, task, data)
     if brought is not None and agreed.study is None:
         check_task(brought, agreed)
@@ -94,6 +97,7 @@ def sign(
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
     keep_consent(agreed, folder, found)
+    mine.own_code.keep(agreed.algorithm_section)
     if not agreed.unsigned:
         agreed.check_signatures()
     waiting = ", ".join(agreed.unsigned)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, folder_of, load_task
+from hocket.cli.peer.common import HomeOption, OwnOption, folder_of, load_task
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
+from hocket.federation.home import Home
 
 if TYPE_CHECKING:
     from hocket.federation.task import Task
@@ -33,6 +34,7 @@ def verify(
         list[str] | None,
         Parameter(help="MEMBER=FILE.py:NAME: compute this member's steps anew, where its data are at hand."),
     ] = None,
+    algorithm: OwnOption = None,
 ) -> Answer:
     """Check a finished run: both ends of every link signed the same digests of all words.
 
@@ -41,7 +43,7 @@ def verify(
     from hocket.federation.plan_file import read_plan
     from hocket.federation.verification import verify_run
 
-    agreed = read_plan(plan)
+    agreed = read_plan(plan, Home.at().own_code.naming(algorithm))
     tasks: dict[str, Task] = {}
     for one in task or ():
         name, equals, named = one.partition("=")

@@ -128,7 +128,7 @@ def a9a_like() -> Problem:
         row[rng.choice(dim, often, replace=False)] = 1 / math.sqrt(often)
     true = rng.normal(size=dim) * 3
     labels = np.where(rng.random((USERS, records)) < 1 / (1 + np.exp(-features @ true)), 1.0, -1.0)
-    return logistic(features, labels, feasible=Ball(1e3), l2=1e-2)
+    return logistic(features, labels, feasible=Ball(1e3), l2=1e-2, reduction="mean")
 
 
 @dataclass(frozen=True)

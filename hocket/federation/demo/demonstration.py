@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from hocket.algorithm import Algorithm
 from hocket.config.sections import read_algorithm
 from hocket.engines.solver import solve
-from hocket.errors import HocketError, RunStopped
+from hocket.errors import Diverged, HocketError, RunStopped
 from hocket.federation.cards import Card
 from hocket.federation.consent import keep_consent
 from hocket.federation.demo.digits import DIMENSION, MEMBERS, RADIUS, accuracy, everybody
@@ -43,6 +45,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 
 
+DOUBLINGS = 6
+"""Of a derived step, in a rehearsal."""
+
+
 @dataclass(frozen=True)
 class Demonstration:
     """How it went."""
@@ -55,11 +61,23 @@ class Demonstration:
     seconds: float
     accuracies: tuple[float, ...]
     """Of each member's published state, on held-out digits."""
+    clock: tuple[np.ndarray, np.ndarray]
+    """Rounds that a member took note of, and seconds since its first."""
 
     @property
     def deviation(self) -> float:
         """The largest difference between a member's state and the simulator's."""
         return float(np.abs(self.states - self.replay.x).max())
+
+    def reached(self, goal: float) -> tuple[int, float] | None:
+        """The first round that is looked at in which all are within `goal` of the pooled optimum, and how many seconds
+        after the first round it was over."""
+        near = np.flatnonzero(np.asarray(self.replay.history["gap"]) <= goal)
+        if not near.size:
+            return None
+        k = int(self.replay.history["round"][near[0]])
+        rounds, times = self.clock
+        return k, float(np.interp(k, rounds, times))
 
 
 def prepare(
@@ -67,12 +85,12 @@ def prepare(
 ) -> FederationPlan:
     """Five identities and a plan that all of them have signed, on these ports of this machine.
 
-    An exact method inside takes a step of its own, which can be derived here, where everybody's data are known.
+    An exact method inside takes a step of its own, which can be rehearsed here, where everybody's data are known.
     """
     section = read_algorithm(ALGORITHMS[algorithm] | ({} if inner is None else {"inner": inner}))
     step, planned = {"a": 20.0, "b": 20.0, "p": 0.75}, section.build()
     if planned.derives_step:
-        step = {"constant": planned.auto_step(everybody(), Network.cycle(len(MEMBERS)))(1)}
+        step = {"constant": rehearsed_step(planned, rounds)}
     identities = [Identity.create(name) for name in MEMBERS]
     for identity in identities:
         identity.save(Home(folder / identity.name).identity)
@@ -96,6 +114,25 @@ def prepare(
     for identity in identities:  # each has read it, here
         keep_consent(plan, RunFolder(Home(folder / identity.name).run(plan.run_hash)), found)
     return plan
+
+
+def rehearsed_step(algorithm: Algorithm, rounds: int) -> float:
+    """The step that comes nearest to the optimum in so many rounds of the simulator: the derived one, or 2, 4, … times
+    it, as long as twice as much does not diverge either. What is derived reckons with more than these digits bend."""
+    network = Network.cycle(len(MEMBERS))
+    derived = float(algorithm.auto_step(everybody(), network)(1))
+    tried = [derived * 2**power for power in range(DOUBLINGS + 1)]
+    gaps: list[float] = []
+    for step in tried:
+        try:
+            run = solve(
+                everybody(), network, algorithm, rounds=rounds, step=step, time_average=False, progress=False
+            )
+            gaps.append(float(run.gap))
+        except Diverged:
+            break
+    sound = gaps[:-1] or gaps[:1]
+    return tried[int(np.argmin(sound))] if sound else derived
 
 
 def start(folder: Path, name: str) -> subprocess.Popen[bytes]:
@@ -155,7 +192,14 @@ def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration
         replay(members),
         seconds,
         tuple(accuracy(state) for state in published),
+        _clock(members[0].folder),
     )
+
+
+def _clock(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
+    noted = [json.loads(line) for line in folder.metrics.read_text(encoding="utf-8").splitlines()]
+    times = np.array([float(line["time"]) for line in noted])
+    return np.array([int(line["round"]) for line in noted]), times - times[0]
 
 
 def replay(members: list[Member]) -> Run:
@@ -177,6 +221,7 @@ def replay(members: list[Member]) -> Run:
         rounds=plan.run.rounds,
         step=plan.step,
         start=members[0].start(),
+        measure="exact",
         time_average=False,
         progress=False,
     )

@@ -98,7 +98,7 @@ class Role:
         return Agent(
             index=self.index,
             alpha=self.step,
-            objective=_gradient(local, k) if self.algorithm.asks_gradients else _no_objective,
+            objective=_gradient(local, k, self.algorithm),
             feasible=self.plain_set,
             shares=noise,
             members=self.plan.network.n,
@@ -213,10 +213,15 @@ class Role:
         )
 
 
-def _gradient(local: Any, k: int) -> Callable[[Any], Any]:
-    """The task's gradients in round k; plans see to it that there is one in a round."""
-    return lambda x: local.gradient(x, k, 0)
+def _gradient(local: Any, k: int, algorithm: Algorithm) -> Callable[[Any], Any]:
+    """The task's gradients in round k, where a step is along one of them and nobody must be able to check it."""
 
+    def gradient(x: Any) -> Any:
+        if not algorithm.asks_gradients and getattr(local, "count", None) != 1:
+            raise BadAlgorithm(
+                f"{algorithm.title} takes a gradient by itself, and the plan has several local steps or is verifiable: "
+                "those are for algorithms that step with agent.descend; plan one local step, and no verification"
+            )
+        return local.gradient(x, k, 0)
 
-def _no_objective(v: Any) -> Any:
-    raise AssertionError("a member descends by its task's local steps")
+    return gradient

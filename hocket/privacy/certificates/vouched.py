@@ -94,6 +94,15 @@ def _strange(inner: Algorithm | Compressor) -> str:
     return _patched(inner) or (f"{foreign[0]} of {name} was put in from elsewhere" if foreign else "")
 
 
+def rewritten(algorithm: Algorithm) -> str:
+    """What of an algorithm's code is not hocket's, as the begin of a sentence; empty if all that counts is."""
+    for kind in type(algorithm).__mro__:
+        own = sorted(one for one in vars(kind) if one not in SILENT and not one.startswith(("__", "_abc_")))
+        if own and not _ours(kind):
+            return f"{', '.join(own)} of {kind.__name__} is not hocket's"
+    return _patched(algorithm)
+
+
 def misread(algorithm: Algorithm) -> str:
     """Why an algorithm's code cannot be read off its rounds: another may stand in for it there; empty if it can."""
     patched = _patched(algorithm)

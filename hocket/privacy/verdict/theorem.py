@@ -20,6 +20,7 @@ from typing import Any
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput
+from hocket.privacy.certificates.vouched import rewritten
 from hocket.problems import Objective
 from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
 from hocket.runs.run import Run
@@ -102,6 +103,9 @@ def privacy_claim(
     no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
     known = _typical(algorithm)
+    foreign = "" if isinstance(algorithm, str) else rewritten(algorithm)
+    if foreign:
+        return PrivacyClaim(None, f"there is none for {type(algorithm).__name__}: {foreign}")
     if known is not None and known.only_totals:
         return BY_TOTALS
     if known is None or known.uncovered or known.functions is None:

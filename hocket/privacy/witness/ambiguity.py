@@ -128,7 +128,9 @@ def ambiguity(
     if bound is None or degree is None:
         raise BadInput("the width depends on the noise; pass bound= and degree=, or a run")
     if not (math.isfinite(bound) and bound >= 0):
-        raise BadInput(f"bound = {bound}; it bounds the size of the noise and must be zero or more")
+        raise BadInput(
+            f"bound = {bound}; it bounds the size of the noise and must be zero or more, and finite"
+        )
     leaving = leaving_links(network, members, asked)
     parts = [part for part in honest_components(network, members) if not set(part).isdisjoint(asked)]
     knowing = knowing or Knowledge()

@@ -12,6 +12,8 @@ from hocket.algorithms.independent_noise import IndependentNoise
 from hocket.algorithms.joint_average import JointAverage
 from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
+from hocket.algorithms.push_diging import PushDiging
+from hocket.algorithms.push_sum import PushSum
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
 from hocket.algorithms.safeguard import Safeguard
@@ -28,6 +30,8 @@ __all__ = [
     "JointAverage",
     "Nids",
     "PrivateDgd",
+    "PushDiging",
+    "PushSum",
     "RssLb",
     "RssNb",
     "Safeguard",
@@ -47,6 +51,8 @@ ALL = (
     Extra,
     Nids,
     ExactDiffusion,
+    PushSum,
+    PushDiging,
     Safeguard,
 )
 BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}

@@ -183,8 +183,10 @@ class NetworkSection(Section):
     edges: list[list[int]] | None = Field(None, description="a list of links, [[0, 1], [1, 2]]")
     edges_file: str | None = Field(None, description="the name of a text file with one link per line, '0 1'")
     n: int | None = Field(None, description="how many agents the links are for, a whole number")
-    weights: Literal["paper", "metropolis", "fastest"] | list[list[float]] = Field(
-        "paper", description="'paper', 'metropolis', 'fastest' or a matrix as a list of rows"
+    directed: bool = Field(False, description="true if the first agent of a link speaks to the second only")
+    weights: Literal["auto", "paper", "metropolis", "fastest", "push"] | list[list[float]] = Field(
+        "auto",
+        description="'auto', 'paper', 'metropolis', 'fastest', for directed links 'push', or a matrix as a list of rows",
     )
 
     def build(self, base: Path) -> Network:
@@ -198,11 +200,14 @@ class NetworkSection(Section):
                 raise BadConfig(
                     "[network] n is for edges and edges_file; a topology says itself how many agents it has"
                 )
+            if self.directed:
+                raise BadConfig("[network] directed is for edges and edges_file; a topology's name says it itself")
             return parse(self.topology, weights=self.weights)
+        how: Any = {"weights": self.weights, "directed": self.directed}
         if self.edges is not None:
-            return Network.from_edges(self.edges, self.n, weights=self.weights)  # type: ignore[arg-type]
+            return Network.from_edges(self.edges, self.n, **how)  # type: ignore[arg-type]
         path = found(base, str(self.edges_file), "[network] edges_file")
-        return Network.from_edges(read_links(path), self.n, weights=self.weights, name=path.stem)
+        return Network.from_edges(read_links(path), self.n, name=path.stem, **how)
 
 
 def read_links(path: Path) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Say, Spoken, Tell, Total, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
+from hocket.networks.weights import SUM_TOLERANCE
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
@@ -148,7 +149,10 @@ def _carry(tables: NeighbourTables, phase: int, spoken: list[Say | Tell]) -> lis
         slots = np.flatnonzero(tables.filled[j])
         weights = list(_simplest(tables.weight[phase, j, slots]))
         words = [_word(spoken[tables.neighbour[j, s]], tables.back[j, s]) for s in slots]
-        heard.append(ExactWords(1 - sum(weights, Fraction(0)), weights, words))
+        own = 1 - sum(weights, Fraction(0))
+        if abs(float(own) - tables.own[phase, j]) > SUM_TOLERANCE:  # directed: rows need not sum to one
+            own = _simplest(tables.own[phase, [j]])[0]
+        heard.append(ExactWords(own, weights, words))
     return heard
 
 

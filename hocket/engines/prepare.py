@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import Algorithm
+from hocket.engines.mail import Sky
 from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
@@ -63,7 +64,8 @@ def prepare(
         pooled=job.problem.pooled() if judge is None else judge,
         agents=job.problem.n if judge is None else 1,
         tables=tabulate(
-            job.own_network, slots_needed=any(isinstance(draw, Balanced) for draw in draws.values())
+            job.own_network,
+            slots_needed=job.weather is not None or any(isinstance(draw, Balanced) for draw in draws.values()),
         ),
         draws=draws,
         key=threefry.seed_key(job.seed),
@@ -73,6 +75,7 @@ def prepare(
         averaging=averaging,
         gauge=gauge,
         order=_order(job.own_problem),
+        sky=None if job.weather is None else Sky.of(job.weather, algorithm.unheard),
     )
     # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
     feasible = jax.tree.map(

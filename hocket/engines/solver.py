@@ -25,6 +25,7 @@ from hocket.problems.problem import Problem
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
+from hocket.runs.weather import Weather
 from hocket.steps import Derived, Step
 
 COPIES = 4
@@ -49,6 +50,7 @@ def solve(
     time_average: bool = True,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
+    weather: Weather | None = None,
 ) -> Run:
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
@@ -57,6 +59,7 @@ def solve(
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
     run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
     the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    `weather` loses words, delays them and puts agents to sleep; `run.messages` counts them.
     With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
 
     The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
@@ -74,6 +77,7 @@ def solve(
         start=start,
         dtype=dtype,
         grad_at=grad_at,
+        weather=weather,
     )
     _check_choices(job, keep, engine, tolerance, checkpoint)
     check_measure(measure)
@@ -133,6 +137,8 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(f"engine = {engine!r}; choose 'simulator', 'exact' or 'cluster'")
     if engine == "exact" and (tolerance is not None or checkpoint is not None):
         raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
+    if engine == "exact" and job.weather is not None:
+        raise BadInput("the exact engine carries every word; leave weather= out, or play in the simulator")
     check_keep(keep, engine, checkpoint)
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
@@ -189,6 +195,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         settings=describe(job),
         remarks=(
             *job.algorithm.remarks(job.problem, job.network),
+            *([] if job.weather is None else [job.weather.outlook(job.algorithm)]),
             *([str(job.step)] if isinstance(job.step, Derived) else []),
             *_about_the_gap(history, len(x)),
             *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),

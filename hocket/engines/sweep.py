@@ -32,6 +32,7 @@ from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.theorems import Claim, claim
+from hocket.runs.weather import Weather
 from hocket.steps import Step
 
 
@@ -75,6 +76,7 @@ def sweep(
     measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     progress: bool | None = None,
+    weather: Weather | None = None,
     **parameters: Sequence[float],
 ) -> Sweep:
     """Run an algorithm for every seed and every combination of its parameters, all in one compiled program.
@@ -99,6 +101,7 @@ def sweep(
         "start": start,
         "dtype": dtype,
         "grad_at": grad_at,
+        "weather": weather,
     }
     jobs = [Job.asked(problem, network, variant, seed=seeds[0], **asked) for variant in variants]
     with jax.enable_x64(jobs[0].dtype == np.float64):

@@ -20,6 +20,7 @@ from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
+from hocket.runs.weather import Weather, check_weather
 from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
@@ -38,6 +39,8 @@ class Job:
     start: Float[np.ndarray, "agents dim"]
     dtype: np.dtype
     grad_at: str
+    weather: Weather | None = None
+    """What befalls words on their way; None where every one arrives."""
 
     @staticmethod
     def asked(
@@ -51,6 +54,7 @@ class Job:
         start: Any = None,
         dtype: Any = np.float64,
         grad_at: str = "mixed",
+        weather: Weather | None = None,
     ) -> Job:
         """Check what the user asked for; errors name the culprit."""
         network = Network.varying(network) if isinstance(network, list | tuple) else network
@@ -60,6 +64,9 @@ class Job:
             )
         check_rounds(rounds)
         check_seed(seed)
+        if not algorithm.directed:
+            network.both_ways(algorithm.title, "take a push method, or an undirected network")
+        sky = check_weather(weather, algorithm)
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
@@ -71,7 +78,7 @@ class Job:
         derived = isinstance(step, str) and step == AUTO
         taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
-        job = Job(problem, network, algorithm, *decided)
+        job = Job(problem, network, algorithm, *decided, sky)
         algorithm.check(job.plan)
         return job
 
@@ -144,7 +151,7 @@ def describe(job: Job) -> dict[str, Any]:
         "dtype": str(job.dtype),
         "grad_at": job.grad_at,
         "versions": versions(),
-    }
+    } | ({} if job.weather is None else {"weather": job.weather.described()})
 
 
 def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.steps import DEFAULT_STEP, Step
 
-
 Unheard = Literal["own", "last", "later"]
 """What an agent takes for a word that does not come: its own, the last that came, or nothing now and with the next one
 all that it missed. The last is what running sums give: whoever says the sum of all its words so far lets neighbours
@@ -155,8 +154,8 @@ class Algorithm(eqx.Module):
 
     @property
     def bears(self) -> Literal["", "outages", "weather"]:
-        """Under what it is known to reach the optimum: nothing, weights that stay doubly stochastic from round to round,
-        or any weather."""
+        """Under what it is known to reach the optimum: nothing, weights that vary and stay doubly stochastic, or any
+        weather."""
         return ""
 
     @property

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
+import numpy as np
+
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.push_method import PushMethod
+from hocket.algorithms.exact_method import SMALL
+from hocket.algorithms.push_method import PushMethod, up_to_one
+from hocket.errors import BadAlgorithm
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+from hocket.steps import Derived
 
 
 class PushTracked(NamedTuple):
@@ -30,12 +38,34 @@ class PushDiging(PushMethod):
     key: ClassVar[str] = "push-diging"
     label: ClassVar[str] = "Push-DIGing"
 
+    by_share: bool = eqx.field(static=True, default=True)
+    """Whether an agent whose share is below one takes that part of its step only: α min(1, s) y. A small share, of an
+    agent to whom few speak or whose links have long failed, magnifies a step by 1/s. Where weights balance and words
+    arrive, shares are one and nothing differs. False: as printed."""
+
+    @property
+    def derives_step(self) -> bool:
+        return True
+
+    def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Derived:
+        smoothness = problem.constants().N
+        if network.period > 1 or network.n > SMALL or smoothness is None or smoothness + bend <= 0:
+            raise BadAlgorithm(
+                f"the step of {self.title} is derived from how much objectives bend and from the spectrum of weights "
+                f"that stay, of {SMALL} agents at most; declare smoothness= of the problem, or give step="
+            )
+        second = float(np.sort(np.abs(np.linalg.eigvals(network.B)))[-2])
+        bends = smoothness + bend
+        why = f"a rule of thumb from L̂ = {bends:.4g} and the second eigenvalue {second:.4g} of the weights"
+        return Derived((1 - second) / 2 / bends, why=why)
+
     def setup(self, agent: Agent, x: Any) -> PushTracked:
         gradient = agent.gradient(x)
         return PushTracked(x, x, 0 * x[:1] + 1, gradient, gradient)
 
     def round(self, agent: Agent, state: PushTracked, k: Any) -> Round:
-        said = (state.mass - agent.step(k) * state.y, state.share, state.y)
+        part = up_to_one(state.share) if self.by_share else 1
+        said = (state.mass - agent.step(k) * part * state.y, state.share, state.y)
         heard = yield Say(said)
         mass, share, y = agent.mix(said, heard)
         x = agent.prox(mass / share, k)

@@ -14,10 +14,10 @@ from hocket.problems.problem import Problem
 class PushMethod(Algorithm):
     """An algorithm for directed links, where weights balance over what is said and not over what is heard.
 
-    Whatever is said keeps its sum over the network, and beside it goes a share that begins as one everywhere: the quotient
-    of both forgets how links are spread. In weather agents say running sums, and a neighbour takes the difference to what
-    it heard last, so that lost words are only late [Hadjicostis, Vaidya and Domínguez-García 2016; Olshevsky, Paschalidis
-    and Spiridonoff 2020]. None of them hides anything.
+    Whatever is said keeps its sum over the network, and beside it goes a share that begins as one everywhere: the
+    quotient of both forgets how links are spread. In weather agents say running sums, and a neighbour takes the
+    difference to what it heard last, so that lost words are only late [Hadjicostis, Vaidya and Domínguez-García 2016;
+    Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
     """
 
     hides_nothing: ClassVar[bool] = True
@@ -45,8 +45,8 @@ class PushMethod(Algorithm):
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         if problem.penalty is not None:
             raise BadAlgorithm(
-                f"{self.title} has no proximal step, and {type(problem.penalty).__name__} needs one; leave prox= out, or "
-                "take a method that ends its steps in one, on links that go both ways"
+                f"{self.title} has no proximal step, and {type(problem.penalty).__name__} needs one; leave prox= out, "
+                "or take a method that ends its steps in one, on links that go both ways"
             )
         return problem, network
 
@@ -59,3 +59,8 @@ class PushMethod(Algorithm):
 
     def cure(self, *, exact: bool) -> str:
         return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"
+
+
+def up_to_one(share: Any) -> Any:
+    """min(1, share), on arrays and on fractions."""
+    return share * (share < 1) + (share >= 1)

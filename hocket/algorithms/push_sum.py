@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
+
 from hocket.agent import Agent
 from hocket.algorithm import Round, Say
-from hocket.algorithms.push_method import PushMethod
+from hocket.algorithms.push_method import PushMethod, up_to_one
 
 
 class Pushed(NamedTuple):
-    """The estimate, and the two numbers that it is the quotient of."""
+    """The estimate, the two numbers that it is the quotient of, and steps that are still to be taken."""
 
     x: Any
     mass: Any
     """What is shared out: its sum over the network moves by gradients only."""
     share: Any
     """How much of all masses has come together here; one on average."""
+    owed: Any
+    """What of all steps so far was put off."""
 
 
 class PushSum(PushMethod):
@@ -31,12 +35,19 @@ class PushSum(PushMethod):
     label: ClassVar[str] = "Subgradient-push"
     in_words: ClassVar[str] = "subgradient-push"
 
+    by_share: bool = eqx.field(static=True, default=True)
+    """Whether an agent whose share is below one takes that part of its step only, and the rest later. A small share, of
+    an agent to whom few speak or whose links have long failed, magnifies a step by 1/s. Where weights balance and words
+    arrive, shares are one and nothing differs. False: as printed."""
+
     def setup(self, agent: Agent, x: Any) -> Pushed:
-        return Pushed(x, x, 0 * x[:1] + 1)
+        return Pushed(x, x, 0 * x[:1] + 1, 0 * x)
 
     def round(self, agent: Agent, state: Pushed, k: Any) -> Round:
         said = (state.mass, state.share)
         heard = yield Say(said)
         mass, share = agent.mix(said, heard)
         x = agent.prox(mass / share, k)
-        return Pushed(x, mass - agent.step(k) * agent.gradient(x), share)
+        owed = state.owed + agent.step(k) * agent.gradient(x)
+        taken = up_to_one(share) * owed if self.by_share else owed
+        return Pushed(x, mass - taken, share, owed - taken)

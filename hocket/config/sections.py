@@ -186,7 +186,7 @@ class NetworkSection(Section):
     directed: bool = Field(False, description="true if the first agent of a link speaks to the second only")
     weights: Literal["auto", "paper", "metropolis", "fastest", "push"] | list[list[float]] = Field(
         "auto",
-        description="'auto', 'paper', 'metropolis', 'fastest', for directed links 'push', or a matrix as a list of rows",
+        description="'auto', 'paper', 'metropolis', 'fastest', 'push' or a matrix as a list of rows",
     )
 
     def build(self, base: Path) -> Network:
@@ -201,7 +201,9 @@ class NetworkSection(Section):
                     "[network] n is for edges and edges_file; a topology says itself how many agents it has"
                 )
             if self.directed:
-                raise BadConfig("[network] directed is for edges and edges_file; a topology's name says it itself")
+                raise BadConfig(
+                    "[network] directed is for edges and edges_file; a topology's name says it itself"
+                )
             return parse(self.topology, weights=self.weights)
         how: Any = {"weights": self.weights, "directed": self.directed}
         if self.edges is not None:

@@ -1,7 +1,7 @@
 """Words in weather: what arrives in a round, what is on its way, and what an agent hears in place of a lost word.
 
-Everything leads with the agent that listens, and then with its slots: an agent's mail is part of where it stands, and is
-placed, stored and resumed with it. What happens on a link is drawn from its number and the round, by whoever asks.
+Everything leads with the agent that listens, and then with its slots: an agent's mail is part of where it stands, and
+is placed, stored and resumed with it. What happens on a link is drawn from its number and the round, by whoever asks.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Mail(eqx.Module):
     age: Any
     """How old the last word is that was heard of a neighbour; None where nobody asks."""
     held: tuple[Any, ...]
-    """By array said in a round: words of neighbours that are on their way, or were heard last, or wait to be made up."""
+    """By array said in a round: words of neighbours that are on their way, were heard last, or wait to be made up."""
     sent: Any
     received: Any
     lost: Any

@@ -65,7 +65,8 @@ def prepare(
         agents=job.problem.n if judge is None else 1,
         tables=tabulate(
             job.own_network,
-            slots_needed=job.weather is not None or any(isinstance(draw, Balanced) for draw in draws.values()),
+            slots_needed=job.weather is not None
+            or any(isinstance(draw, Balanced) for draw in draws.values()),
         ),
         draws=draws,
         key=threefry.seed_key(job.seed),

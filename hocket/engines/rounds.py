@@ -128,7 +128,11 @@ class Post(NamedTuple):
                 for stack, before in zip(stacks, held, strict=True)
             ]
             own = own_weight(self.program, self.phase, self.now)
-            return own.astype(self.program.dtype), [heard for heard, _ in found], [after for _, after in found]
+            return (
+                own.astype(self.program.dtype),
+                [heard for heard, _ in found],
+                [after for _, after in found],
+            )
 
         own, heard, after = together(carried, leaves)
         kept += after

@@ -19,6 +19,7 @@ from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Steps
 from hocket.engines.recorder import Recorder, readable
 from hocket.engines.simulator import Simulation, simulate, table_length
+from hocket.engines.spoken import counting
 from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -206,6 +207,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         step=job.step,
         algorithm=job.algorithm,
         last_exchange=last_exchange(sim.player.program, job, end) if sim.broken is None else None,
+        count_messages=counting(job, sim.player.program, end.mail, sim.done),
     )
 
 

@@ -6,7 +6,8 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import equinox as eqx
@@ -26,11 +27,13 @@ from hocket.engines.rounds import begin
 from hocket.engines.schedule import Looks, Pace
 from hocket.engines.simulator import reach, step_table
 from hocket.engines.solver import check_measure
+from hocket.engines.spoken import counting
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job, check_seed, describe
+from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim, claim
 from hocket.runs.weather import Weather
 from hocket.steps import Step
@@ -50,11 +53,21 @@ class Sweep:
     """Whether each run stayed finite to the end."""
     claim: Claim
     settings: dict[str, Any]
+    count_messages: Callable[[], Messages] = field(repr=False)
 
     @property
     def gap(self) -> np.ndarray:
         """Every run's last gap."""
         return self.history["gap"][..., -1]
+
+    @cached_property
+    def messages(self) -> Messages:
+        """Words from agent to agent in every run: how many were sent, received and lost."""
+        shape = tuple(len(values) for values in self.axes.values())
+        found = self.count_messages()
+        return Messages(
+            *(np.broadcast_to(np.reshape(part, np.shape(part) and shape), shape) for part in found)
+        )
 
     @property
     def disagreement(self) -> np.ndarray:
@@ -216,6 +229,7 @@ def _play(
         | {name: getattr(joined, name).reshape((*shape, -1)) for name in columns},
         finite=joined.finite.all(axis=(1, 2)).reshape(shape),
         claim=claim(job),
+        count_messages=counting(job, dataclasses.replace(program, lanes=1), carry.mail, job.rounds),
         settings=describe(job) | {"axes": {name: list(values) for name, values in axes.items()}},
     )
 

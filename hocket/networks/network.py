@@ -1,4 +1,5 @@
-"""Who talks to whom, and with which weights: a graph together with its B_k, doubly stochastic where links go both ways."""
+"""Who talks to whom, and with which weights: a graph together with its B_k, which is doubly stochastic unless links are
+directed."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ class Network:
     `weights` is the name of a rule, "paper" ("auto" means that), "metropolis" or "fastest", or a doubly stochastic
     matrix on the graph. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
 
-    A networkx DiGraph, or pairs with `directed=True`, are links that go one way: (i, j) lets i speak to j. Their weights
-    are "push" ("auto"), 1/(1 + out-degree), or a matrix whose columns sum to one, and push methods solve problems on them.
+    A networkx DiGraph, or pairs with `directed=True`, are links that go one way: (i, j) lets i speak to j. Their
+    weights are "push" ("auto"), 1/(1 + out-degree), or a matrix whose columns sum to one, and push methods work there.
 
     >>> Network([(0, 1), (1, 2), (0, 2)], name="triangle").B
     array([[0.5 , 0.25, 0.25],
@@ -168,9 +169,7 @@ class Network:
         return cls(edges, weights=weights, n=n, name=name, directed=directed)
 
     @classmethod
-    def from_networkx(
-        cls, graph: Graph, *, weights: Weights = "auto", name: str | None = None
-    ) -> Network:
+    def from_networkx(cls, graph: Graph, *, weights: Weights = "auto", name: str | None = None) -> Network:
         """A network from a networkx graph; nodes other than 0 to n − 1 are numbered in the graph's order.
         For agents that have names: they are kept in `labels`. In a DiGraph, agents speak to their successors.
         """
@@ -348,7 +347,9 @@ class Network:
         return self.n
 
     def __repr__(self) -> str:
-        more = (f", period={self.period}" if self.period > 1 else "") + (", directed" if self.directed else "")
+        more = (f", period={self.period}" if self.period > 1 else "") + (
+            ", directed" if self.directed else ""
+        )
         return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{more})"
 
     def _weigh(

@@ -88,7 +88,10 @@ def parse(text: str, *, weights: Weights = "auto") -> Network:
     if missing:
         raise BadConfig(f"{text!r} does not say {' and '.join(missing)}; an example is {example}")
     build = getattr(Network, name.replace("-", "_"))
-    return build(*(values[key] for key in kinds), **({} if isinstance(weights, str) and weights == "auto" else {"weights": weights}))
+    return build(
+        *(values[key] for key in kinds),
+        **({} if isinstance(weights, str) and weights == "auto" else {"weights": weights}),
+    )
 
 
 def is_directed(graph: Graph | Edges) -> bool:

@@ -77,6 +77,7 @@ class Job:
         first = problem.check_start(origin if start is None else start)
         derived = isinstance(step, str) and step == AUTO
         taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
+        taken = taken if sky is None or not derived else sky.slowed(taken)
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
         job = Job(problem, network, algorithm, *decided, sky)
         algorithm.check(job.plan)

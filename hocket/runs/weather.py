@@ -8,6 +8,7 @@ from typing import Any
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.steps import Derived, Step
 
 LONGEST_DELAY = 64
 """Rounds: words on their way are kept for each neighbour and each round of delay."""
@@ -99,6 +100,14 @@ class Weather:
                 "both_ways=True if links fail as a whole"
             )
         return f"not known to be exact under this weather ({self}): nobody has shown that {algorithm.title} bears it"
+
+    def slowed(self, step: Step) -> Step:
+        """A derived step, for words that come late; of none is it proved that it converges in weather."""
+        if not isinstance(step, Derived):
+            return step
+        late = f", divided by {1 + self.delay} for late words" if self.delay else ""
+        why = f"a rule of thumb in weather: the step without it ({step.why}){late}"
+        return Derived(step.a / (1 + self.delay), why=why)
 
     def described(self) -> dict[str, Any]:
         """As it is stored with a run."""

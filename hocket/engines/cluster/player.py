@@ -9,22 +9,19 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.experimental import multihost_utils
 
-from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Spoken, Tell, Total, converse
+from hocket.algorithm import Algorithm, Tell, Total
 from hocket.engines.checkpoint import Checkpoint
 from hocket.engines.cluster.layout import Layout
 from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.sharded import Sharded
 from hocket.engines.prepare import Measured, prepare
-from hocket.engines.program import Program, Steps
-from hocket.engines.round_noise import noise_of_round
-from hocket.engines.rounds import begin, per_agent, shares_in
+from hocket.engines.program import Program
 from hocket.engines.simulator import Simulation, simulate
 from hocket.engines.solver import explained
+from hocket.engines.spoken import spoken_in_round
 from hocket.errors import BadInput
 from hocket.runs.job import Job
 
@@ -60,7 +57,7 @@ class Traffic:
 def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
     """The traffic of one round of a program."""
     needed = moved = 0
-    for spoken in _spoken(job, program):
+    for spoken in spoken_in_round(job, program):
         size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(spoken[0]))
         if isinstance(spoken, Total):  # up and down a tree of shards
             needed, moved = (count + 2 * (layout.shards - 1) * size for count in (needed, moved))
@@ -76,36 +73,6 @@ def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
         bytes_needed=needed,
         bytes_moved=moved,
     )
-
-
-class _Silence:
-    """Nobody answers: an agent that mixes keeps its own word."""
-
-    def mixed_with(self, own: Any) -> Any:
-        return own
-
-
-def _spoken(job: Job, program: Program) -> list[Spoken]:
-    """What one agent says and tells in a round, as shapes; nothing is computed."""
-    found: list[Spoken] = []
-
-    def listen(spoken: Spoken) -> Any:
-        found.append(
-            type(spoken)(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), spoken[0]))
-        )
-        return spoken.values if isinstance(spoken, Total) else _Silence()
-
-    def one(agent: Agent, state: Any) -> Any:
-        return converse(program.algorithm.round(agent, state, jnp.asarray(1)), listen)
-
-    def one_round(start: Any, steps: Steps) -> Any:
-        carry = begin(program, start, steps)
-        shares = shares_in(program, carry.kept, noise_of_round(program, carry.k), carry.k)
-        return per_agent(program, steps, carry.k, shares, one, carry.state)
-
-    steps = Steps(jnp.asarray(0), jnp.zeros(3, job.dtype))
-    jax.eval_shape(one_round, jax.ShapeDtypeStruct(job.first_states.shape, job.dtype), steps)
-    return found
 
 
 def play_on_cluster(

@@ -17,6 +17,7 @@ from hocket.errors import BadConfig
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.noise.deviations import Deviations
+from hocket.runs.weather import Weather
 from hocket.steps import AUTO, Constant, Power, Step
 
 LONGEST = 40
@@ -225,6 +226,23 @@ def read_links(path: Path) -> list[tuple[int, int]]:
             )
         links.append((int(words[0]), int(words[1])))
     return links
+
+
+class WeatherSection(Section):
+    """What befalls words on their way, and agents."""
+
+    loss: float = Field(0.0, description="the part of all words that is lost, from 0 to below 1")
+    sleep: float = Field(0.0, description="the part of all agents that sleeps in a round, from 0 to below 1")
+    burst: float | None = Field(None, description="rounds for which losses last on average, 1 or more")
+    delay: int = Field(0, description="rounds by which words are late at most, a whole number")
+    both_ways: bool = Field(False, description="true if links fail in both directions at once")
+    seed: int | None = Field(
+        None, description="a whole number of the weather's own; without it the run's seed"
+    )
+
+    def build(self) -> Weather:
+        """The weather itself."""
+        return Weather(**self.model_dump())
 
 
 class PowerSection(Section):

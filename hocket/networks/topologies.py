@@ -49,6 +49,9 @@ FORMS: dict[str, tuple[str, dict[str, type]]] = {
 }
 """What can be named in a text: an example, and the parameters in the order in which `Network` takes them."""
 
+DIRECTED = ("directed-cycle", "exponential", "random-directed")
+"""Those of them whose links go one way."""
+
 
 def parse(text: str, *, weights: Weights = "auto") -> Network:
     """The network that a short text names, with "auto" by the weights that it has by default.
@@ -88,10 +91,8 @@ def parse(text: str, *, weights: Weights = "auto") -> Network:
     if missing:
         raise BadConfig(f"{text!r} does not say {' and '.join(missing)}; an example is {example}")
     build = getattr(Network, name.replace("-", "_"))
-    return build(
-        *(values[key] for key in kinds),
-        **({} if isinstance(weights, str) and weights == "auto" else {"weights": weights}),
-    )
+    chosen = {} if isinstance(weights, str) and weights == "auto" else {"weights": weights}
+    return build(*(values[key] for key in kinds), **chosen)
 
 
 def is_directed(graph: Graph | Edges) -> bool:

@@ -157,6 +157,14 @@ class Run:
         """The theorem that covers this run, or None."""
         return self.claim.theorem
 
+    def check_heard(self, what: str) -> None:
+        """Refuse something that supposes that every word arrived in its round."""
+        if "weather" in self.settings:
+            raise NotRecorded(
+                f"this run was played in weather, and which words arrived was not kept: nobody can say {what}; run it "
+                "again without weather="
+            )
+
     def view(
         self, coalition: Iterable[int] = (), *, threat: Threat = "coalition", released: bool = False
     ) -> View:
@@ -169,11 +177,7 @@ class Run:
             raise NotRecorded(
                 "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
             )
-        if "weather" in self.settings:
-            raise NotRecorded(
-                "this run was played in weather, and which words arrived was not kept: nobody knows what a coalition "
-                "saw; run it again without weather="
-            )
+        self.check_heard("what a coalition saw of it")
         self.network.both_ways("a coalition's view")
         path, words, noise = self.path, self.transcript.words, self.transcript.noise
         if released:

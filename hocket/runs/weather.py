@@ -19,8 +19,8 @@ class Weather:
     """What befalls words on their way, and agents, at random in every round; for `solve` and `sweep`.
     Choose it to see what an algorithm is worth on links that fail: `run.remarks` says whether it is exact there.
 
-    Whoever hears nothing from a neighbour in a round gives that weight to its own word, unless its algorithm does better
-    (`Algorithm.unheard`). Push methods do: what was missed comes with the next word that arrives.
+    Whoever hears nothing from a neighbour in a round gives that weight to its own word, unless its algorithm does
+    better (`Algorithm.unheard`). Push methods do: what was missed comes with the next word that arrives.
 
     >>> print(Weather(loss=0.1, burst=4, sleep=0.2, delay=2))
     10% of words lost in runs of 4, 20% of agents asleep, words up to 2 rounds late
@@ -90,8 +90,8 @@ class Weather:
             )
         if algorithm.bears == "outages" and self.balanced:
             return (
-                f"under this weather ({self}) weights stay doubly stochastic in every round, and {algorithm.title} does "
-                "as on links that vary"
+                f"under this weather ({self}) weights stay doubly stochastic in every round, and {algorithm.title} "
+                "does as on links that vary"
             )
         if algorithm.bears == "outages" or not self.balanced:
             why = "words come late" if self.delay else "words are lost one way"

@@ -93,6 +93,8 @@ ROWS = [
     Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
     Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
     Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False),
+    Row("push-sum", lambda level: hk.PushSum(), noisy=False, plain=False),
+    Row("push-diging", lambda level: hk.PushDiging(), noisy=False, plain=False),
     Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row(

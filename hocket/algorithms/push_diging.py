@@ -8,9 +8,9 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
+from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.exact_method import SMALL
-from hocket.algorithms.push_method import PushMethod, up_to_one
+from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -68,6 +68,17 @@ class PushDiging(PushMethod):
         said = (state.mass - agent.step(k) * part * state.y, state.share, state.y)
         heard = yield Say(said)
         mass, share, y = agent.mix(said, heard)
-        x = agent.prox(mass / share, k)
+        x = agent.prox(quotient(mass, share), k)
         gradient = agent.gradient(x)
         return PushTracked(x, mass, share, y + gradient - state.gradient, gradient)
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        setting.network.both_ways("looking at coordinates one by one")
+        return EvenPushDiging(self.by_share)
+
+
+class EvenPushDiging(PushDiging):
+    """The same where weights balance: shares stay one, and are not said."""
+
+    def setup(self, agent: Agent, x: Any) -> PushTracked:
+        return super().setup(agent, x)._replace(share=None)

@@ -61,6 +61,11 @@ class PushMethod(Algorithm):
         return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"
 
 
+def quotient(mass: Any, share: Any) -> Any:
+    """What masses and shares come to; without shares, all are one."""
+    return mass if share is None else mass / share
+
+
 def up_to_one(share: Any) -> Any:
     """min(1, share), on arrays and on fractions."""
-    return share * (share < 1) + (share >= 1)
+    return 1 if share is None else share * (share < 1) + (share >= 1)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 
 from hocket.agent import Agent
-from hocket.algorithm import Round, Say
-from hocket.algorithms.push_method import PushMethod, up_to_one
+from hocket.algorithm import Algorithm, Round, Say, Setting
+from hocket.algorithms.push_method import PushMethod, quotient, up_to_one
 
 
 class Pushed(NamedTuple):
@@ -18,7 +18,7 @@ class Pushed(NamedTuple):
     mass: Any
     """What is shared out: its sum over the network moves by gradients only."""
     share: Any
-    """How much of all masses has come together here; one on average."""
+    """How much of all masses has come together here; one on average. None where all are one for good."""
     owed: Any
     """What of all steps so far was put off."""
 
@@ -47,7 +47,18 @@ class PushSum(PushMethod):
         said = (state.mass, state.share)
         heard = yield Say(said)
         mass, share = agent.mix(said, heard)
-        x = agent.prox(mass / share, k)
+        x = agent.prox(quotient(mass, share), k)
         owed = state.owed + agent.step(k) * agent.gradient(x)
         taken = up_to_one(share) * owed if self.by_share else owed
         return Pushed(x, mass - taken, share, owed - taken)
+
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        setting.network.both_ways("looking at coordinates one by one")
+        return EvenPushSum(self.by_share)
+
+
+class EvenPushSum(PushSum):
+    """The same where weights balance: shares stay one, and are not said."""
+
+    def setup(self, agent: Agent, x: Any) -> Pushed:
+        return super().setup(agent, x)._replace(share=None)

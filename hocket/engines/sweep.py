@@ -64,10 +64,9 @@ class Sweep:
     def messages(self) -> Messages:
         """Words from agent to agent in every run: how many were sent, received and lost."""
         shape = tuple(len(values) for values in self.axes.values())
-        found = self.count_messages()
-        return Messages(
-            *(np.broadcast_to(np.reshape(part, np.shape(part) and shape), shape) for part in found)
-        )
+        # One number where all runs say alike; a row of them where weather differs.
+        each = (np.asarray(part).reshape(shape if np.ndim(part) else ()) for part in self.count_messages())
+        return Messages.counted(*(np.broadcast_to(part, shape) for part in each))
 
     @property
     def disagreement(self) -> np.ndarray:

@@ -251,7 +251,7 @@ class Network:
     @cached_property
     def active(self) -> Bool[np.ndarray, "phases links"]:
         """Whether each link belongs to the phase's graph, in one direction at least."""
-        return (self.weight > 0).any(axis=2)
+        return self.weight.max(axis=2) > 0
 
     @cached_property
     def directed(self) -> bool:
@@ -329,7 +329,7 @@ class Network:
     @property
     def spoken(self) -> Int[np.ndarray, "pairs 2"]:
         """Who ever speaks to whom, as ordered pairs."""
-        on = (self.weight > 0).any(axis=0)
+        on = self.weight.max(axis=0) > 0
         return np.concatenate([self.links[on[:, 0]], self.links[on[:, 1]][:, ::-1]])
 
     def neighbours(self, j: int) -> tuple[int, ...]:
@@ -364,7 +364,7 @@ class Network:
         return self._fill(n, links, own[None], weight[None], name, labels)
 
     def _check_connected(self) -> None:
-        speaks = (self.weight > 0).any(axis=0)
+        speaks = self.weight.max(axis=0) > 0
         topologies.check_connected(self.n, self.links, self.labels)
         if not speaks.all():
             one_way.check_strongly_connected(self.n, self.links, speaks, self.labels)

@@ -95,9 +95,9 @@ def parse(text: str, *, weights: Weights = "auto") -> Network:
     return build(*(values[key] for key in kinds), **chosen)
 
 
-def is_directed(graph: Graph | Edges) -> bool:
+def is_directed(graph: Any) -> bool:
     """Whether a networkx graph says so; pairs of numbers say nothing."""
-    return hasattr(graph, "is_directed") and bool(graph.is_directed())  # pyright: ignore[reportAttributeAccessIssue]
+    return hasattr(graph, "is_directed") and bool(graph.is_directed())
 
 
 def read(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels | None]:

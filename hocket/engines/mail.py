@@ -20,7 +20,8 @@ from hocket.runs.weather import Weather
 
 LABEL = 0x7EA7
 """Of the weather among all streams of a run."""
-LOSS, SLEEP, DELAY = 1, 2, 3
+LOSS, SLEEP, DELAY = 0, 1, 2
+"""What is drawn; rounds are below 2^30, so that a round and one of four kinds fit into a counter."""
 NEVER = 1 << 20
 """The age of the last word of a neighbour that nobody ever heard."""
 
@@ -70,18 +71,17 @@ class Sky(eqx.Module):
         """How many words of each neighbour are kept from round to round."""
         return self.delay if self.unheard == "own" else self.ages
 
-    def stream(self, root: tuple[Any, Any], label: int) -> tuple[Any, Any]:
-        """The key of one kind of draw."""
+    def draw(self, root: tuple[Any, Any], kind: int, k: Any, numbers: Any) -> tuple[Any, Any]:
+        """Two words for each of these numbers in round k."""
         own = root if self.key is None else (self.key[0], self.key[1])
-        return threefry.derive(threefry.derive(own, LABEL), label)
+        moment = jnp.asarray(k).astype(np.uint32) * np.uint32(4) + np.uint32(kind)
+        number = numbers.astype(np.uint32)
+        return threefry.words(threefry.derive(own, LABEL), jnp.full_like(number, moment), number)
 
-    def on_links(self, root: tuple[Any, Any], label: int, k: Any, tables: NeighbourTables) -> Any:
+    def on_links(self, root: tuple[Any, Any], kind: int, k: Any, tables: NeighbourTables) -> Any:
         """A draw for what each neighbour says to each agent in round k."""
-        number = tables.numbers_of(tables.link).astype(np.uint32)
-        low, high = threefry.words(
-            self.stream(root, label), jnp.full_like(number, k, dtype=np.uint32), number
-        )
-        if self.both_ways and label == LOSS:
+        low, high = self.draw(root, kind, k, tables.numbers_of(tables.link))
+        if self.both_ways and kind == LOSS:
             return low
         # The neighbour speaks in the direction that is not the agent's own.
         return jnp.where(tables.direction == 1, low, high)
@@ -144,9 +144,7 @@ def arrivals(program: Any, k: Any, phase: Any, mail: Mail) -> Arrivals:
     awake = jnp.ones(tables.n, bool)
     if sky.sleeps:
         numbers = jnp.arange(tables.n) if tables.agent_numbers is None else tables.agent_numbers
-        number = numbers.astype(np.uint32)
-        drawn, _ = threefry.words(sky.stream(root, SLEEP), jnp.full_like(number, k, dtype=np.uint32), number)
-        awake = drawn >= sky.asleep
+        awake = sky.draw(root, SLEEP, k, numbers)[0] >= sky.asleep
         said &= program.population.said(awake.astype(jnp.int32))[tables.neighbour] == 1
     drawn, down = sky.on_links(root, LOSS, k, tables), mail.down
     if down is not None:

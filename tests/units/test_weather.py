@@ -164,7 +164,6 @@ def test_a_stored_run_keeps_its_weather_and_its_messages(tmp_path):
     [
         hk.Weather(loss=0.1),
         hk.Weather(loss=0.3),
-        hk.Weather(sleep=0.3),
         hk.Weather(loss=0.2, burst=6),
         hk.Weather(loss=0.2, sleep=0.2, delay=2),
     ],
@@ -185,9 +184,9 @@ def test_subgradient_push_converges_in_weather(weather):
     assert late < early / 50
 
 
-@pytest.mark.parametrize("algorithm", [hk.GradientTracking(), hk.AugDgm()], ids=lambda a: a.name)
-def test_tracking_is_exact_where_links_fail_both_ways_and_not_where_words_are_lost_one_way(algorithm):
+def test_tracking_is_exact_where_links_fail_both_ways_and_not_where_words_are_lost_one_way():
     how: Any = {"step": 0.05, "rounds": 3000}
+    algorithm = hk.GradientTracking()
     both = hk.solve(SIX, RING, algorithm, weather=hk.Weather(loss=0.2, sleep=0.1, both_ways=True), **how)
     assert both.gap < 1e-10
     assert "doubly stochastic" in both.remarks[0]

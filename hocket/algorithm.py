@@ -28,6 +28,11 @@ from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.steps import DEFAULT_STEP, Step
 
+Unheard = Literal["own", "last", "later"]
+"""What an agent takes for a word that does not come: its own, the last that came, or nothing now and with the next one
+all that it missed. The last is what running sums give: whoever says the sum of all its words so far lets neighbours
+take the difference to what they heard last."""
+
 
 class Say(NamedTuple):
     """The same word to every neighbour."""
@@ -149,6 +154,31 @@ class Algorithm(eqx.Module):
     def compresses(self) -> bool:
         """Whether agents say less than they mean, so that what stands for it in estimates is no model of its words."""
         return False
+
+    @property
+    def directed(self) -> bool:
+        """Whether it reaches the optimum on directed links, where only the columns of the weights sum to one."""
+        return False
+
+    @property
+    def unheard(self) -> Unheard:
+        """What an agent takes for a word that does not come, in weather."""
+        return "own"
+
+    @property
+    def bears(self) -> Literal["", "outages", "weather"]:
+        """Under what it is known to reach the optimum: nothing, weights that vary and stay doubly stochastic, or any
+        weather."""
+        return ""
+
+    @property
+    def indoors(self) -> str:
+        """Why it cannot be played in weather at all; empty where it can."""
+        if self.sums:
+            return "a total is the sum over all agents, and takes every one of them"
+        if self.tells:
+            return "noise is balanced over all that a speaker tells, and would not cancel where some of it is lost"
+        return "" if self.decentralised else "a single agent has no links"
 
     @property
     def plain(self) -> bool:

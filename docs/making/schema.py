@@ -37,6 +37,8 @@ def _files() -> Iterator[str]:
     yield from _table("constant", sections.ConstantSection)
     yield "\n## [run]\n"
     yield from _table(None, sections.RunSection)
+    yield "\n## [weather]\n"
+    yield from _table(None, sections.WeatherSection)
 
 
 def _plans() -> Iterator[str]:

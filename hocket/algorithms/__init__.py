@@ -16,6 +16,8 @@ from hocket.algorithms.joint_average import JointAverage
 from hocket.algorithms.local_tracking import LocalTracking
 from hocket.algorithms.nids import Nids
 from hocket.algorithms.private_dgd import PrivateDgd
+from hocket.algorithms.push_diging import PushDiging
+from hocket.algorithms.push_sum import PushSum
 from hocket.algorithms.rss_lb import RssLb
 from hocket.algorithms.rss_nb import RssNb
 from hocket.algorithms.safeguard import Safeguard
@@ -36,6 +38,8 @@ __all__ = [
     "LocalTracking",
     "Nids",
     "PrivateDgd",
+    "PushDiging",
+    "PushSum",
     "RssLb",
     "RssNb",
     "Safeguard",
@@ -59,6 +63,8 @@ ALL = (
     AcceleratedTracking,
     LocalTracking,
     Choco,
+    PushSum,
+    PushDiging,
     Safeguard,
 )
 BY_KEY: dict[str, type[Algorithm]] = {kind.key: kind for kind in ALL}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say
@@ -26,6 +26,10 @@ class Dgd(Algorithm):
     @property
     def plain(self) -> bool:
         return True
+
+    @property
+    def bears(self) -> Literal["", "outages", "weather"]:
+        return "outages"
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)

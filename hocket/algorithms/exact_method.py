@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -124,6 +124,10 @@ class ExactMethod(Algorithm):
 
 class TrackingMethod(ExactMethod):
     """One that follows the average gradient: it needs no objective to be convex, as long as the mean is."""
+
+    @property
+    def bears(self) -> Literal["", "outages", "weather"]:
+        return "outages"  # proved for weights that vary [Nedić, Olshevsky and Shi 2017]
 
     def step_for(self, shape: Shape) -> Derived:
         mu, mean = shape.strong_convexity, shape.mean_smoothness

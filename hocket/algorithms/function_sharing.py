@@ -10,7 +10,7 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Setting, x_of
+from hocket.algorithm import Algorithm, Round, Setting, Unheard, x_of
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import (
     Distribution,
@@ -193,6 +193,18 @@ class FunctionSharing(Algorithm):
     @property
     def derives_step(self) -> bool:
         return self.inner.derives_step
+
+    @property
+    def unheard(self) -> Unheard:
+        return self.inner.unheard
+
+    @property
+    def bears(self) -> Literal["", "outages", "weather"]:
+        return self.inner.bears  # noise is dealt before the first word
+
+    @property
+    def indoors(self) -> str:
+        return self.inner.indoors
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         return (yield from self.inner.round(self._disguise(agent), state, k))

@@ -74,6 +74,10 @@ class Safeguard(ExactMethod):
     def typical(cls, *, anchored: bool = False) -> Algorithm | None:
         return None  # where one is asked about by a key, the method inside is what is meant
 
+    @property
+    def indoors(self) -> str:
+        return "all agents begin anew in the same round, of which word must have come to every one of them"
+
     def check(self, setting: Setting) -> None:
         self.inner.check(setting)
         across = nx.diameter(setting.network.graph) if setting.network.n > 1 else 0

@@ -24,6 +24,7 @@ from hocket.config.sections import (
     NetworkSection,
     RunSection,
     StepSection,
+    WeatherSection,
     check,
     nearest,
     read_step,
@@ -36,9 +37,11 @@ from hocket.runs.job import Job
 from hocket.steps import DEFAULT_STEP
 
 Built = TypeVar("Built")
-SECTIONS = ("problem", "network", "algorithm", "step", "run")
+SECTIONS = ("problem", "network", "algorithm", "step", "run", "weather")
 DEFAULTS: dict[str, dict[str, Any]] = {"step": dataclasses.asdict(DEFAULT_STEP)}
-"""Sections that may be left out."""
+"""Sections that may be left out, and what stands for them then."""
+OPTIONAL = ("weather",)
+"""Sections in whose place nothing stands."""
 ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
 """Keys of `[run]` that decide what is kept and measured, not what is played."""
 CONFIG = "config.toml"
@@ -59,6 +62,7 @@ class Config:
     base: Path
     source: str = "configuration"
     """What errors call it."""
+    weather: WeatherSection | None = None
 
     def build(self) -> dict[str, Any]:
         """Everything that `hocket.solve` takes, ready to be handed over."""
@@ -67,8 +71,10 @@ class Config:
         step = self._built("step", self.step.build)
         # What fits together only as a whole, such as the start and the set, is refused here as well.
         asked = self.run.model_dump(exclude=ASKED_OF_SOLVE)
-        self._built("run", lambda: Job.asked(problem, network, algorithm, step=step, **asked))
         subject = {"problem": problem, "network": network, "algorithm": algorithm, "step": step}
+        if self.weather is not None:
+            subject |= {"weather": self._built("weather", self.weather.build)}
+        self._built("run", lambda: Job.asked(**subject, **asked))
         return subject | self.run.model_dump()
 
     def build_problem(self) -> Problem:
@@ -81,7 +87,8 @@ class Config:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as plain tables, every default written out."""
-        return {name: getattr(self, name).model_dump(exclude_none=True) for name in SECTIONS}
+        given = {name: getattr(self, name) for name in SECTIONS}
+        return {name: part.model_dump(exclude_none=True) for name, part in given.items() if part is not None}
 
     def text(self) -> str:
         """The configuration as TOML, every default written out."""
@@ -134,10 +141,11 @@ def parse_config(tables: Mapping[str, Any], *, base: Path, source: str = "config
         tables = {**tables, "step": {"auto": True}}
     step = read("step", read_step)
     run = read("run", partial(check, RunSection, "run"))
+    weather = read("weather", partial(check, WeatherSection, "weather"))
     # A section that is not there has been complained of.
     if complaints or not (problem and network and algorithm and step and run):
         raise BadConfig("\n".join(f"{source}: {complaint}" for complaint in complaints))
-    return Config(problem, network, algorithm, step, run, base, source)
+    return Config(problem, network, algorithm, step, run, base, source, weather)
 
 
 def _derives_step(section: AlgorithmSection) -> bool:
@@ -157,7 +165,7 @@ def _misplaced(tables: Mapping[str, Any]) -> Iterator[str]:
         elif name not in SECTIONS:
             yield f"the key {name!r} stands before any section; the sections are {known}"
     for name in SECTIONS:
-        if name not in tables and name not in DEFAULTS:
+        if name not in tables and name not in DEFAULTS and name not in OPTIONAL:
             yield f"the section [{name}] is missing; the sections are {known}"
 
 

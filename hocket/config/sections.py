@@ -18,6 +18,7 @@ from hocket.errors import BadConfig
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.noise.deviations import Deviations
+from hocket.runs.weather import Weather
 from hocket.steps import AUTO, Constant, Power, Step
 
 LONGEST = 40
@@ -219,8 +220,10 @@ class NetworkSection(Section):
     edges: list[list[int]] | None = Field(None, description="a list of links, [[0, 1], [1, 2]]")
     edges_file: str | None = Field(None, description="the name of a text file with one link per line, '0 1'")
     n: int | None = Field(None, description="how many agents the links are for, a whole number")
-    weights: Literal["paper", "metropolis", "fastest"] | list[list[float]] = Field(
-        "paper", description="'paper', 'metropolis', 'fastest' or a matrix as a list of rows"
+    directed: bool = Field(False, description="true if the first agent of a link speaks to the second only")
+    weights: Literal["auto", "paper", "metropolis", "fastest", "push"] | list[list[float]] = Field(
+        "auto",
+        description="'auto', 'paper', 'metropolis', 'fastest', 'push' or a matrix as a list of rows",
     )
 
     def build(self, base: Path) -> Network:
@@ -234,11 +237,16 @@ class NetworkSection(Section):
                 raise BadConfig(
                     "[network] n is for edges and edges_file; a topology says itself how many agents it has"
                 )
+            if self.directed:
+                raise BadConfig(
+                    "[network] directed is for edges and edges_file; a topology's name says it itself"
+                )
             return parse(self.topology, weights=self.weights)
+        how: Any = {"weights": self.weights, "directed": self.directed}
         if self.edges is not None:
-            return Network.from_edges(self.edges, self.n, weights=self.weights)  # type: ignore[arg-type]
+            return Network.from_edges(self.edges, self.n, **how)  # type: ignore[arg-type]
         path = found(base, str(self.edges_file), "[network] edges_file")
-        return Network.from_edges(read_links(path), self.n, weights=self.weights, name=path.stem)
+        return Network.from_edges(read_links(path), self.n, name=path.stem, **how)
 
 
 def read_links(path: Path) -> list[tuple[int, int]]:
@@ -254,6 +262,23 @@ def read_links(path: Path) -> list[tuple[int, int]]:
             )
         links.append((int(words[0]), int(words[1])))
     return links
+
+
+class WeatherSection(Section):
+    """What befalls words on their way, and agents."""
+
+    loss: float = Field(0.0, description="the part of all words that is lost, from 0 to below 1")
+    sleep: float = Field(0.0, description="the part of all agents that sleeps in a round, from 0 to below 1")
+    burst: float | None = Field(None, description="rounds for which losses last on average, 1 or more")
+    delay: int = Field(0, description="rounds by which words are late at most, a whole number")
+    both_ways: bool = Field(False, description="true if links fail in both directions at once")
+    seed: int | None = Field(
+        None, description="a whole number of the weather's own; without it the run's seed"
+    )
+
+    def build(self) -> Weather:
+        """The weather itself."""
+        return Weather(**self.model_dump())
 
 
 class PowerSection(Section):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,10 +18,12 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Say, Spoken, Tell, Total, opened, x_of
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
+from hocket.networks.weights import SUM_TOLERANCE
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
 from hocket.runs.job import Job, describe
+from hocket.runs.messages import Messages
 from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
 from hocket.runs.theorems import claim
 
@@ -63,6 +66,13 @@ def play_exactly(job: Job) -> Run:
         for j, x in enumerate(as_fractions(job.first_states))
     ]
     path, words = [np.stack([x_of(state) for state in states])], []
+    exchanges = 0
+
+    def carry(phase: int, spoken: list[Any]) -> list[ExactWords]:
+        nonlocal exchanges
+        exchanges += 1
+        return _carry(tables, phase, spoken)
+
     for k in range(1, job.rounds + 1):
         phase = (k - 1) % tables.period
         shares = [
@@ -71,10 +81,12 @@ def play_exactly(job: Job) -> Run:
             for j in range(tables.n)
         ]
         talks = [job.algorithm.round(_agent(job, j, shares[j]), states[j], k) for j in range(tables.n)]
-        states, said = _all_rounds(talks, lambda spoken, p=phase: _carry(tables, p, spoken))
+        states, said = _all_rounds(talks, partial(carry, phase))
         words.append(said)
         path.append(np.stack([x_of(state) for state in states]))
-    return _report(job, np.stack(path), words, {**kept, **fresh})
+    run = _report(job, np.stack(path), words, {**kept, **fresh})
+    counted = Messages.all_heard(job.own_network, job.rounds, exchanges // job.rounds)
+    return replace(run, count_messages=lambda: counted)
 
 
 def _simplest(weights: Any) -> np.ndarray:
@@ -147,7 +159,10 @@ def _carry(tables: NeighbourTables, phase: int, spoken: list[Say | Tell]) -> lis
         slots = np.flatnonzero(tables.filled[j])
         weights = list(_simplest(tables.weight[phase, j, slots]))
         words = [_word(spoken[tables.neighbour[j, s]], tables.back[j, s]) for s in slots]
-        heard.append(ExactWords(1 - sum(weights, Fraction(0)), weights, words))
+        own = 1 - sum(weights, Fraction(0))
+        if abs(float(own) - tables.own[phase, j]) > SUM_TOLERANCE:  # directed: rows need not sum to one
+            own = _simplest(tables.own[phase, [j]])[0]
+        heard.append(ExactWords(own, weights, words))
     return heard
 
 

@@ -49,7 +49,7 @@ def _steps(job: Job, k: int) -> Steps:
 
 @eqx.filter_jit
 def _played(program: Program, carry: Carry, steps: Steps) -> tuple[Moving, list[Any], Any]:
-    moving = Moving(carry.state, None)
+    moving = Moving(carry.state, None, carry.mail)
     fresh = noise_of_round(program, carry.k)
     after, said = one_round(program, carry, carry.k, moving, steps, fresh, stay=True)
     drawn = pairwise(program, carry.k[None])

@@ -20,7 +20,7 @@ from jax.extend import core
 
 from hocket.engines.compiled import Blueprint, Compiled
 from hocket.engines.measures import noise_size
-from hocket.engines.program import FARTHEST, Carry, Moving, Program, Steps
+from hocket.engines.program import FARTHEST, Carry, Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
 from hocket.engines.schedule import FEW, LARGE, MOST, Marks, recorded_rounds
@@ -105,8 +105,8 @@ def _prices(outline: Outline) -> Prices:
         return lambda numbers, *args: function(blueprint.program(numbers), *args)
 
     def played(program: Program, carry: Carry, steps: Steps) -> Any:
-        moving = Moving(carry.state, carry.weighted)
-        return one_round(program, carry, carry.k, moving, steps, noise_of_round(program, carry.k))[0]
+        fresh = noise_of_round(program, carry.k)
+        return one_round(program, carry, carry.k, carry.moving, steps, fresh)[0]
 
     def cost(function: Any, *args: Any) -> float:
         return price(of_program(function), numbers, *args)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import Algorithm
+from hocket.engines.mail import Sky
 from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
 from hocket.errors import BadInput
@@ -58,9 +59,9 @@ def prepare(
     """
     draws = job.draws(algorithm)
     _check_counters(draws, job.own_network)
-    by_slot = any(isinstance(draw, Balanced) for draw in draws.values())
+    by_slot = job.weather is not None or any(isinstance(draw, Balanced) for draw in draws.values())
     if by_slot:
-        room = None  # its weights are laid out slot by slot
+        room = None  # weights, or words on their way, are laid out slot by slot
     if room is not None:
         links = np.arange(room.links)
         links[len(job.own_network.links) :] = -1
@@ -81,6 +82,7 @@ def prepare(
         averaging=averaging,
         gauge=gauge,
         order=_order(job.own_problem),
+        sky=None if job.weather is None else Sky.of(job.weather, algorithm.unheard),
     )
     # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
     feasible = jax.tree.map(

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
+from hocket.engines.mail import Mail, Sky
 from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.noise.draws import Draw, When
 from hocket.problems.problem import Problem
@@ -142,6 +143,8 @@ class Program(eqx.Module):
     """How agents are reached that other devices play."""
     order: Int[Any, " agents"] | None = None
     """Where each agent stands when agents are lined up group by group; None where all are in one group."""
+    sky: Sky | None = None
+    """The weather; None where every word arrives, and then nothing of it is compiled."""
 
     @property
     def block(self) -> int:
@@ -203,10 +206,17 @@ class Carry(eqx.Module):
     """Noise drawn once, by phase of the network and agent."""
     weighted: Any
     """Σ α_k x_k so far, for the time average of Theorem 3; None when it is not asked for."""
+    mail: Mail | None = None
+    """Words on their way; None without weather."""
+
+    @property
+    def moving(self) -> Moving:
+        """The part that changes from round to round."""
+        return Moving(self.state, self.weighted, self.mail)
 
     def at(self, k: Any, moving: Moving) -> Carry:
         """The carry before round k, or before its own if that is later."""
-        return Carry(jnp.maximum(self.k, k), moving.state, self.kept, moving.weighted)
+        return Carry(jnp.maximum(self.k, k), moving.state, self.kept, moving.weighted, moving.mail)
 
 
 class Moving(NamedTuple):
@@ -214,6 +224,7 @@ class Moving(NamedTuple):
 
     state: Any
     weighted: Any
+    mail: Any = None
 
 
 def entry(rows: Any, index: Any) -> Any:

@@ -128,7 +128,7 @@ def play_recorded(program: Program, carry: Carry, steps: Steps, count: Any, look
         return kept, (x_of(moving.state), said if words else [], measures)
 
     moving, (states, said, measures) = jax.lax.scan(
-        next_round, Moving(carry.state, carry.weighted), (rounds, looks, fresh_noise(program, rounds))
+        next_round, carry.moving, (rounds, looks, fresh_noise(program, rounds))
     )
     drawn = pairwise(program, rounds) if words else {}
     return carry.at(carry.k + count, moving), (states, said, drawn, measures)

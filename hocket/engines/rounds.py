@@ -17,8 +17,10 @@ from jax.custom_batching import custom_vmap
 
 from hocket.agent import Agent, no_step
 from hocket.algorithm import Say, Spoken, Tell, Total, converse, opened, x_of
+from hocket.engines.mail import Arrivals, Mail, arrivals, delivered, no_mail, own_weight
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
 from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
+from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables
 
 AGENTS = "agents"
@@ -93,6 +95,50 @@ class Told(NamedTuple):
         return _sum_slots(word, len(place.weight), place.own * own)
 
 
+class Posted(NamedTuple):
+    """Words in weather: what was heard is settled when they are said."""
+
+    own: Any
+    others: Any
+
+    def mixed_with(self, own: Any) -> Any:
+        return jax.tree.map(lambda kept, rest: self.own * kept + rest, own, self.others)
+
+
+class Post(NamedTuple):
+    """Carries the words of one round through the weather."""
+
+    program: Program
+    phase: Any
+    now: Arrivals
+
+    def exchange(self, spoken: Say | Tell, kept: list[Any]) -> Posted:
+        """What comes of it; whatever an agent keeps of its neighbours' words is added to what it `kept` already."""
+        if isinstance(spoken, Tell):
+            raise BadAlgorithm(
+                f"{self.program.algorithm.title} tells each neighbour its own word, which weather does not carry; "
+                "let it say one to all, or leave weather= out"
+            )
+        leaves, structure = jax.tree.flatten(opened(spoken, spoken.word))
+        held = self.now.mail.held[len(kept) : len(kept) + len(leaves)]
+
+        def carried(stacks: list[Any]) -> tuple[Any, list[Any], list[Any]]:
+            found = [
+                delivered(self.program, self.phase, self.now, stack, before)
+                for stack, before in zip(stacks, held, strict=True)
+            ]
+            own = own_weight(self.program, self.phase, self.now)
+            return (
+                own.astype(self.program.dtype),
+                [heard for heard, _ in found],
+                [after for _, after in found],
+            )
+
+        own, heard, after = together(carried, leaves)
+        kept += after
+        return Posted(own, jax.tree.unflatten(structure, heard))
+
+
 def exchange(
     tables: NeighbourTables, population: Population, phase: Any, place: Place, spoken: Say | Tell
 ) -> Any:
@@ -161,7 +207,20 @@ def begin(program: Program, start: Any, steps: Steps) -> Carry:
     state = per_agent(program, steps, k, shares_in(program, kept, {}, k), one, start)
     weighted = jnp.zeros_like(start) if program.averaging else None
     # Typed like the rounds that follow: a bare 1 is of a weaker type, and the whole program would be compiled twice.
-    return Carry(jnp.asarray(1, dtype=int), state, kept, weighted)
+    carry = Carry(jnp.asarray(1, dtype=int), state, kept, weighted)
+    return carry if program.sky is None else replace(carry, mail=_first_mail(program, carry, steps))
+
+
+def _first_mail(program: Program, carry: Carry, steps: Steps) -> Mail:
+    """An empty box for every array that is said in a round."""
+    assert program.sky is not None
+    fair = replace(program, sky=None)
+
+    def words() -> list[Any]:
+        fresh = noise_of_round(fair, carry.k)
+        return one_round(fair, carry, carry.k, carry.moving, steps, fresh)[1]
+
+    return no_mail(program.sky, program.root, program.tables, jax.eval_shape(words))
 
 
 def one_round(
@@ -176,12 +235,15 @@ def one_round(
 ) -> tuple[Moving, list[Any]]:
     """Play round k for all agents; also returns every array said in it, in order. Agents who `stay` take no step."""
     phase = program.phase(k)
+    post = None if program.sky is None else Post(program, phase, arrivals(program, k, phase, moving.mail))
+    exchanges: list[Say | Tell] = []
 
-    def one(agent: Agent, args: Any) -> tuple[Any, list[Any]]:
+    def one(agent: Agent, args: Any) -> tuple[Any, list[Any], list[Any]]:
         state, place = args
         if stay:
             agent = replace(agent, local=no_step)
         said: list[Any] = []
+        kept: list[Any] = []
 
         def carried(spoken: Spoken) -> Any:
             if isinstance(spoken, Total):
@@ -189,16 +251,41 @@ def one_round(
                 said.extend(jax.tree.leaves(total))  # all that anybody is shown
                 return total
             said.extend(jax.tree.leaves(opened(spoken, spoken[0])))  # a word stands for no more than it tells
+            exchanges.append(spoken)
+            if post is not None:
+                return post.exchange(spoken, kept)
             return exchange(program.tables, program.population, phase, place, spoken)
 
-        return converse(program.algorithm.round(agent, state, k), carried), said
+        return converse(program.algorithm.round(agent, state, k), carried), said, kept
 
     shares = shares_in(program, carry.kept, fresh, k)
-    state, said = per_agent(program, steps, k, shares, one, (moving.state, places(program.tables, phase)))
+    state, said, kept = per_agent(
+        program, steps, k, shares, one, (moving.state, places(program.tables, phase))
+    )
     weighted = moving.weighted
     if weighted is not None:
         weighted = weighted + steps(k) * x_of(moving.state)
-    return Moving(state, weighted), said
+    if post is None:
+        return Moving(state, weighted), said
+    mail = _posted(moving.mail, post.now.mail, kept, len(exchanges))
+    return Moving(_where_awake(post.now.awake, state, moving.state), weighted, mail), said
+
+
+def _posted(before: Any, now: Mail, kept: list[Any], exchanges: int) -> Mail:
+    """The mail after a round: words that were kept in it, and all that was counted so far."""
+    sent, received, lost = (
+        getattr(before, name) + exchanges * getattr(now, name) for name in ("sent", "received", "lost")
+    )
+    return replace(now, held=tuple(kept), sent=sent, received=received, lost=lost)
+
+
+def _where_awake(awake: Any, after: Any, before: Any) -> Any:
+    """The states of those who took part; whoever slept stands where it stood."""
+
+    def either(new: Any, old: Any) -> Any:
+        return jnp.where(awake.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
+
+    return jax.tree.map(either, after, before)
 
 
 def run_until(program: Program, carry: Carry, steps: Steps, stop: Any) -> Carry:
@@ -217,7 +304,7 @@ def run_until(program: Program, carry: Carry, steps: Steps, stop: Any) -> Carry:
 
         return last, jax.lax.fori_loop(first, last, next_round, moving)
 
-    moving = Moving(carry.state, carry.weighted)
+    moving = carry.moving
     if program.block == 0:
         moving = jax.lax.fori_loop(carry.k, stop, lambda k, moving: play(k, moving, {}), moving)
     elif program.block == 1:

@@ -22,9 +22,11 @@ from hocket.engines.program import Program, entry
 from hocket.engines.rounds import begin
 from hocket.engines.schedule import Leg, Looks, Pace
 from hocket.engines.simulator import step_table, table_length
+from hocket.engines.spoken import counting
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.noise import threefry
 from hocket.runs.job import Job
+from hocket.runs.messages import Messages
 
 MARGIN = 2
 """A measurement after round k looks at α_{k+1}."""
@@ -83,6 +85,15 @@ class Played:
     seconds: float
     """That all of them took together, compilation aside."""
     compiling: float
+    count_messages: Callable[[], Messages]
+
+    @property
+    def messages(self) -> Messages:
+        """Words from agent to agent in every run: how many were sent, received and lost."""
+        shape = self.finite.shape
+        # One number where all runs say alike; a row of them where weather differs.
+        each = (np.asarray(part).reshape(shape if np.ndim(part) else ()) for part in self.count_messages())
+        return Messages.counted(*(np.broadcast_to(part, shape) for part in each))
 
 
 def check_drawn(algorithm: Algorithm) -> None:
@@ -156,6 +167,7 @@ def play_together(
         finite=joined.finite.all(axis=(1, 2)).reshape(shape),
         seconds=seconds,
         compiling=compiling,
+        count_messages=counting(job, dataclasses.replace(program, lanes=1), carry.mail, job.rounds),
     )
 
 

@@ -19,12 +19,14 @@ from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Steps
 from hocket.engines.recorder import Recorder, readable
 from hocket.engines.simulator import Simulation, simulate, table_length
+from hocket.engines.spoken import counting
 from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
+from hocket.runs.weather import Weather
 from hocket.steps import Derived, Step
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def solve(
     time_average: bool = True,
     checkpoint: str | Path | None = None,
     progress: bool | None = None,
+    weather: Weather | None = None,
 ) -> Run:
     """Solve a problem together: every agent ends near the minimum of the sum of all objectives.
 
@@ -62,6 +65,7 @@ def solve(
     `start` is one public vector or a row per agent (default: the point of X nearest to zero). With `tolerance` the
     run stops at the first recorded round whose gap, over every agent, is below it. `checkpoint` names a folder in which
     the run keeps its state; the same call later goes on from there. A list of networks is used in turn, one per round.
+    `weather` loses words, delays them and puts agents to sleep; `run.messages` counts them.
     With the engine "cluster" all processes that were started together make this call, and each gets the whole run.
 
     The gap of the worst agent takes the sum of all objectives at every agent's state. Where that is more than a tenth
@@ -79,6 +83,7 @@ def solve(
         start=start,
         dtype=dtype,
         grad_at=grad_at,
+        weather=weather,
     )
     _check_choices(job, keep, engine, tolerance, checkpoint)
     check_measure(measure)
@@ -138,6 +143,8 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(f"engine = {engine!r}; choose 'simulator', 'exact' or 'cluster'")
     if engine == "exact" and (tolerance is not None or checkpoint is not None):
         raise BadInput("the exact engine plays its few rounds at once; leave tolerance and checkpoint out")
+    if engine == "exact" and job.weather is not None:
+        raise BadInput("the exact engine carries every word; leave weather= out, or play in the simulator")
     check_keep(keep, engine, checkpoint)
     if tolerance is not None and not tolerance > 0:
         raise BadInput(f"tolerance = {tolerance}; a gap can only be compared with a positive number")
@@ -194,6 +201,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         settings=describe(job),
         remarks=(
             *job.algorithm.remarks(job.problem, job.network),
+            *([] if job.weather is None else [job.weather.outlook(job.algorithm)]),
             *([str(job.step)] if isinstance(job.step, Derived) else []),
             *_about_the_gap(history, len(x)),
             *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),
@@ -204,6 +212,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         step=job.step,
         algorithm=job.algorithm,
         last_exchange=last_exchange(sim.player.program, job, end) if sim.broken is None else None,
+        count_messages=counting(job, sim.player.program, end.mail, sim.done),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +24,10 @@ from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job, check_seed, describe
+from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim, claim
 from hocket.runs.tidy import frame_of, write_rows
+from hocket.runs.weather import Weather
 from hocket.steps import Constant, Step, as_step
 
 
@@ -44,11 +47,18 @@ class Sweep:
     settings: dict[str, Any]
     seconds: float = 0.0
     """That all runs took together, compilation aside."""
+    count_messages: Callable[[], Messages] | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> np.ndarray:
         """Every run's last gap."""
         return self.history["gap"][..., -1]
+
+    @cached_property
+    def messages(self) -> Messages:
+        """Words from agent to agent in every run: how many were sent, received and lost."""
+        assert self.count_messages is not None
+        return self.count_messages()
 
     @property
     def disagreement(self) -> np.ndarray:
@@ -111,6 +121,7 @@ def sweep(
     measure: Literal["sample", "exact"] = "sample",
     time_average: bool = True,
     progress: bool | None = None,
+    weather: Weather | None = None,
     **parameters: Sequence[float],
 ) -> Sweep:
     """Run an algorithm for every seed and every combination of networks, steps and its parameters.
@@ -138,7 +149,13 @@ def sweep(
         vary(algorithm, dict(zip(levels, values, strict=True)))
         for values in itertools.product(*levels.values())
     ]
-    asked: dict[str, Any] = {"rounds": rounds, "start": start, "dtype": dtype, "grad_at": grad_at}
+    asked: dict[str, Any] = {
+        "rounds": rounds,
+        "start": start,
+        "dtype": dtype,
+        "grad_at": grad_at,
+        "weather": weather,
+    }
     jobs = [
         [
             Job.asked(problem, one, variant, step=size, seed=numbers[0], **asked)
@@ -174,7 +191,7 @@ def _gathered(job: Job, played: list[Played], axes: dict[str, tuple[Any, ...]]) 
     """One sweep of what was played network by network."""
     shape = tuple(len(values) for values in axes.values())
 
-    def joined(parts: list[np.ndarray]) -> np.ndarray:
+    def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
         whole = np.stack(parts)
         return whole.reshape(shape + whole.shape[3:])
 
@@ -189,6 +206,9 @@ def _gathered(job: Job, played: list[Played], axes: dict[str, tuple[Any, ...]]) 
         claim=claim(job),
         settings=describe(job) | {"axes": {name: list(values) for name, values in axes.items()}},
         seconds=sum(one.seconds for one in played),
+        count_messages=lambda: Messages.counted(
+            *map(joined, zip(*(one.messages for one in played), strict=True))
+        ),
     )
 
 

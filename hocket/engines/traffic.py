@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Spoken, Tell, Total, converse
+from hocket.algorithm import Algorithm, Spoken, Tell, Total
 from hocket.engines.prepare import prepare
-from hocket.engines.program import Program, Steps
-from hocket.engines.round_noise import noise_of_round
-from hocket.engines.rounds import begin, per_agent, shares_in
+from hocket.engines.spoken import spoken_in_round
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
@@ -49,33 +45,3 @@ def _crossing(spoken: Spoken, neighbours: float, slots: int, agents: int) -> flo
 def word_bytes(spoken: Spoken) -> int:
     """Bytes of what one agent says in an exchange; of all slots where neighbours are told apart."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(spoken[0]))
-
-
-class _Silence:
-    """Nobody answers: an agent that mixes keeps its own word."""
-
-    def mixed_with(self, own: Any) -> Any:
-        return own
-
-
-def spoken_in_round(job: Job, program: Program) -> list[Spoken]:
-    """What one agent says and tells in a round, as shapes; nothing is computed."""
-    found: list[Spoken] = []
-
-    def listen(spoken: Spoken) -> Any:
-        found.append(
-            type(spoken)(jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), spoken[0]))
-        )
-        return spoken.values if isinstance(spoken, Total) else _Silence()
-
-    def one(agent: Agent, state: Any) -> Any:
-        return converse(program.algorithm.round(agent, state, jnp.asarray(1)), listen)
-
-    def one_round(start: Any, steps: Steps) -> Any:
-        carry = begin(program, start, steps)
-        shares = shares_in(program, carry.kept, noise_of_round(program, carry.k), carry.k)
-        return per_agent(program, steps, carry.k, shares, one, carry.state)
-
-    steps = Steps(jnp.asarray(0), jnp.zeros(3, job.dtype))
-    jax.eval_shape(one_round, jax.ShapeDtypeStruct(job.first_states.shape, job.dtype), steps)
-    return found

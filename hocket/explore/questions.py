@@ -14,7 +14,7 @@ from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
 from hocket.config.sections import Section, check
 from hocket.errors import BadInput
 from hocket.networks.network import Network
-from hocket.networks.topologies import FORMS, parse
+from hocket.networks.topologies import DIRECTED, FORMS, parse
 from hocket.privacy import guarantees, leakage
 from hocket.report.audit_page import AuditPage, facts, filled, graph_parts, guarantee_row, script_data
 from hocket.report.page import render, together
@@ -40,7 +40,7 @@ class NamedNetwork(Section):
     def network(self) -> Network:
         """The network; a large one is refused before it is built."""
         _refuse_large(self.topology)
-        return _small(parse(self.topology))
+        return _small(parse(self.topology).both_ways("the explorer"))
 
 
 class DrawnNetwork(Section):
@@ -179,5 +179,5 @@ def explorer_page(network: Network) -> str:
     )
     parts |= {"guarantees": guaranteed(network), "presets": [], "data": _data(network)}
     limits = {"agents": MOST_AGENTS, "rounds": MOST_ROUNDS, "delta": LARGEST_DELTA}
-    forms = {name: example for name, (example, _) in FORMS.items()}
+    forms = {name: example for name, (example, _) in FORMS.items() if name not in DIRECTED}
     return render("explorer.html", package=HERE, **parts, limits=limits, forms=forms)

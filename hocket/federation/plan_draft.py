@@ -52,7 +52,7 @@ def draw_up(
             f"a federation needs at least two members, and {len(cards)} cards were given; name the card of each"
         )
     beginning = {} if after is None else {"start": after.run_hash.hex()}
-    network = parse(sized(topology, len(cards)), weights=weights)
+    network = parse(sized(topology, len(cards)), weights=weights).both_ways("a federation")
     if network.n != len(cards):
         raise BadPlan(
             f"{topology} has {network.n} agents, and {len(cards)} cards were given; choose one that fits"

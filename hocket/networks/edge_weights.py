@@ -40,6 +40,18 @@ def edge_weights(graph: Any, n: int, links: np.ndarray, labels: Any, rule: Any) 
     return rule
 
 
+def refuse_edge_weights(graph: Any) -> None:
+    """Of directed links: columns must sum to one, which weights on edges do not say of an agent's own word."""
+    if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):
+        return
+    for u, v, value in graph.edges(data="weight"):
+        if value is not None and value != 1:
+            raise BadNetwork(
+                f"edge {(u, v)} has weight {value}, which directed links do not look at; pass weights= as a matrix whose "
+                "columns sum to 1, or leave them out with networkx.DiGraph(graph.edges())"
+            )
+
+
 def _given(graph: Any, n: int, links: np.ndarray, labels: Any) -> np.ndarray | None:
     """The weights in the order of the links; None where no edge has one."""
     if not (hasattr(graph, "edges") and hasattr(graph, "nodes")):

@@ -1,4 +1,5 @@
-"""Who talks to whom, and with which weights: a graph together with its doubly stochastic B_k."""
+"""Who talks to whom, and with which weights: a graph together with its B_k, which is doubly stochastic unless links are
+directed."""
 
 from __future__ import annotations
 
@@ -12,10 +13,11 @@ import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Bool, Float, Int
 
 from hocket.errors import BadNetwork
+from hocket.networks import directed as one_way
 from hocket.networks import topologies
-from hocket.networks.edge_weights import edge_weights
+from hocket.networks.edge_weights import edge_weights, refuse_edge_weights
 from hocket.networks.topologies import Edges, Labels
-from hocket.networks.weights import Weights, norm_off_average, weigh
+from hocket.networks.weights import SUM_TOLERANCE, Weights, norm_off_average, weigh
 
 if TYPE_CHECKING:
     import networkx
@@ -28,9 +30,12 @@ class Network:
     """Agents 0 to n − 1, their links, and the weights with which they average what they hear.
     Build one from a name, `Network.cycle(5)`, or from your own links or networkx graph, `Network(links)`.
 
-    `weights` is the name of a rule, "paper" (the default), "metropolis" or "fastest", or a doubly stochastic
+    `weights` is the name of a rule, "paper" ("auto" means that), "metropolis" or "fastest", or a doubly stochastic
     matrix on the graph; "edges" takes what a networkx graph has on its edges, which no other rule leaves out in
     silence. Arrays that may vary lead with the phase: round k uses phase (k − 1) mod `period`.
+
+    A networkx DiGraph, or pairs with `directed=True`, are links that go one way: (i, j) lets i speak to j. Their
+    weights are "push" ("auto"), 1/(1 + out-degree), or a matrix whose columns sum to one, and push methods work there.
 
     >>> Network([(0, 1), (1, 2), (0, 2)], name="triangle").B
     array([[0.5 , 0.25, 0.25],
@@ -53,12 +58,13 @@ class Network:
         self,
         graph: Graph | Edges,
         *,
-        weights: Weights = "paper",
+        weights: Weights = "auto",
         n: int | None = None,
         name: str = "custom",
+        directed: bool | None = None,
     ):
-        self._weigh(graph, weights, n, name)
-        topologies.check_connected(self.n, self.links, self.labels)
+        self._weigh(graph, weights, n, name, directed)
+        self._check_connected()
 
     @classmethod
     def cycle(cls, n: int, *, weights: Weights = "paper") -> Network:
@@ -126,18 +132,48 @@ class Network:
         return cls(links, weights=weights, n=n, name=f"erdos-renyi:n={n},p={p:g},seed={seed}")
 
     @classmethod
-    def from_edges(
-        cls, edges: Edges, n: int | None = None, *, weights: Weights = "paper", name: str = "custom"
-    ) -> Network:
-        """A network from pairs of agent numbers.
-        Pass n to have a forgotten agent refused rather than overlooked.
+    def directed_cycle(cls, n: int, *, weights: Weights = "push") -> Network:
+        """A ring in which each agent speaks to the next only.
+        The fewest links on which all hear of all; for push methods.
         """
-        return cls(edges, weights=weights, n=n, name=name)
+        return cls(one_way.cycle(n), weights=weights, n=n, name=f"directed-cycle:{n}", directed=True)
 
     @classmethod
-    def from_networkx(cls, graph: Graph, *, weights: Weights = "paper", name: str | None = None) -> Network:
+    def exponential(cls, n: int, *, weights: Weights = "push") -> Network:
+        """Each agent speaks to those 1, 2, 4, 8 … places further on.
+        For push methods on many agents: a word reaches everybody in log₂ n rounds, over as many links each.
+        """
+        return cls(one_way.exponential(n), weights=weights, n=n, name=f"exponential:{n}", directed=True)
+
+    @classmethod
+    def random_directed(cls, n: int, p: float, seed: int = 0, *, weights: Weights = "push") -> Network:
+        """A strongly connected random graph in which each agent speaks to each other one with probability p.
+        For studies of push methods over graphs whose weights do not balance.
+        """
+        pairs = one_way.erdos_renyi(n, p, seed)
+        return cls(
+            pairs, weights=weights, n=n, name=f"random-directed:n={n},p={p:g},seed={seed}", directed=True
+        )
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Edges,
+        n: int | None = None,
+        *,
+        weights: Weights = "auto",
+        name: str = "custom",
+        directed: bool | None = None,
+    ) -> Network:
+        """A network from pairs of agent numbers; if `directed`, the first of a pair speaks to the second.
+        Pass n to have a forgotten agent refused rather than overlooked.
+        """
+        return cls(edges, weights=weights, n=n, name=name, directed=directed)
+
+    @classmethod
+    def from_networkx(cls, graph: Graph, *, weights: Weights = "auto", name: str | None = None) -> Network:
         """A network from a networkx graph; nodes other than 0 to n − 1 are numbered in the graph's order.
-        For agents that have names: they are kept in `labels`.
+        For agents that have names: they are kept in `labels`. In a DiGraph, agents speak to their successors.
         """
         return cls(graph, weights=weights, name=name or graph.name or "custom")
 
@@ -166,9 +202,10 @@ class Network:
         cls,
         phases: Sequence[Network | Graph | Edges],
         *,
-        weights: Weights = "paper",
+        weights: Weights = "auto",
         n: int | None = None,
         name: str = "varying",
+        directed: bool | None = None,
     ) -> Network:
         """Networks on the same agents that take turns, one a round; together they must be connected.
         For links that are not always up; a phase given as links or a graph gets `weights` and may fall apart.
@@ -178,7 +215,9 @@ class Network:
         (array([0.667, 0.333, 0.   , 0.   ]), array([0.667, 0.   , 0.   , 0.333]))
         """
         parts = [
-            phase if isinstance(phase, Network) else object.__new__(cls)._weigh(phase, weights, n, "phase")
+            phase
+            if isinstance(phase, Network)
+            else object.__new__(cls)._weigh(phase, weights, n, "phase", directed)
             for phase in phases
         ]
         if not parts:
@@ -198,12 +237,13 @@ class Network:
         codes = [part.links @ [first.n, 1] for part in parts]
         union = np.unique(np.concatenate(codes))
         links = np.column_stack(np.divmod(union, first.n))
-        topologies.check_connected(first.n, links, first.labels)
         own = np.concatenate([part.own for part in parts])
         weights_in = [np.zeros((part.period, len(links), 2)) for part in parts]
         for part, code, weight in zip(parts, codes, weights_in, strict=True):
             weight[:, np.searchsorted(union, code)] = part.weight
-        return object.__new__(cls)._fill(first.n, links, own, np.concatenate(weights_in), name, first.labels)
+        whole = object.__new__(cls)._fill(first.n, links, own, np.concatenate(weights_in), name, first.labels)
+        whole._check_connected()
+        return whole
 
     @property
     def period(self) -> int:
@@ -212,8 +252,30 @@ class Network:
 
     @cached_property
     def active(self) -> Bool[np.ndarray, "phases links"]:
-        """Whether each link belongs to the phase's graph."""
-        return self.weight[:, :, 0] > 0
+        """Whether each link belongs to the phase's graph, in one direction at least."""
+        return self.weight.max(axis=2) > 0
+
+    @cached_property
+    def directed(self) -> bool:
+        """Whether links go one way, or speakers share words out in parts that do not balance: then only push methods
+        reach the optimum, and nothing is audited.
+
+        >>> Network.directed_cycle(5).directed, Network.cycle(5).directed, Network.star(5, weights="push").directed
+        (True, False, True)
+        """
+        if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
+            return True
+        heard = np.stack([self._sparse(phase).sum(axis=1) for phase in range(self.period)])
+        return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)
+
+    def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:
+        """This network, or an error where its links go one way and something is meant for those that go both ways."""
+        if self.directed:
+            raise BadNetwork(
+                f"{what} is for links that go both ways with weights that balance, and those of {self.name!r} are "
+                f"directed; {cure}"
+            )
+        return self
 
     @property
     def constant_support(self) -> bool:
@@ -246,6 +308,7 @@ class Network:
     @cached_property
     def lam(self) -> float:
         """λ = ‖B − 11ᵀ/n‖₂, the factor by which one exchange at least shrinks disagreement."""
+        self.both_ways("λ")
         return norm_off_average(self._only_phase("λ", "numpy.linalg.norm(B_at(k) - 1 / n, 2)"))
 
     @cached_property
@@ -255,14 +318,21 @@ class Network:
 
     @cached_property
     def graph(self) -> networkx.Graph[int]:
-        """The links of all phases as a networkx graph on 0 to n − 1, frozen because it is shared."""
+        """The links of all phases as a networkx graph on 0 to n − 1, frozen because it is shared; a DiGraph where they
+        are directed."""
         import networkx
 
-        graph: networkx.Graph[int] = networkx.Graph(name=self.name)
+        graph: networkx.Graph[int] = (networkx.DiGraph if self.directed else networkx.Graph)(name=self.name)
         graph.add_nodes_from(range(self.n))
-        graph.add_edges_from(self.links.tolist())
+        graph.add_edges_from(self.links.tolist() if not self.directed else self.spoken.tolist())
         networkx.freeze(graph)  # pyright: ignore[reportUnknownMemberType]
         return graph
+
+    @property
+    def spoken(self) -> Int[np.ndarray, "pairs 2"]:
+        """Who ever speaks to whom, as ordered pairs."""
+        on = self.weight.max(axis=0) > 0
+        return np.concatenate([self.links[on[:, 0]], self.links[on[:, 1]][:, ::-1]])
 
     def neighbours(self, j: int) -> tuple[int, ...]:
         """Who shares a link with agent j in any phase, in ascending order.
@@ -279,13 +349,28 @@ class Network:
         return self.n
 
     def __repr__(self) -> str:
-        period = f", period={self.period}" if self.period > 1 else ""
-        return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{period})"
+        more = (f", period={self.period}" if self.period > 1 else "") + (
+            ", directed" if self.directed else ""
+        )
+        return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{more})"
 
-    def _weigh(self, graph: Graph | Edges, weights: Weights, n: int | None, name: str) -> Network:
-        n, links, labels = topologies.read(graph, n)
-        own, weight = weigh(n, links, edge_weights(graph, n, links, labels, weights))
+    def _weigh(
+        self, graph: Graph | Edges, weights: Weights, n: int | None, name: str, directed: bool | None
+    ) -> Network:
+        if directed or (directed is None and topologies.is_directed(graph)):
+            refuse_edge_weights(graph)
+            n, links, speaks, labels = one_way.read(graph, n)
+            own, weight = weigh(n, links, weights, speaks)
+        else:
+            n, links, labels = topologies.read(graph, n)
+            own, weight = weigh(n, links, edge_weights(graph, n, links, labels, weights))
         return self._fill(n, links, own[None], weight[None], name, labels)
+
+    def _check_connected(self) -> None:
+        speaks = self.weight.max(axis=0) > 0
+        topologies.check_connected(self.n, self.links, self.labels)
+        if not speaks.all():
+            one_way.check_strongly_connected(self.n, self.links, speaks, self.labels)
 
     def _fill(
         self, n: int, links: np.ndarray, own: np.ndarray, weight: np.ndarray, name: str, labels: Labels | None

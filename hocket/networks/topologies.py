@@ -46,12 +46,18 @@ FORMS: dict[str, tuple[str, dict[str, type]]] = {
     "harary": ("harary:k=3,n=7", {"k": int, "n": int}),
     "random-regular": ("random-regular:d=4,n=20,seed=0", {"d": int, "n": int, "seed": int}),
     "erdos-renyi": ("erdos-renyi:n=20,p=0.3,seed=0", {"n": int, "p": float, "seed": int}),
+    "directed-cycle": ("directed-cycle:5", {"n": int}),
+    "exponential": ("exponential:8", {"n": int}),
+    "random-directed": ("random-directed:n=20,p=0.3,seed=0", {"n": int, "p": float, "seed": int}),
 }
 """What can be named in a text: an example, and the parameters in the order in which `Network` takes them."""
 
+DIRECTED = ("directed-cycle", "exponential", "random-directed")
+"""Those of them whose links go one way."""
 
-def parse(text: str, *, weights: Weights = "paper") -> Network:
-    """The network that a short text names.
+
+def parse(text: str, *, weights: Weights = "auto") -> Network:
+    """The network that a short text names, with "auto" by the weights that it has by default.
     For command lines and configuration files; in Python call `Network.cycle(5)` and its like.
 
     >>> parse("grid:3x4"), parse("harary:k=3,n=7")
@@ -88,13 +94,37 @@ def parse(text: str, *, weights: Weights = "paper") -> Network:
     if missing:
         raise BadConfig(f"{text!r} does not say {' and '.join(missing)}; an example is {example}")
     build = getattr(Network, name.replace("-", "_"))
-    return build(*(values[key] for key in kinds), weights=weights)
+    chosen = {} if isinstance(weights, str) and weights == "auto" else {"weights": weights}
+    return build(*(values[key] for key in kinds), **chosen)
+
+
+def is_directed(graph: Any) -> bool:
+    """Whether a networkx graph says so; pairs of numbers say nothing."""
+    return hasattr(graph, "is_directed") and bool(graph.is_directed())
 
 
 def read(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels | None]:
     """Number of agents, links and labels of a networkx graph or of pairs of agent numbers.
     Refuses links that are no links; whether they hold the graph together is for `check_connected`.
     """
+    if is_directed(graph):
+        raise BadNetwork(
+            "the graph is directed, but links go both ways here; leave directed=False out, or pass "
+            "graph.to_undirected()"
+        )
+    n, pairs, labels = read_pairs(graph, n)
+    name = labels.__getitem__ if labels else int
+    links = np.sort(pairs, axis=1)
+    links = links[np.lexsort((links[:, 1], links[:, 0]))]
+    for i, j in links[1:][(links[1:] == links[:-1]).all(axis=1)]:
+        raise BadNetwork(
+            f"link ({name(i)!r}, {name(j)!r}) is given twice; a link goes both ways, give it once"
+        )
+    return n, links, labels
+
+
+def read_pairs(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels | None]:
+    """Number of agents, pairs as they were given, and labels; refuses pairs that join no two agents."""
     labels = None
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
         n, pairs, labels = _number_nodes(graph, n)
@@ -117,13 +147,7 @@ def read(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels
         raise BadNetwork(
             f"link ({who}, {who}) joins agent {who} to itself; leave it out, B has a diagonal without it"
         )
-    links = np.sort(pairs, axis=1)
-    links = links[np.lexsort((links[:, 1], links[:, 0]))]
-    for i, j in links[1:][(links[1:] == links[:-1]).all(axis=1)]:
-        raise BadNetwork(
-            f"link ({name(i)!r}, {name(j)!r}) is given twice; a link goes both ways, give it once"
-        )
-    return n, links, labels
+    return n, pairs, labels
 
 
 def components(n: int, links: Links) -> list[np.ndarray]:
@@ -141,7 +165,7 @@ def check_connected(n: int, links: Links, labels: Labels | None = None) -> None:
     parts = components(n, links)
     if len(parts) == 1:
         return
-    shown = [_abbreviate(part, labels) for part in parts[:6]]
+    shown = [abbreviate(part, labels) for part in parts[:6]]
     if len(parts) > len(shown):
         shown.append(f"and {len(parts) - len(shown)} more")
     raise BadNetwork(
@@ -256,8 +280,6 @@ def _until_connected(draw: Callable[[random.Random], Graph], n: int, seed: int, 
 
 
 def _number_nodes(graph: Any, n: int | None) -> tuple[int, Links, Labels | None]:
-    if graph.is_directed():
-        raise BadNetwork("the graph is directed, but links go both ways; pass graph.to_undirected()")
     nodes = tuple(graph.nodes)
     _need(n in (None, len(nodes)), f"the graph has {len(nodes)} nodes, not n={n}; leave n out")
     if set(nodes) == set(range(len(nodes))):
@@ -281,7 +303,8 @@ def _as_pairs(edges: Edges) -> Links:
     return pairs.astype(np.int64)
 
 
-def _abbreviate(part: np.ndarray, labels: Labels | None) -> str:
+def abbreviate(part: np.ndarray, labels: Labels | None) -> str:
+    """Some agents in braces, by their labels."""
     shown = [str(labels[agent] if labels else agent) for agent in part[:8]]
     return "{" + ", ".join(shown) + (f", … {len(part)} agents" if len(part) > len(shown) else "") + "}"
 

@@ -153,6 +153,7 @@ def audit_of(
         asked |= {"algorithm": run.algorithm, "step": run.step, "dim": run.x.shape[1]}
         asked["objectives"] = ANY if batches else objectives
     try:
+        run.check_heard("what its words gave away")
         return audit(run.network, **asked)
     except HocketError as error:
         return str(error)

@@ -22,6 +22,7 @@ from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
 from hocket.runs.asked import algorithm_asked, network_asked, problem_asked
+from hocket.runs.weather import Weather, check_weather
 from hocket.steps import AUTO, Step, as_step
 
 LONG = 1000
@@ -40,6 +41,8 @@ class Job:
     start: Float[np.ndarray, "agents dim"]
     dtype: np.dtype
     grad_at: str
+    weather: Weather | None = None
+    """What befalls words on their way; None where every one arrives."""
 
     @staticmethod
     def asked(
@@ -53,12 +56,16 @@ class Job:
         start: Any = None,
         dtype: Any = np.float64,
         grad_at: str = "mixed",
+        weather: Weather | None = None,
     ) -> Job:
         """Check what the user asked for; errors name the culprit."""
         problem, algorithm = problem_asked(problem), algorithm_asked(algorithm)
         network = network_asked(network, problem)
         check_rounds(rounds)
         check_seed(seed)
+        if not algorithm.directed:
+            network.both_ways(algorithm.title, "take a push method, or an undirected network")
+        sky = check_weather(weather, algorithm)
         if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise BadInput(f"dtype {dtype} is not supported; use float64 or float32")
         if grad_at not in ("mixed", "projected"):
@@ -69,9 +76,10 @@ class Job:
         first = problem.check_start(origin if start is None else start)
         derived = isinstance(step, str) and step == AUTO
         taken: Step = algorithm.auto_step(problem, network) if derived else as_step(step)  # type: ignore[arg-type]
+        taken = taken if sky is None or not derived else sky.slowed(taken)
         algorithm = algorithm.suited(problem, network, taken)
         decided = taken, int(rounds), int(seed), first, np.dtype(dtype), grad_at
-        job = Job(problem, network, algorithm, *decided)
+        job = Job(problem, network, algorithm, *decided, sky)
         algorithm.check(job.plan)
         return job
 
@@ -144,7 +152,7 @@ def describe(job: Job) -> dict[str, Any]:
         "dtype": str(job.dtype),
         "grad_at": job.grad_at,
         "versions": versions(),
-    }
+    } | ({} if job.weather is None else {"weather": job.weather.described()})
 
 
 def describe_algorithm(algorithm: Algorithm) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.errors import NotRecorded
 from hocket.networks.network import Network
+from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim
 from hocket.runs.view import Threat, View, look
 from hocket.steps import Step
@@ -111,6 +112,8 @@ class Run:
     algorithm: Algorithm | None = field(default=None, repr=False)
     last_exchange: Callable[[], LastExchange] | None = field(default=None, repr=False)
     """Plays the exchange that `published` comes from; None where nothing can."""
+    count_messages: Callable[[], Messages] | None = field(default=None, repr=False)
+    """Counts what `messages` says, when it is first asked for; None where nobody knows."""
 
     @property
     def published(self) -> Float[np.ndarray, "agents dim"]:
@@ -126,6 +129,13 @@ class Run:
                 "drawn; publish nothing of x, or run it again without noise="
             )
         return self.last_exchange()
+
+    @cached_property
+    def messages(self) -> Messages:
+        """Words from agent to agent: how many were sent, received and lost."""
+        if self.count_messages is None:
+            raise NotRecorded("this run was stored without a count of its messages; run it again")
+        return self.count_messages()
 
     @property
     def mean(self) -> Float[np.ndarray, " dim"]:
@@ -147,6 +157,14 @@ class Run:
         """The theorem that covers this run, or None."""
         return self.claim.theorem
 
+    def check_heard(self, what: str) -> None:
+        """Refuse something that supposes that every word arrived in its round."""
+        if "weather" in self.settings:
+            raise NotRecorded(
+                f"this run was played in weather, and which words arrived was not kept: nobody can say {what}; run it "
+                "again without weather="
+            )
+
     def view(
         self, coalition: Iterable[int] = (), *, threat: Threat = "coalition", released: bool = False
     ) -> View:
@@ -159,6 +177,8 @@ class Run:
             raise NotRecorded(
                 "this run kept no words; run it again with keep='transcript' to look at it as a coalition"
             )
+        self.check_heard("what a coalition saw of it")
+        self.network.both_ways("a coalition's view")
         path, words, noise = self.path, self.transcript.words, self.transcript.noise
         if released:
             last = self.released

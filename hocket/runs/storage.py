@@ -18,6 +18,7 @@ import numpy as np
 from hocket.errors import BadInput
 from hocket.machine import replace_text, replaced
 from hocket.networks.network import Network
+from hocket.runs.messages import Messages
 
 if TYPE_CHECKING:
     from hocket.runs.run import LastExchange, Run
@@ -101,6 +102,7 @@ def save_run(run: Run, folder: Path) -> Path:
         },
         "claim": asdict(run.claim),
         "remarks": list(run.remarks),
+        "messages": None if run.count_messages is None else run.messages._asdict(),
         "exchanges": None if run.transcript is None else len(run.transcript.words),
         "settings": run.settings,
     }
@@ -162,7 +164,16 @@ def load_run(folder: Path) -> Run:
         if exchanges is None
         else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
         last_exchange=_last_exchange(arrays),
+        count_messages=_messages(words.get("messages")),
     )
+
+
+def _messages(stored: dict[str, int] | None) -> Callable[[], Messages] | None:
+    """What was counted, where it was."""
+    if stored is None:
+        return None
+    counted = Messages(**stored)
+    return lambda: counted
 
 
 def _last_exchange(arrays: dict[str, np.ndarray]) -> Callable[[], LastExchange] | None:

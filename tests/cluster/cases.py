@@ -105,6 +105,16 @@ OTHERS: dict[str, Case] = {
     "learning": learning,
     "tolerance": lambda engine: play(engine, hk.Dgd(), rounds=2000, tolerance=1e-3),
 }
-CASES: dict[str, Case] = BY_ROW | VARYING | OTHERS
-QUICK = ("rss-nb-anchored", "rss-lb", "star")
+WHEEL = hk.Network.random_directed(7, 0.4, seed=1)
+FOUL = hk.Weather(loss=0.3, burst=3, sleep=0.2, delay=2)
+OUTSIDE: dict[str, Case] = {
+    "directed": lambda engine: play(engine, hk.PushSum(), WHEEL),
+    "weather": lambda engine: play(engine, hk.PushDiging(), WHEEL, weather=FOUL),
+    "weather-own": lambda engine: play(engine, hk.RssNb(1.0), SEVEN, weather=FOUL),
+    "weather-star": lambda engine: play(
+        engine, hk.AugDgm(), hk.Network.star(9), weather=hk.Weather(loss=0.3, both_ways=True)
+    ),
+}
+CASES: dict[str, Case] = BY_ROW | VARYING | OTHERS | OUTSIDE
+QUICK = ("rss-nb-anchored", "rss-lb", "star", "weather")
 """What two processes play in every test run; the rest is for `make endurance`."""

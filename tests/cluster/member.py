@@ -26,7 +26,12 @@ def written(run: hk.Run, path: Path) -> None:
     if run.time_average is not None:
         arrays["time_average"] = run.time_average
     np.savez(path, **arrays)  # pyright: ignore[reportArgumentType]
-    facts = {"cluster": run.settings["cluster"], "outcome": str(run.outcome), "remarks": run.remarks}
+    facts = {
+        "cluster": run.settings["cluster"],
+        "outcome": str(run.outcome),
+        "remarks": run.remarks,
+        "messages": run.messages,
+    }
     path.with_suffix(".json").write_text(json.dumps(facts), encoding="utf-8")
 
 

@@ -42,6 +42,7 @@ def check_equal(results: Results, case: str) -> None:
         np.testing.assert_allclose(found[f"history/{name}"], column, rtol=atol, atol=10 * atol, err_msg=name)
     facts = results.facts(case)
     assert facts["outcome"] == str(run.outcome)
+    assert tuple(facts["messages"]) == run.messages
     moved, needed = facts["cluster"]["bytes_moved"], facts["cluster"]["bytes_needed"]
     assert needed <= moved <= 1.2 * needed
 

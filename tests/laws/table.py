@@ -99,6 +99,8 @@ ROWS = [
     Row("choco-top-k", lambda level: hk.Choco(hk.TopK(1), gamma=0.5), noisy=False, plain=False),
     Row("choco-random-k", lambda level: hk.Choco(hk.RandomK(0.5), gamma=0.5), noisy=False, plain=False),
     Row("choco-quantised", lambda level: hk.Choco(hk.Quantised(4)), noisy=False, plain=False),
+    Row("push-sum", lambda level: hk.PushSum(), noisy=False, plain=False),
+    Row("push-diging", lambda level: hk.PushDiging(), noisy=False, plain=False),
     Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),
     Row(

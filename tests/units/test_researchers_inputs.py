@@ -106,6 +106,8 @@ def test_weights_on_edges_are_taken_or_refused():
     np.testing.assert_allclose(taken, np.where(RING.B > 0, 0.2, 0) + 0.4 * np.eye(5), atol=1e-15)
     with pytest.raises(BadNetwork, match=r"B\[0, 0\] = 0|negative"):
         hk.Network(weighted(0.5), weights="edges")
+    with pytest.raises(BadNetwork, match=r"edge \(0, 1\) has weight 0.2.*columns sum to 1"):
+        hk.Network(weighted(0.2).to_directed())
     with pytest.raises(BadNetwork, match="a weight on every edge"):
         hk.Network(nx.cycle_graph(5), weights="edges")
     with pytest.raises(BadNetwork, match="a weight on every edge"):

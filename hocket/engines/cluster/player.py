@@ -21,7 +21,8 @@ from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Program
 from hocket.engines.simulator import Simulation, simulate
 from hocket.engines.solver import explained
-from hocket.engines.traffic import spoken_in_round, word_bytes
+from hocket.engines.spoken import spoken_in_round
+from hocket.engines.traffic import word_bytes
 from hocket.errors import BadInput
 from hocket.runs.job import Job
 

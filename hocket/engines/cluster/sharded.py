@@ -25,7 +25,13 @@ from hocket.engines.rounds import begin
 from hocket.engines.schedule import Looks
 
 HERE, EVERYWHERE = Spec(SHARDS), Spec()
-SPREAD: dict[str, Spec] = {"k": EVERYWHERE, "state": HERE, "kept": Spec(None, SHARDS), "weighted": HERE}
+SPREAD: dict[str, Spec] = {
+    "k": EVERYWHERE,
+    "state": HERE,
+    "kept": Spec(None, SHARDS),
+    "weighted": HERE,
+    "mail": HERE,
+}
 """Which axis of a carry's arrays runs over agents, and so over shards."""
 CARRY: Any = Carry(**SPREAD)  # pyright: ignore[reportArgumentType]
 

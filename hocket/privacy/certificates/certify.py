@@ -97,6 +97,7 @@ def certify(
     'the sum over {1} changes, and coalition {0, 2} learns that sum exactly: pairwise noise cancels over honest agents \
 that hang together'
     """
+    network.both_ways("a certificate")
     runs = whole("runs", runs)
     dim = _dimension(algorithm, move, shift, dim if problem is None else problem.dim)
     gone = _known(leavers, network.n)

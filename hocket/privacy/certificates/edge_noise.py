@@ -86,7 +86,7 @@ def optimise_links(
     >>> bool(abs(best.gain - 1) < 1e-4)
     True
     """
-    every = _Energies(network, colluders, protect, own)
+    every = _Energies(network.both_ways("noise on links"), colluders, protect, own)
     equal = _equal(every, limit)
     g = best = np.full(len(network.links), equal)
     cuts, limits, least = _Cuts(), set[Limit](), 0.0

@@ -71,7 +71,7 @@ class Listener:
         leavers: Mapping[int, int] | None = None,
         scaling: Scaling = "previous",
     ):
-        self.network, self.levels = network, levels
+        self.network, self.levels = network.both_ways("an estimate of what is learnt"), levels
         self.threat: Threat = threat
         self.leavers = dict(leavers or {})
         self.coalition = coalition | set(self.leavers)

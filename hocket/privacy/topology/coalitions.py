@@ -98,7 +98,7 @@ def search_coalitions(
     can be surrounded: agents 0, 1, 2, 3, 4 and 5
     worst: coalition {0, 2}: P2 fails and so does P1; exposed are the objectives of agent 1 and the sum over {3, 4, 5}
     """
-    f = check_colluders(colluders, network.n)
+    f = check_colluders(colluders, network.both_ways("a search of coalitions").n)
     n, near = network.n, neighbour_lists(network.n, network.links)
     total = math.comb(n, f)
     surrounded_by = {j: tuple(others.tolist()) for j, others in enumerate(near) if len(others) <= f}

@@ -153,7 +153,7 @@ def guarantees(network: Network, colluders: int, *, algorithm: str | Algorithm |
     both are about function sharing, separable polynomials no higher in degree than its noise, and widths its bound buys
     """
     refuse_without_theorem(algorithm)
-    f = check_colluders(colluders, network.n)
+    f = check_colluders(colluders, network.both_ways("a guarantee of privacy").n)
     degree = np.bincount(network.links.ravel(), minlength=network.n)
     least = int(degree.min())
     flows = network.n + least**2 / 2
@@ -182,7 +182,7 @@ def exposure(
     coalition {1, 4}: P2 fails and so does P1; exposed are the objectives of agent 0 and the sum over {2, 3}
     """
     refuse_without_theorem(algorithm)
-    members = check_hiding(coalition, network.n)
+    members = check_hiding(coalition, network.both_ways("a guarantee of privacy").n)
     return Exposure(tuple(sorted(members)), honest_components(network, members))
 
 

@@ -113,7 +113,7 @@ def repair(
     >>> print(repair(Network.path(4), 1))
     add 1 link and P1 and P2 hold against 1 colluder: 0-3; no fewer do, since 2 agents have fewer than 2 neighbours
     """
-    f = _enough_agents(colluders, network.n)
+    f = _enough_agents(colluders, network.both_ways("a repair").n)
     candidates = _candidates(network, forbidden)
     if vertex_connectivity(network.n, network.links, at_most=f + 1).value > f:
         return Repair(f, (), 0, "P2 holds already", network)

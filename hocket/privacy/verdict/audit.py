@@ -236,7 +236,7 @@ def audit(
     >>> print(audit(Network.cycle(5), objectives="any", **plan).claim)
     no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
-    f, members = adversary(network, colluders, coalition)
+    f, members = adversary(network.both_ways("an audit"), colluders, coalition)
     if local_steps < 1:
         raise BadInput(
             f"local_steps = {local_steps!r}; an agent takes one step or more between two exchanges"

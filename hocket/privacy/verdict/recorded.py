@@ -19,6 +19,7 @@ def plan_of(
         raise BadInput("a run says itself which algorithm it played; leave algorithm= away, or the run")
     if run.network.n != network.n or not np.array_equal(run.network.links, network.links):
         raise BadInput(f"this run was on {run.network.name}, not on {network.name}; pass run.network")
+    run.check_heard("what its words gave away")
     if run.transcript is None:
         raise NotRecorded("this run kept no words to attack; run it again with keep='transcript'")
     if run.algorithm is None or run.step is None:

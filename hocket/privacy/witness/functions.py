@@ -60,6 +60,7 @@ def functions_of(run: Run) -> Functions:
             f"this run is {name}'s, and Theorem 2 is about function sharing; "
             "ask hocket.leakage what a coalition can estimate instead"
         )
+    run.check_heard("what its words give away")
     if run.transcript is None or run.path is None:
         raise NotRecorded("this run kept no words and no noise; run it again with keep='transcript'")
     algorithm = run.algorithm

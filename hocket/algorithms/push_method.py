@@ -1,0 +1,71 @@
+"""What push methods have in common: speakers share their words out, and a share of one tells how much came together."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from hocket.agent import Agent
+from hocket.algorithm import Algorithm, Spoken, Unheard
+from hocket.errors import BadAlgorithm
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
+
+
+class PushMethod(Algorithm):
+    """An algorithm for directed links, where weights balance over what is said and not over what is heard.
+
+    Whatever is said keeps its sum over the network, and beside it goes a share that begins as one everywhere: the
+    quotient of both forgets how links are spread. In weather agents say running sums, and a neighbour takes the
+    difference to what it heard last, so that lost words are only late [Hadjicostis, Vaidya and Domínguez-García 2016;
+    Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
+    """
+
+    hides_nothing: ClassVar[bool] = True
+
+    @property
+    def directed(self) -> bool:
+        return True
+
+    @property
+    def unheard(self) -> Unheard:
+        return "later"
+
+    @property
+    def bears(self) -> Literal["", "outages", "weather"]:
+        return "weather"
+
+    @property
+    def asks_gradients(self) -> bool:
+        return True
+
+    @classmethod
+    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
+        return None if anchored else cls()
+
+    def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
+        if problem.penalty is not None:
+            raise BadAlgorithm(
+                f"{self.title} has no proximal step, and {type(problem.penalty).__name__} needs one; leave prox= out, "
+                "or take a method that ends its steps in one, on links that go both ways"
+            )
+        return problem, network
+
+    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
+        return 0 * state.x
+
+    @property
+    def open_anyway(self) -> str:
+        return "it adds no noise, and whoever hears a member's words works its gradients out of them"
+
+    def cure(self, *, exact: bool) -> str:
+        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"
+
+
+def quotient(mass: Any, share: Any) -> Any:
+    """What masses and shares come to; without shares, all are one."""
+    return mass if share is None else mass / share
+
+
+def up_to_one(share: Any) -> Any:
+    """min(1, share), on arrays and on fractions."""
+    return 1 if share is None else share * (share < 1) + (share >= 1)

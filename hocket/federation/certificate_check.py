@@ -85,6 +85,11 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
     if not found.holds:
         yield found.reason
         return
+    if plan.algorithm.functions is not None and plan.algorithm.stored is None:
+        yield (
+            "its noise is on objectives, and without a grid members follow whatever gradients their tasks give, of a "
+            "few records say, which the noise was never added to; on a grid they follow the stored sum alone"
+        )
     epsilon = found.epsilon(section.delta)
     if epsilon > section.epsilon * (1 + SAME):
         yield f"it promises ε = {section.epsilon:g} at δ = {section.delta:g}, and its noise gives {epsilon:.6g}"

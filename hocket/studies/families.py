@@ -97,7 +97,9 @@ class Binomial(Family):
         return 2 * (xlogy(y, y) - xlogy(y, mu) + xlogy(1 - y, 1 - y) - xlogy(1 - y, 1 - mu))
 
     def constants(self, y: Vector, weights: Vector) -> float:
-        return float(np.sum(weights * (xlogy(y, y) + xlogy(1 - y, 1 - y))))
+        # In how many ways a share of trials comes about: one, of a yes or a no.
+        ways = gammaln(weights + 1) - gammaln(weights * y + 1) - gammaln(weights * (1 - y) + 1)
+        return float(np.sum(ways + weights * (xlogy(y, y) + xlogy(1 - y, 1 - y))))
 
     def log_likelihood(self, deviance: float, constants: float, rows: float, weight: float) -> float:
         return constants - deviance / 2

@@ -136,10 +136,10 @@ def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet
         outcome = values[asked.event] if isinstance(asked, Survival) else response(asked, values)
     names = (*design.names, str(asked))
     for name, column in zip(names, np.column_stack([design.X, outcome]).T, strict=True):
-        values_there = np.unique(column)  # a missing cell counts as one
-        there = column == values_there[-1] if len(values_there) == 2 else np.zeros(count, dtype=bool)
-        if fewest <= int(there.sum()) <= count - fewest:
-            for held, how in ((there, "with"), (~there, "without")):
+        first = column == column.max(initial=-np.inf)  # nowhere, if a cell is missing
+        two = fewest <= int(first.sum()) <= count - fewest and np.ptp(column[~first]) == 0
+        if two:
+            for held, how in ((first, "with"), (~first, "without")):
                 whole = np.zeros_like(fitted)
                 whole[fitted] = held
                 yield RowSet(f"rows {how} {name}", whole, frozenset({TWINS}))

@@ -245,6 +245,14 @@ def test_less_noise_than_promised_is_refused():
         check_certificate(dataclasses.replace(plan, task=open_form))
 
 
+def test_noise_on_objectives_is_certified_on_a_grid_alone():
+    """A task may draw batches, and nobody else can tell; on a grid what it gives is asked for once, as coefficients."""
+    plan = drawn()
+    floating = plan.algorithm_section.model_copy(update={"grid": None})
+    with pytest.raises(UnsafePlan, match="on a grid they follow the stored sum alone"):
+        check_certificate(dataclasses.replace(plan, algorithm_section=floating))
+
+
 def test_the_audit_begins_with_the_certificate():
     found = audit_plan(drawn())
     assert found.words[0].startswith("Certificate (Theorem A2, exact arithmetic): against any 1 colluder")

@@ -298,6 +298,27 @@ def test_a_coefficient_is_for_as_many_units_as_the_study_says():
     assert five["log(age)"]["estimate"] == pytest.approx(one["log(age)"]["estimate"], rel=1e-10)
 
 
+def test_shares_of_trials_are_those_of_the_pooled_table():
+    """The likelihood counts in how many ways a share comes about, as R's does."""
+    rng = np.random.default_rng(7)
+    x, trials = rng.normal(size=90), rng.integers(1, 12, 90)
+    happened = rng.binomial(trials, 1 / (1 + np.exp(-0.4 * x)))
+    data = {"x": x, "trials": trials.astype(float), "share": happened / trials}
+    results = asked("share ~ x", "binomial", data=data, weights="trials")
+    sm = judges()
+    pairs = np.stack([happened, trials - happened], axis=1)
+    judge = sm.GLM(pairs, np.stack([np.ones(90), x], axis=1), family=sm.families.Binomial()).fit(tol=1e-14)
+    np.testing.assert_allclose(table_of(results)[0], judge.params, **EXACT)
+    np.testing.assert_allclose(table_of(results)[1], judge.bse, **EXACT)
+    for name, value in (
+        ("deviance", judge.deviance),
+        ("log_likelihood", judge.llf),
+        ("aic", judge.aic),
+        ("null_deviance", judge.null_deviance),
+    ):
+        np.testing.assert_allclose(results.data[name], value, rtol=1e-9)
+
+
 def clinics(**outcome: object) -> dict[str, Table]:
     """Three clinics of 40 rows; at the second nothing ever happened."""
     rng = np.random.default_rng(5)

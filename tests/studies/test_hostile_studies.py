@@ -18,7 +18,7 @@ from hocket.errors import BadStudy
 from hocket.noise.summands import flat
 from hocket.studies import Table, check_table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.disclosure import suppressed
-from hocket.studies.evaluate import Evaluation, evaluate
+from hocket.studies.evaluate import Evaluation, evaluate, joined
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.results import concluded
 from hocket.studies.rows import understood_rows
@@ -323,3 +323,13 @@ def test_what_is_shown_of_an_evaluation_is_about_no_few_rows(wrong):
     assert all(step < 1e-9 or step > 5 - 1e-9 for step in steps.ravel())
     for _, share, rows in found.calibration:
         assert all(one < 1e-9 or one > 5 - 1e-9 for one in (share * rows, rows - share * rows))
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12), st.integers(1, 6))
+def test_joined_bins_hold_no_few_rows_of_an_outcome_and_leave_none_out(bins, smallest):
+    counts = np.array(bins, dtype=float)
+    groups = joined(counts, range(len(counts)), smallest)
+    assert [place for one in groups for place in one] == list(range(len(counts)))
+    if all(whole == 0 or whole >= smallest for whole in counts.sum(axis=0)):
+        for one in groups:
+            assert all(held == 0 or held >= smallest for held in counts[one.start : one.stop].sum(axis=0))

@@ -27,8 +27,10 @@ def check_same(first: Any, second: Any) -> None:
     assert type(first) is type(second)
     if dataclasses.is_dataclass(first) and not isinstance(first, type):
         for field in dataclasses.fields(first):
-            if field.name not in ("problem", "step", "algorithm", "last_exchange"):
+            if field.name not in ("problem", "step", "algorithm", "last_exchange", "count_messages"):
                 check_same(getattr(first, field.name), getattr(second, field.name))
+        if isinstance(first, hk.Run):
+            assert first.messages == second.messages
     elif isinstance(first, dict):
         assert first.keys() == second.keys()
         for name in first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,8 @@ import pytest
 
 import hocket as hk
 from hocket.algorithm import Round, Say
-from hocket.errors import BadAlgorithm, BadInput, NotRecorded
+from hocket.config import parse_config
+from hocket.errors import BadAlgorithm, BadConfig, BadInput, NotRecorded
 from hocket.runs.messages import Messages
 from tests.laws.table import quadratics
 
@@ -263,3 +265,28 @@ def test_bad_weather_is_told_what_is_wrong(build, says):
 def test_who_cannot_be_played_in_weather_says_why(algorithm, says):
     with pytest.raises(BadAlgorithm, match=says):
         hk.solve(SIX, RING, algorithm, rounds=2, weather=FOUL)
+
+
+TABLES = {
+    "problem": {
+        "kind": "polynomials",
+        "coefficients": [[0, -2 * c, 1] for c in range(4)],
+        "feasible": {"kind": "box", "low": -9, "high": 9},
+    },
+    "network": {"edges": [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]], "directed": True},
+    "algorithm": {"name": "push-diging"},
+    "run": {"rounds": 20},
+}
+
+
+def test_directed_links_and_weather_are_asked_for_in_a_file():
+    config = parse_config(TABLES | {"weather": {"loss": 0.2, "delay": 1, "seed": 3}}, base=Path())
+    asked = config.build()
+    assert asked["network"].directed
+    assert asked["weather"] == hk.Weather(loss=0.2, delay=1, seed=3)
+    assert parse_config(config.tables(), base=Path()) == config
+    assert "weather" not in parse_config(TABLES, base=Path()).tables()
+    with pytest.raises(BadConfig, match=r"\[weather\] weather: loss = 2.0"):
+        parse_config(TABLES | {"weather": {"loss": 2.0}}, base=Path()).build()
+    with pytest.raises(BadConfig, match=r"\[weather\] has no key 'rain'"):
+        parse_config(TABLES | {"weather": {"rain": 2.0}}, base=Path())

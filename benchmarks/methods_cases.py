@@ -40,6 +40,15 @@ def _guarded() -> Iterator[tuple[str, Any]]:
             continue
 
 
+def can_be_shared(inner: Any) -> bool:
+    """Whether function sharing takes a method inside."""
+    try:
+        shared(inner, 1.0)
+    except hk.HocketError:
+        return False
+    return True
+
+
 def shared(inner: Any, sd: float, family: str = "linear") -> Any:
     """A method inside function sharing."""
     return hk.FunctionSharing(1 if family == "linear" else 2, sd=sd, family=family, inner=inner)

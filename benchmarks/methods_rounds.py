@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from methods_cases import classes, methods, shared, squares
+from methods_cases import can_be_shared, classes, methods, shared, squares
 
 import hocket as hk
 
@@ -49,6 +49,8 @@ def cases(quick: bool) -> Iterator[tuple[str, Any, str, Any, Any]]:
 def wearing(inner: Any) -> dict[str, Any]:
     """A method by what it is inside of."""
     found = {"plain": inner}
+    if not can_be_shared(inner):
+        return found
     for family, levels in (("linear", LINEAR), ("quadratic", QUADRATIC)):
         found |= {f"{family} {sd:g}": shared(inner, sd, family) for sd in levels}
     return found

@@ -132,7 +132,7 @@ def cost_of(program: Program, network: Network) -> Cost:
     first = tally.gradients
     jax.eval_shape(played, numbers, carry, steps)
     # In the mean over agents, and over rounds where links take turns.
-    neighbours = 2 * float(network.active.sum(axis=1).mean()) / network.n
+    neighbours = float((network.weight > 0).sum()) / network.period / network.n
     tree = 2 * (network.n - 1) / network.n
     return Cost(
         gradients=tally.gradients - first,

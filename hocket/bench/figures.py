@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ MOST = 2 * len(STYLES)
 LOWEST = 1e-13
 """Where axes of relative gaps end: the rest is rounding."""
 GRID = 90
+WIDTH = 110
+"""Characters that a legend has room for."""
 FEW = 4
 """Curves up to which bands over problems and networks are drawn: more of them hide each other."""
 SPENT: dict[Spending, str] = {
@@ -46,7 +49,8 @@ def overview(comparison: Comparison, *, goal: float) -> Drawing:
         "Gaps to the optimum against rounds, bytes, gradients and seconds, and performance profiles, for "
         f"{', '.join(names)}."
     )
-    return sheet([above, middle, below], size=(9.6, 10.6), alt=alt, title=f"{band}{note}")
+    rows = [*_level([above, middle]), below]
+    return sheet(rows, size=(9.6, 10.6), alt=alt, title=f"{band}{note}", columns=_columns(names))
 
 
 def by_place(comparison: Comparison, *, most: int = 12) -> Drawing:
@@ -59,7 +63,18 @@ def by_place(comparison: Comparison, *, most: int = 12) -> Drawing:
     width = min(3, len(panels))
     rows = [panels[i : i + width] for i in range(0, len(panels), width)]
     alt = f"Gaps against rounds on {len(panels)} problems and networks, for {', '.join(names)}."
-    return sheet(rows, size=(9.6, 1.2 + 2.7 * len(rows)), alt=alt)
+    return sheet(_level(rows), size=(9.6, 1.2 + 2.7 * len(rows)), alt=alt, columns=_columns(names))
+
+
+def _columns(names: Sequence[str]) -> int:
+    """How many columns of a legend fit, by the longest name."""
+    return int(np.clip(WIDTH // (max(map(len, names)) + 9), 1, len(STYLES)))
+
+
+def _level(rows: list[list[Panel]]) -> list[list[Panel]]:
+    """The same panels, all of them down to where the deepest one ends."""
+    lowest = min(panel.lowest or 1.0 for row in rows for panel in row)
+    return [[replace(panel, lowest=lowest) for panel in row] for row in rows]
 
 
 def drawn_names(comparison: Comparison) -> tuple[list[str], int]:

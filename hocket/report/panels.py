@@ -87,16 +87,24 @@ class Panel:
 
 
 def sheet(
-    panels: Sequence[Sequence[Panel]], *, size: tuple[float, float], alt: str, title: str | None = None
+    panels: Sequence[Sequence[Panel]],
+    *,
+    size: tuple[float, float],
+    alt: str,
+    title: str | None = None,
+    columns: int | None = None,
 ) -> Drawing:
     """Rows of panels as one figure; a row with one panel has it over the full width.
 
-    Panels of one row share their vertical axis where they have the same label. `title` heads the common legend.
+    Panels of one row share their vertical axis where they have the same label. `title` heads the common legend, which
+    has a column for each kind of line, or as many as are asked for.
     """
-    return drawn(lambda figure: _lay_out(figure, panels, title), size=size, alt=alt)
+    return drawn(lambda figure: _lay_out(figure, panels, title, columns), size=size, alt=alt)
 
 
-def _lay_out(figure: Figure, panels: Sequence[Sequence[Panel]], title: str | None) -> None:
+def _lay_out(
+    figure: Figure, panels: Sequence[Sequence[Panel]], title: str | None, columns: int | None
+) -> None:
     width = int(np.lcm.reduce([len(row) for row in panels]))
     grid = figure.add_gridspec(len(panels), width)
     common: dict[int, dict[str, Any]] = {}
@@ -116,13 +124,18 @@ def _lay_out(figure: Figure, panels: Sequence[Sequence[Panel]], title: str | Non
             for handle, line in zip(axes.get_legend_handles_labels()[0], named, strict=True):
                 common.setdefault(line.style, {})[line.label] = handle
     if common:
-        _common_legend(figure, common, title)
+        _common_legend(figure, common, title, columns)
 
 
-def _common_legend(figure: Figure, common: dict[int, dict[str, Any]], title: str | None) -> None:
-    """One legend below all panels, a column for each kind of line."""
+def _common_legend(
+    figure: Figure, common: dict[int, dict[str, Any]], title: str | None, columns: int | None
+) -> None:
+    """One legend below all panels, a column for each kind of line, or line by line in so many columns."""
     from matplotlib.lines import Line2D
 
+    if columns is not None:
+        lines = [entry for kind in common.values() for entry in kind.items()]
+        common = {place: dict(lines[place::columns]) for place in range(min(columns, len(lines)))}
     rows = max(map(len, common.values()))
     entries = [
         entry

@@ -14,12 +14,14 @@ PACKAGES = {
     "tenseal": ("tenseal",),
     "opacus": ("opacus",),
     "tvopt": ("tvopt",),
+    "decent_bench": ("decent-bench",),
     "disropt": ("disropt", "mpich"),
 }
-"""What is tried, by the module that it brings. disropt talks MPI, which comes as a package too."""
+"""What is tried, by the module that it brings. disropt talks MPI, which comes as a package too; decent-bench needs
+Python 3.13 or later."""
 ABSENT = {
     "nda": "cannot be installed by name: on the package index it is another project's",
-    "decent-bench, decentralizepy, murmura": "pip finds no package of that name (November 2026)",
+    "decentralizepy, murmura": "pip finds no package of that name (November 2026)",
     "gossipy": "its package, 0.0.1, lacks the simulator in which all average with all neighbours",
     "BlueFog": "its package, 0.3.0, has to be compiled, and its sources do not build with this PyTorch",
     "p2pfl": "its package needs NumPy below 2, hocket needs it above",

@@ -11,6 +11,7 @@ from hocket.cli.peer.run import run
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import status, stop
 from hocket.cli.peer.verify import disclose, verify
+from hocket.cli.peer.watch import watch
 
 peer = App(
     name="peer",
@@ -27,6 +28,7 @@ peer.command(sign, help_epilogue="Example: hocket peer sign plan.toml")
 peer.command(check, help_epilogue="Example: hocket peer check plan.toml --task mine.py:task")
 peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.py:task")
 peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
+peer.command(watch, help_epilogue="Example: hocket peer watch plan.toml")
 peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
 peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
 peer.command(verify, help_epilogue="Example: hocket peer verify plan.toml --with clinic-a clinic-b clinic-c")

@@ -1,4 +1,4 @@
-"""Converged, still moving, diverging: one wording, for status, report, run and watch, and none of it for rounds played."""
+"""Converged, still moving, diverging: one wording for status, report, run and watch, and none for rounds played."""
 
 from __future__ import annotations
 

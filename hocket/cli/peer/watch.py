@@ -85,7 +85,7 @@ def _show(console: Console, now: Callable[[], Snapshot]) -> None:
     try:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                live.update(drawn(now(), console.height), refresh=True)
+                live.update(drawn(now(), console), refresh=True)
                 time.sleep(EVERY)
     except KeyboardInterrupt:
         pass  # as it was told

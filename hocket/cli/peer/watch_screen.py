@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -28,19 +28,32 @@ MOST_NEIGHBOURS, MOST_MEASURES = 8, 6
 """Rows of a table; the rest is counted."""
 
 
-def drawn(seen: Snapshot, height: int) -> RenderableType:
-    """The screen; events are left out where lines are few."""
-    parts: list[RenderableType] = [_head(seen), _bar(seen), Text(), _answers(seen), Text(), _links(seen)]
+def drawn(seen: Snapshot, console: Console) -> RenderableType:
+    """The screen: of what may be left out, as much as there is room for."""
+    for events, why in ((len(seen.events), True), (0, True), (0, False)):
+        screen = _composed(seen, events, why=why)
+        lines = len(console.render_lines(screen, pad=False))
+        if lines <= console.height:
+            return screen
+        if lines - events + 2 <= console.height:  # events are the first to go, the oldest first
+            return _composed(seen, console.height - (lines - events), why=why)
+    return _composed(seen, 0, why=False)
+
+
+def _composed(seen: Snapshot, events: int, *, why: bool) -> Group:
+    parts: list[RenderableType] = [
+        _head(seen),
+        _bar(seen),
+        Text(),
+        _answers(seen, why=why),
+        Text(),
+        _links(seen),
+    ]
     if seen.measured:
         parts += [Text(), _measures(seen)]
-    used = 9 + len(seen.warnings) + len(seen.standing.why) + min(len(seen.neighbours), MOST_NEIGHBOURS)
-    used += min(len(seen.measured), MOST_MEASURES) + 3
-    room = height - used - 3
-    if room > 1 and seen.events:
-        lines = (
-            f"{time.strftime('%H:%M:%S', time.localtime(one.time))}  {one.words}"
-            for one in seen.events[-room:]
-        )
+    if events > 0:
+        shown = seen.events[-events:]
+        lines = (f"{time.strftime('%H:%M:%S', time.localtime(one.time))}  {one.words}" for one in shown)
         parts += [Text(), Text("Lately", style="dim")]
         parts += [Text(line, no_wrap=True, overflow="ellipsis") for line in lines]
     parts += [Text(), Text("Ctrl-C ends the watching, not the run.", style="dim")]
@@ -68,12 +81,12 @@ def _bar(seen: Snapshot) -> RenderableType:
     return line
 
 
-def _answers(seen: Snapshot) -> RenderableType:
+def _answers(seen: Snapshot, *, why: bool) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column()
     grid.add_row("How it stands", Text(seen.standing.words, style=STYLE[seen.standing.kind]))
-    for line in seen.standing.why:
+    for line in seen.standing.why if why else ():
         grid.add_row("", line)
     if seen.waits:
         style = "bold yellow" if seen.waiting_for else ""

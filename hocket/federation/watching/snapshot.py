@@ -312,12 +312,16 @@ def _in_words(line: Mapping[str, Any]) -> str:
     about = {key: value for key, value in line.items() if key not in ("time", "event")}
     who = f" {about.pop('neighbour')}" if "neighbour" in about else ""
     rest = [
-        f"{key.replace('_', ' ')} {_short(value)}" for key, value in about.items() if value not in ([], {})
+        _short(value) if key in ("reason", "words") else f"{key.replace('_', ' ')} {_short(value)}"
+        for key, value in about.items()
+        if value not in ([], {}, "")
     ]
     return f"{line.get('event', '?')}{who}{': ' if rest else ''}{', '.join(rest)}"
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if is_list(value):
         return " ".join(map(str, value))
     return ", ".join(f"{key}: {one}" for key, one in value.items()) if is_table(value) else str(value)

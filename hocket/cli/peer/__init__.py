@@ -8,6 +8,7 @@ from hocket.cli.peer.demo import demo
 from hocket.cli.peer.drop import drop
 from hocket.cli.peer.plan import plan
 from hocket.cli.peer.run import run
+from hocket.cli.peer.service import service
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import status, stop
 from hocket.cli.peer.verify import disclose, verify
@@ -29,6 +30,9 @@ peer.command(check, help_epilogue="Example: hocket peer check plan.toml --task m
 peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.py:task")
 peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
 peer.command(watch, help_epilogue="Example: hocket peer watch plan.toml")
+peer.command(
+    service, help_epilogue="Example: hocket peer service plan.toml --task mine.py:task -o clinic-a.service"
+)
 peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
 peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
 peer.command(verify, help_epilogue="Example: hocket peer verify plan.toml --with clinic-a clinic-b clinic-c")

@@ -184,7 +184,7 @@ def plan(
         weights=weights,
         after=None if after is None else read_plan(after),
     )
-    return _drawn(drawn, out, days, price=[] if certified is None else price_in_words(certified))
+    return write_drawn(drawn, out, days, price=[] if certified is None else price_in_words(certified))
 
 
 def _study(
@@ -216,10 +216,10 @@ def _study(
         run={"rounds": MOST_TOTALS},
         audit={"colluders": colluders, "unsafe": unsafe},
     )
-    return _drawn(drawn, out, days)
+    return write_drawn(drawn, out, days)
 
 
-def _drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:
+def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:
     """Audit a plan and write it down."""
     from hocket.federation.expiry import expiring, refuse_expiring
     from hocket.federation.plan_file import write_plan

@@ -7,6 +7,7 @@ tenth of its rounds carried it, and by how far as many rounds again would, with 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,10 @@ class Movement:
         since, before = past[-1]
         size, first = float(np.linalg.norm(x)), float(np.linalg.norm(before))
         largest = max(size, first)
-        moved = float(np.linalg.norm(x - before)) / largest if largest else 0.0
+        # The farthest two: a state that is shaken may be back by chance where it was.
+        seen = [*(mark.x for mark in self._marks if since <= mark.round < k), x]
+        farthest = max(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2))
+        moved = farthest / largest if largest else 0.0
         growth = size / first if first else 1.0
         numbers = moved, k - since, moved * self._steps_ahead(k, since), growth
         return dict(zip(MEASURED, numbers, strict=True))

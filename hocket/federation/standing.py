@@ -55,7 +55,7 @@ def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
     if not math.isfinite(ahead) or _runs_away(measured):
         return Standing("diverging", f"diverging: its size {_grown(measured)} {over}", (CURE,))
     why = (
-        f"With the plan's steps as many rounds again would move it by about {_percent(ahead)} of its size; "
+        f"With the plan's steps as many rounds again would move it by about {100 * ahead:.3g} % of its size; "
         f"{_percent(SETTLED)} is the most for a state to be called {'converged' if joint else 'settled'}.",
         SAME_FOR_ALL if joint else ALONE,
     )

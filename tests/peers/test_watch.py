@@ -90,6 +90,8 @@ def test_before_a_run_begins(watched: Watched, tmp_path: Path, capsys: pytest.Ca
     found = json.loads(capsys.readouterr().out)
     assert (found["state"], found["done"], found["member"]) == ("not begun", 0, ME)
     assert found["standing"]["kind"] == "unknown"
+    with watched.running():  # it has just been started, and has said nothing yet
+        assert watched.look().state == "running"
 
 
 def test_all_rounds_played_are_no_convergence(watched: Watched) -> None:

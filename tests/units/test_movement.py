@@ -48,6 +48,16 @@ def test_small_steps_do_not_pass_for_rest():
     assert standing(told([10 * x - 960 for x in path], Power(1.0, 20, 1.0))).kind == "moving"
 
 
+def test_a_state_that_is_back_by_chance_has_not_rested():
+    """It goes round in a circle, and is where it was a tenth of its rounds ago."""
+    movement = Movement(1000, Constant(0.1))
+    for k in range(1, 121):
+        x = 10 + np.array([np.cos(2 * np.pi * k / 20), np.sin(2 * np.pi * k / 20)])
+        movement.pass_by(k, x)
+        if k > 100:
+            assert standing(movement.look(k, x)).kind == "moving"
+
+
 def test_rest_is_rest():
     assert told([np.ones(3)] * 50, Constant(1.0))["movement_ahead"] == 0
     assert told([np.zeros(3)] * 50, Constant(1.0))["movement"] == 0

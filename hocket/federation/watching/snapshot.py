@@ -148,21 +148,18 @@ class Snapshot:
 def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | None = None) -> Snapshot:
     """How this member's run of a plan stands now."""
     now = time.time() if now is None else now
-    found = folder.status() if folder.begun else _not_begun(name)
-    running = folder.running
+    begun, running = folder.begun, folder.running
+    found = folder.status() if begun else _not_begun(name)
     state: State = (
-        "not begun" if not folder.begun
-        else "finished" if found["finished"]
-        else "running" if running
-        else "stopped"
-    )  # fmt: skip
+        "finished" if found["finished"] else "running" if running else "stopped" if begun else "not begun"
+    )
     lines = latest(folder.metrics)
     last = lines[-1] if lines else {}
     standing = standing_of(plan, found | {"measured": found["measured"] or last})
     speed = _speed(lines, now) if state == "running" else None
     of = None if plan.study is not None else plan.run.rounds
     left = _seconds_left(found["round"], of, speed)
-    quiet = _quiet(folder, now) if running else 0.0
+    quiet = max(0.0, now - folder.said_at) if begun and running else 0.0
     return Snapshot(
         member=found["member"],
         task=plan.task.name,
@@ -290,10 +287,6 @@ def _measured(path: Path) -> Iterator[Measured]:
         )
         value = float(last[name])
         yield Measured(name, value if math.isfinite(value) else None, course)
-
-
-def _quiet(folder: RunFolder, now: float) -> float:
-    return max(0.0, now - folder.said_at)
 
 
 def _said_nothing(member: str, seconds: float) -> list[str]:

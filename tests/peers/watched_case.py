@@ -76,7 +76,7 @@ class Watched:
         status = {
             "member": ME,
             "task": "digits",
-            "round": last.get("round", 0),
+            "round": last.get("round", 0) + 1,
             "rounds": self.plan.run.rounds,
             "finished": False,
             "connected": ["clinic-a", "clinic-b", "clinic-d", "clinic-e"],

@@ -22,7 +22,7 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     measured last.
     """
     from hocket.federation.standing import standing_of
-    from hocket.federation.watching.snapshot import expiry_warnings, troubles
+    from hocket.federation.watching.snapshot import expiry_warnings, played, troubles
 
     agreed, folder = folder_of(plan, home)
     found = folder.status()
@@ -32,7 +32,7 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     words = [
         f"{found['member']} is {state}, in round {found['round']:,} of {found['rounds']:,}."
         if agreed.study is None
-        else f"{found['member']} is {state}, after {found['round']:,} sums.",
+        else f"{found['member']} is {state}, after {played(agreed, found):,} sums.",
         f"How it stands: {standing.words}.",
         *standing.why,
     ]

@@ -158,13 +158,14 @@ def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | Non
     standing = standing_of(plan, found | {"measured": found["measured"] or last})
     speed = _speed(lines, now) if state == "running" else None
     of = None if plan.study is not None else plan.run.rounds
-    left = _seconds_left(found["round"], of, speed)
+    done = played(plan, found)
+    left = _seconds_left(done, of, speed)
     quiet = max(0.0, now - folder.said_at) if begun and running else 0.0
     return Snapshot(
         member=found["member"],
         task=plan.task.name,
         state=state,
-        done=found["round"],
+        done=done,
         of=of,
         unit="rounds" if plan.study is None else "sums",
         standing=standing,
@@ -182,6 +183,12 @@ def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | Non
         events=tuple(_events(folder.log)),
         at=now,
     )
+
+
+def played(plan: FederationPlan, status: Mapping[str, Any]) -> int:
+    """How many rounds, or sums of a study, are over: a status names the one that is being played."""
+    over = plan.study is None and (status["finished"] or status["measured"].get("round") == plan.run.rounds)
+    return plan.run.rounds if over else max(0, status["round"] - 1)
 
 
 def troubles(status: Mapping[str, Any]) -> Iterator[str]:

@@ -32,6 +32,8 @@ class Answer:
     """What people read, from top to bottom."""
     after: Callable[[], None] | None = None
     """What goes on once the answer is printed: for a command that serves until it is stopped."""
+    live: Callable[[Console], None] | None = None
+    """What is shown in place of the words where somebody sits at a terminal, until they have seen enough."""
 
 
 def give(answer: Answer, *, as_json: bool) -> None:
@@ -40,6 +42,9 @@ def give(answer: Answer, *, as_json: bool) -> None:
         _write_json(answer.data)
         return
     console = _console()
+    if answer.live is not None and console.is_terminal:
+        answer.live(console)
+        return
     for part in answer.words:
         if isinstance(part, str):
             console.print(part, soft_wrap=True)  # a path must stay in one piece

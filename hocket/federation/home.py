@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hocket.errors import BadConfig
+from hocket.errors import BadConfig, BadIdentity
 from hocket.links.text import normal_name
 
 if TYPE_CHECKING:
@@ -33,6 +33,22 @@ class Home:
     def identity(self) -> Path:
         """The folder of the key and the certificate."""
         return self.folder / "identity"
+
+    @property
+    def owner(self) -> str:
+        """The member whose home this is, by its certificate: nobody needs the key for that."""
+        from hocket.links.identity import (  # not at the door: commands begin with this module
+            CERTIFICATE,
+            name_in,
+        )
+
+        path = self.identity / CERTIFICATE
+        try:
+            return name_in(path.read_bytes())
+        except OSError as error:
+            raise BadIdentity(
+                f"{path} cannot be read: {error.strerror}; make an identity with hocket peer init, or name its home"
+            ) from None
 
     @property
     def floor(self) -> Path:

@@ -6,7 +6,6 @@ No state, gradient or noise is in it, nor is anything of the others beside their
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +18,15 @@ from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
-from hocket.federation.movement import MEASURED, is_settled, movement_in_words, outlook
+from hocket.federation.metrics import measurements
+from hocket.federation.movement import MEASURED
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import PlanAudit, audit_of_plan
 from hocket.federation.plan_certificate import certificate_of_plan, in_words
 from hocket.federation.plan_file import read_plan
 from hocket.federation.run_folder import RunFolder, read_json
+from hocket.federation.standing import standing_of
 from hocket.privacy.wording import counted, judged, listed
 from hocket.report.exposure import QUESTION, exposed
 from hocket.report.folder import PAGE, theorem_card
@@ -50,7 +51,7 @@ def write_member_report(
 ) -> Path:
     """Write the page into the member's folder; returns where it lies. The audit is against as many as was planned."""
     own = Home(folder.path.resolve().parents[1]).own_code
-    plan, status, measured = read_plan(folder.plan, own), folder.status(), _measurements(folder)
+    plan, status, measured = read_plan(folder.plan, own), folder.status(), measurements(folder.metrics)
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
@@ -68,7 +69,7 @@ def write_member_report(
             spoken(type(plan.algorithm).__name__),
         ],
         summary=[*_promised(plan, folder, status["dropped"]), _in_words(status, measured), *_losses(status)],
-        cards=[_progress(status, measured), theorem_card(claim), card],
+        cards=[_progress(plan, status, measured), theorem_card(claim), card],
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
             "Losses are of this member's own data. Lag is how long after its own word a neighbour's came.",
@@ -145,14 +146,6 @@ def _over_all_runs(joint: PlanAudit) -> Card:
     return Card(QUESTION, f"a gradient {how}, {runs}, to {who}", tone, joint.history)
 
 
-def _measurements(folder: RunFolder) -> list[dict[str, Any]]:
-    """All lines of metrics; a line that a crash cut short is left out."""
-    if not folder.metrics.is_file():
-        return []
-    lines = folder.metrics.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
 def _in_words(status: dict[str, Any], measured: list[dict[str, Any]]) -> str:
     done, rounds = status["round"], status["rounds"]
     how = (
@@ -169,18 +162,23 @@ def _losses(status: dict[str, Any]) -> list[str]:
     return [f"Dropped on the way, by everybody's vote: {', '.join(status['dropped'])}.", *status["verdict"]]
 
 
-def _progress(status: dict[str, Any], measured: list[dict[str, Any]]) -> Card:
+def _progress(plan: FederationPlan, status: dict[str, Any], measured: list[dict[str, Any]]) -> Card:
     question = "Has it settled?"
     reasons = [
         f"{name} went from {plain(measured[0][name])} to {plain(measured[-1][name])}."
         for name in _drawn(measured)
     ]
-    if not status["finished"]:
-        return Card(question, f"not finished: round {status['round']:,}", "open", reasons)
     # That all rounds were played says nothing of the optimum: whether the state still moves says a little.
     known = status["measured"] or (measured[-1] if measured else {})
-    tone = "holds" if is_settled(known) else "open"
-    return Card(question, movement_in_words(known), tone, [*outlook(known), *reasons])
+    found = standing_of(plan, status | {"measured": known})
+    tone = (
+        "exposed" if found.kind == "diverging" else "holds" if status["finished"] and found.rests else "open"
+    )
+    if not status["finished"]:
+        words = f"not finished: round {status['round']:,}"
+        words += "" if found.kind == "unknown" else f", {found.words}"
+        return Card(question, words, tone, [*found.why, *reasons])
+    return Card(question, found.words, tone, [*found.why, *reasons])
 
 
 def _claim(plan: FederationPlan, gone: int) -> Claim:

@@ -19,6 +19,7 @@ import numpy as np
 
 from hocket.links.descriptors import Reserve
 from hocket.links.text import is_list, is_table, json_line, shown
+from hocket.machine import replace_text
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -31,7 +32,7 @@ BURST = 20
 PAUSE = 10.0
 """Seconds from one line to the next once there were more."""
 MOST_BYTES = 5_000_000
-"""Of a log, before it is put aside; the one that was put aside before goes."""
+"""Of a log, before it is put aside, in place of the one before; of measurements, before they are thinned."""
 MOST_TEXT = 500
 """Characters of a text in a log."""
 
@@ -59,7 +60,7 @@ class Metrics:
         self.lags = lags
         self._written = time.monotonic()
         if self._file is None:
-            self._file = self.path.open("a", encoding="utf-8")
+            self._file = self._opened()
         line = {
             "time": round(time.time(), 3),
             **numbers,
@@ -67,6 +68,16 @@ class Metrics:
         }
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
+        if self._file.tell() >= MOST_BYTES:
+            self.close()
+            thin(self.path)
+
+    def _opened(self) -> TextIO:
+        """The file, at the beginning of a line: a crash may have cut the last one short."""
+        file = self.path.open("a+", encoding="utf-8")
+        if file.tell() and not self.path.read_bytes().endswith(b"\n"):
+            file.write("\n")
+        return file
 
     def close(self) -> None:
         """Let go of the file."""
@@ -113,6 +124,46 @@ class Metrics:
             pass
         finally:
             writer.close()
+
+
+def measurements(path: Path, most: int | None = None) -> list[dict[str, Any]]:
+    """The lines of a file of measurements, or `most` of them, evenly, the first and the last included.
+
+    What a crash cut short is left out.
+    """
+    if not path.is_file():
+        return []
+    lines = [line for line in path.read_text(encoding="utf-8", errors="replace").split("\n") if line]
+    if most is not None and len(lines) > most:
+        lines = [lines[round(place * (len(lines) - 1) / (most - 1))] for place in range(most)]
+    return [found for line in lines if (found := _read(line)) is not None]
+
+
+def latest(path: Path, *, within: int = 64 * 1024) -> list[dict[str, Any]]:
+    """The last lines of a file of measurements, or of a log, as many as so many bytes hold."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - within))
+            lines = file.read(within).decode(errors="replace").split("\n")
+    except FileNotFoundError:
+        return []
+    whole = lines if size <= within else lines[1:]
+    return [found for line in whole if (found := _read(line)) is not None]
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if is_table(found) else None
+
+
+def thin(path: Path) -> None:
+    """Keep every second line, so that a run of months has a file of bounded size, coarser the longer ago."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    replace_text(path, "".join(lines[::2]))
 
 
 def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -264,8 +264,10 @@ def _watcher(
     movement = None if isinstance(member.task, StudyTask) else Movement(peer.rounds, member.plan.step)
 
     def watched(played: Played) -> None:
-        moved = {} if movement is None else movement.look(played.k, played.x)
+        if movement is not None:
+            movement.pass_by(played.k, played.x)
         if metrics.due or played.k == peer.rounds:
+            moved = {} if movement is None else movement.look(played.k, played.x)
             talk = peer.conversation
             numbers = {
                 "round": played.k,

@@ -7,7 +7,7 @@ survivors.json  the verdict on what remains, if somebody was dropped
 journal.db      where the run stands
 status.json     what `hocket peer status` shows
 stop            `hocket peer stop` asks the running process to stop, until it has
-metrics.jsonl   measurements, a line each
+metrics.jsonl   measurements, a line each; of a long run fewer, the longer ago
 log.jsonl       what happened, without any state, gradient or noise; log.1.jsonl is what came before
 votes/          votes of this member's operator, until they are sent
 transcript.json signed digests of all that was said and heard, once finished
@@ -173,6 +173,11 @@ class RunFolder:
     def begun(self) -> bool:
         """Whether a process has ever said how the run stands."""
         return self._status.exists()
+
+    @property
+    def said_at(self) -> float:
+        """When a process last said how the run stands, by the clock of this machine."""
+        return self._status.stat().st_mtime
 
     @property
     def dropped(self) -> frozenset[str]:

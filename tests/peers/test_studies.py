@@ -24,6 +24,7 @@ from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.study_seal import SIGNATURES, check_signatures
 from hocket.federation.study_task import StudyTask
+from hocket.federation.watching.snapshot import look
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.rehearsal import rehearse
@@ -59,6 +60,9 @@ def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topolog
     for member in some:
         found = json.loads((member.folder.path / "results.json").read_text())
         assert found["rows_by_member"] == {member.name: tables()[member.name].rows}
+        seen = look(member.plan, member.folder, member.name)
+        assert (seen.state, seen.unit, seen.standing.kind) == ("finished", "sums", "converged")
+        assert (seen.done, seen.of) == (found["totals"], None)
         signed, wrong = check_signatures(
             member.plan, json.loads((member.folder.path / SIGNATURES).read_text())
         )

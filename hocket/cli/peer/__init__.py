@@ -2,15 +2,19 @@
 
 from cyclopts import App
 
+from hocket.cli.peer.again import again
 from hocket.cli.peer.cards import init, renew, replace
 from hocket.cli.peer.check import check
 from hocket.cli.peer.demo import demo
 from hocket.cli.peer.drop import drop
+from hocket.cli.peer.invite import accept, invite
 from hocket.cli.peer.plan import plan
 from hocket.cli.peer.run import run
+from hocket.cli.peer.service import service
 from hocket.cli.peer.sign import sign
 from hocket.cli.peer.status import status, stop
 from hocket.cli.peer.verify import disclose, verify
+from hocket.cli.peer.watch import watch
 
 peer = App(
     name="peer",
@@ -23,10 +27,20 @@ peer.command(
     help_epilogue="Example: hocket peer plan cards/*.toml --topology harary:k=3 --colluders 2 --algorithm rss-nb "
     "--delta 0.1 --anchor 0.5 --task mine.py:task -o plan.toml",
 )
+peer.command(again, help_epilogue="Example: hocket peer again plan.toml clinic-e.toml -o plan-2.toml")
+peer.command(invite, help_epilogue="Example: hocket peer invite plan.toml -o invitation.toml")
+peer.command(
+    accept,
+    help_epilogue="Example: hocket peer accept invitation.toml --name clinic-b --address clinic-b.example:7000",
+)
 peer.command(sign, help_epilogue="Example: hocket peer sign plan.toml")
 peer.command(check, help_epilogue="Example: hocket peer check plan.toml --task mine.py:task")
 peer.command(run, help_epilogue="Example: hocket peer run plan.toml --task mine.py:task")
 peer.command(status, help_epilogue="Example: hocket peer status plan.toml")
+peer.command(watch, help_epilogue="Example: hocket peer watch plan.toml")
+peer.command(
+    service, help_epilogue="Example: hocket peer service plan.toml --task mine.py:task -o clinic-a.service"
+)
 peer.command(stop, help_epilogue="Example: hocket peer stop plan.toml")
 peer.command(drop, help_epilogue="Example: hocket peer drop plan.toml clinic-c")
 peer.command(verify, help_epilogue="Example: hocket peer verify plan.toml --with clinic-a clinic-b clinic-c")

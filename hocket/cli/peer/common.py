@@ -36,12 +36,22 @@ HomeOption = Annotated[
 
 
 def open_identity(folder: Path) -> Identity:
-    """The identity in a folder; its passphrase comes from $HOCKET_PASSPHRASE or is asked for."""
+    """The identity in a folder; its passphrase is $HOCKET_PASSPHRASE or a service's credential, or is asked for."""
     from hocket.links.identity import Identity, is_under_passphrase
 
     if not is_under_passphrase(folder):
         return Identity.load(folder)
-    return Identity.load(folder, os.environ.get(VARIABLE) or getpass.getpass("Passphrase: "))
+    given = os.environ.get(VARIABLE) or _credential()
+    return Identity.load(folder, given or getpass.getpass("Passphrase: "))
+
+
+def _credential() -> str:
+    """The passphrase that a service manager hands over to this process alone; empty if there is none."""
+    from hocket.federation.service_unit import CREDENTIAL
+
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    path = None if folder is None else Path(folder) / CREDENTIAL
+    return "" if path is None or not path.is_file() else path.read_text(encoding="utf-8").rstrip("\n")
 
 
 def new_passphrase() -> str:
@@ -88,12 +98,10 @@ def member_of(
 
 def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | None) -> Task:
     """What a member brings to a plan: in a study its table, else its task."""
-    if plan.study is None:
-        if task is None or data is not None:
-            raise BadConfig("this plan follows gradients of a task: give --task FILE.py:NAME, and no --data")
+    check_brought(plan, task, data)
+    if task is not None:
         return load_task(task)
-    if data is None or task is not None:
-        raise BadConfig("this plan is a study's: give --data with this member's table, and no --task")
+    assert data is not None
     from hocket.federation.study_audit import study_of
     from hocket.federation.study_task import StudyTask
     from hocket.studies.promise import Among
@@ -103,6 +111,14 @@ def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | Non
     made = StudyTask(study_of(plan), read_table(data), name, among)
     made.checked  # noqa: B018 - refused now, if at all
     return made
+
+
+def check_brought(plan: FederationPlan, task: str | None, data: Path | None) -> None:
+    """Refuse what does not belong to a plan: a study has tables, everything else tasks."""
+    if plan.study is None and (task is None or data is not None):
+        raise BadConfig("this plan follows gradients of a task: give --task FILE.py:NAME, and no --data")
+    if plan.study is not None and (data is None or task is not None):
+        raise BadConfig("this plan is a study's: give --data with this member's table, and no --task")
 
 
 def folder_of(

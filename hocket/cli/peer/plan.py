@@ -119,6 +119,13 @@ def plan(
             "which shows everybody by a difference of sums what the leaver gave."
         ),
     ] = "stop",
+    days: Annotated[
+        int | None,
+        Parameter(
+            help="How many days the run may take: certificates that run out before are refused; else those of the next "
+            "30 days are named."
+        ),
+    ] = None,
     unsafe: Annotated[bool, Parameter(negative=(), help="Plan it even if the audit refuses it.")] = False,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan.")] = Path("plan.toml"),
 ) -> Answer:
@@ -136,7 +143,7 @@ def plan(
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     if study is not None:
-        return _study(cards, study, colluders, topology, dataset, on_drop, unsafe, out)
+        return _study(cards, study, colluders, topology, dataset, on_drop, unsafe, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
@@ -193,7 +200,7 @@ def plan(
         after=None if after is None else read_plan(after, Home.at().own_code),
         own=own,
     )
-    return _drawn(drawn, out, price=[] if certified is None else price_in_words(certified))
+    return write_drawn(drawn, out, days, price=[] if certified is None else price_in_words(certified))
 
 
 def _study(
@@ -205,6 +212,7 @@ def _study(
     on_drop: str,
     unsafe: bool,
     out: Path,
+    days: int | None,
 ) -> Answer:
     """A study's plan: all that is left to choose is who is linked with whom."""
     from hocket.algorithms.totals import Totals
@@ -224,17 +232,27 @@ def _study(
         run={"rounds": MOST_TOTALS},
         audit={"colluders": colluders, "unsafe": unsafe},
     )
-    return _drawn(drawn, out)
+    return write_drawn(drawn, out, days)
 
 
-def _drawn(drawn: FederationPlan, out: Path, *, price: Sequence[str] = ()) -> Answer:
+def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:
     """Audit a plan and write it down."""
+    from hocket.federation.expiry import expiring, refuse_expiring
     from hocket.federation.plan_file import write_plan
 
     drawn.check_certificates()
+    if days is not None:
+        refuse_expiring(drawn, days)
+    soon = expiring(drawn)
     found = audited(drawn)
     write_plan(drawn, out)
-    data = {"plan": str(out), "hash": drawn.hash.hex(), "fingerprint": drawn.fingerprint, **found.to_json()}
+    data = {
+        "plan": str(out),
+        "hash": drawn.hash.hex(),
+        "fingerprint": drawn.fingerprint,
+        "expiring": {one.name: f"{one.when:%Y-%m-%d}" for one in soon},
+        **found.to_json(),
+    }
     accepted = [f"Accepted as it is: {problem}" for problem in found.problems]
     words = [
         *members_in_words(drawn),
@@ -243,6 +261,7 @@ def _drawn(drawn: FederationPlan, out: Path, *, price: Sequence[str] = ()) -> An
         *found.words,
         *price,
         *accepted,
+        *(one.words for one in soon),
         "",
         f"Plan: {out}",
         f"Fingerprint, to compare by voice: {drawn.fingerprint}",

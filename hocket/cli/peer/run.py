@@ -100,12 +100,13 @@ async def _until_stopped(member: Member) -> Finished:
         bar.close()
 
 
-def _movement(measured: Mapping[str, float]) -> list[str]:
-    from hocket.federation.movement import is_settled, movement_in_words, outlook
+def _stands(member: Member, status: Mapping[str, Any]) -> list[str]:
+    from hocket.federation.standing import standing_of
 
-    if is_settled(measured) is None:  # a run that was over before this command began
+    found = standing_of(member.plan, status)
+    if found.kind == "unknown":  # a run that was over before this command began
         return []
-    return [f"Its state is {movement_in_words(measured)}.", *outlook(measured)]
+    return [f"Its state is {found.words}.", *found.why]
 
 
 def _answer(member: Member, finished: Finished) -> Answer:
@@ -124,7 +125,7 @@ def _answer(member: Member, finished: Finished) -> Answer:
     }
     words = [
         f"{member.name} has finished {member.plan.run.rounds:,} rounds.",
-        *_movement(status["measured"]),
+        *_stands(member, status),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
     return Answer(data, [*words, *_late(finished)])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -19,23 +18,34 @@ PATIENCE = 30.0
 
 
 def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
-    """Say how this member's run stands: its round, for whom it waits and why, and what it measured last."""
-    folder = folder_of(plan, home)[1]
+    """Say how this member's run stands: its round, for whom it waits and why, whether it has converged, and what it
+    measured last.
+    """
+    from hocket.federation.standing import standing_of
+    from hocket.federation.watching.snapshot import expiry_warnings, played, troubles
+
+    agreed, folder = folder_of(plan, home)
     found = folder.status()
     found["running"] = folder.running
     state = "finished" if found["finished"] else "running" if found["running"] else "stopped"
-    words = [f"{found['member']} is {state}, in round {found['round']:,} of {found['rounds']:,}."]
+    standing, warnings = standing_of(agreed, found), expiry_warnings(agreed, found)
+    words = [
+        f"{found['member']} is {state}, in round {found['round']:,} of {found['rounds']:,}."
+        if agreed.study is None
+        else f"{found['member']} is {state}, after {played(agreed, found):,} sums.",
+        f"How it stands: {standing.words}.",
+        *standing.why,
+    ]
     words += [
         f"Waiting for {name} for {found['waiting_seconds']:.0f} s: {why}"
         for name, why in found["waiting_for"].items()
     ]
     words += [f"{name}: {value:.6g}" for name, value in found["measured"].items()]
-    if found["dropped"]:
-        words += [f"Dropped: {', '.join(found['dropped'])}", *found["verdict"]]
-    words += _trouble(found)
+    words += [*troubles(found), *warnings]
     # JSON has no word for what is not finite.
     finite = {name: value if math.isfinite(value) else None for name, value in found["measured"].items()}
-    return Answer(found | {"measured": finite}, words)
+    stands = {"kind": standing.kind, "words": standing.words}
+    return Answer(found | {"measured": finite, "standing": stands, "warnings": warnings}, words)
 
 
 def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
@@ -58,14 +68,3 @@ def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
         time.sleep(0.1)
     at = folder.status()["round"]
     return Answer({"member": found["member"], "round": at}, [f"{found['member']} stopped in round {at:,}."])
-
-
-def _trouble(found: dict[str, Any]) -> Iterator[str]:
-    """What an operator should hear of, though the run goes on."""
-    if found.get("drop_refused"):
-        yield f"Voted, and not dropped: {found['drop_refused']}"
-    if found.get("votes_against_me"):
-        against = ", ".join(found["votes_against_me"])
-        yield f"Voted to go on without this member: {against}. Speak with them; here it counts for nothing."
-    for name, version in found.get("other_versions", {}).items():
-        yield f"{name} has hocket {version}, another release than this member's; install the same."

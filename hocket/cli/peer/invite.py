@@ -1,0 +1,259 @@
+"""`hocket peer invite` and `accept`: cards and plans from one member to another, in one file each way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer
+from hocket.cli.peer.cards import make_card
+from hocket.cli.peer.common import DataOption, HomeOption, open_identity
+from hocket.cli.peer.sign import sign
+from hocket.errors import BadConfig
+from hocket.federation.home import Home
+
+if TYPE_CHECKING:
+    from hocket.federation.cards import Card
+    from hocket.federation.invitation import Invitation
+    from hocket.federation.plan import FederationPlan
+    from hocket.links.identity import Identity
+
+CardFile = Annotated[
+    Path | None, Parameter(help="This member's own card; by default NAME.toml.", show_default=False)
+]
+
+
+def invite(
+    plan: Annotated[
+        Path | None, Parameter(help="The plan to be signed; without one, cards are asked for.")
+    ] = None,
+    /,
+    *,
+    card: CardFile = None,
+    note: Annotated[str, Parameter(help="A few words to whoever opens it.")] = "",
+    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the invitation.")] = Path(
+        "invitation.toml"
+    ),
+    home: HomeOption = None,
+) -> Answer:
+    """Write one file for all others: this member's card, and the plan with all cards and signatures so far.
+
+    Send it any way you like, and read its fingerprint to whoever accepts it. Before there is a plan, it asks for cards.
+    """
+    from hocket.federation.invitation import Invitation
+    from hocket.federation.plan_file import read_plan
+
+    identity = open_identity(Home.at(home).identity)
+    if plan is None:
+        made = Invitation(_own_card(identity, card), asks=True, note=note)
+    else:
+        agreed = read_plan(plan)
+        agreed.check_names(identity)
+        made = Invitation(agreed.card(identity.name), agreed, note=note)
+    _write_new(out, made.text(identity), "invitation", "--out")
+    data = {"invitation": str(out), "from": identity.name, "fingerprint": made.fingerprint}
+    words = [
+        f"Invitation: {out} (public: send it to every member)",
+        f"Fingerprint, to read to whoever accepts it: {made.fingerprint}",
+        f"Next: each opens it with: hocket peer accept {out}, and sends back the file that this writes, which you open "
+        "with hocket peer accept, too",
+    ]
+    return Answer(data, words)
+
+
+def accept(
+    file: Annotated[Path, Parameter(help="What hocket peer invite or accept wrote.")],
+    /,
+    *,
+    heard: Annotated[
+        str | None,
+        Parameter(
+            help="The words of its fingerprint as its sender read them to you: refused if they differ."
+        ),
+    ] = None,
+    name: Annotated[str | None, Parameter(help="For a new member: its name.")] = None,
+    address: Annotated[
+        str | None, Parameter(help="For a new member: host:port at which the others can dial it.")
+    ] = None,
+    days: Annotated[int, Parameter(help="For a new member: how long its certificate is valid.")] = 365,
+    passphrase: Annotated[
+        bool, Parameter(negative=(), help="For a new member: also protect its key by a passphrase.")
+    ] = False,
+    card: CardFile = None,
+    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan that is in it.")] = Path(
+        "plan.toml"
+    ),
+    reply: Annotated[
+        Path | None,
+        Parameter(
+            help="File to send back; by default NAME-joins.toml or NAME-signed.toml.", show_default=False
+        ),
+    ] = None,
+    yes: Annotated[bool, Parameter(negative=(), help="As for sign.")] = False,
+    accept_unsafe: Annotated[bool, Parameter(negative=(), help="As for sign.")] = False,
+    task: Annotated[str | None, Parameter(help="As for sign.")] = None,
+    data: DataOption = None,
+    home: HomeOption = None,
+) -> Answer:
+    """Open what another member sent: keep its card, or sign its plan, and write the file that goes back.
+
+    A new member's keys are made on the way: give --name, and --address if it can be dialled. What others send back is
+    opened with the same command: it keeps their cards, and takes their signatures over into the plan.
+    """
+    from hocket.federation.invitation import check_heard, read_invitation
+
+    found = read_invitation(file)
+    if heard is not None:
+        check_heard(heard, found.fingerprint)
+    if found.plan is not None:
+        mine = open_identity(Home.at(home).identity)
+
+        def signed() -> Answer:
+            return sign(out, yes=yes, accept_unsafe=accept_unsafe, task=task, data=data, home=home)
+
+        return _plan(found.plan, found, mine, out, reply, signed)
+    words = _made(name, address=address, days=days, passphrase=passphrase, card=card, home=home)
+    return _card(found, open_identity(Home.at(home).identity), card, reply, words)
+
+
+def _made(
+    name: str | None,
+    *,
+    address: str | None,
+    days: int,
+    passphrase: bool,
+    card: Path | None,
+    home: Path | None,
+) -> list[str]:
+    """A new member's keys, if it has none."""
+    folder = Home.at(home).identity
+    if (folder / "key").exists():
+        if name is not None or address is not None:
+            raise BadConfig(
+                f"{folder} already holds an identity, with a card of its own; leave --name and --address away"
+            )
+        return []
+    if name is None:
+        raise BadConfig(f"there is no identity in {folder}; add --name, and --address if others can dial you")
+    path = card or Path(f"{name}.toml")
+    if path.exists():
+        raise BadConfig(f"{path} exists; name another file for the card with --card")
+    make_card(name, address=address, days=days, passphrase=passphrase, card=path, folder=folder, advice=[])
+    return [f"Keys: {folder} (secret: back them up, never send them). Card: {path}"]
+
+
+def _card(
+    found: Invitation, identity: Identity, card: Path | None, reply: Path | None, words: list[str]
+) -> Answer:
+    """Keep the sender's card, and answer with one's own where it is asked for."""
+    from hocket.federation.invitation import Invitation
+
+    sender = found.sender
+    if sender.name == identity.name:
+        raise BadConfig(f"this is an invitation of your own, {identity.name}; send it to the others")
+    kept = Path(f"{sender.name}.toml")
+    _keep_card(sender, kept)
+    data = {"from": sender.name, "fingerprint": sender.fingerprint, "card": str(kept), "reply": None}
+    words += [
+        *([f"{sender.name} writes: {found.note}"] if found.note else []),
+        f"Card of {sender.name}: {kept}. Have its fingerprint read to you: {sender.fingerprint}",
+    ]
+    if found.asks:
+        mine = Invitation(_own_card(identity, card))
+        path = reply or Path(f"{identity.name}-joins.toml")
+        _write_new(path, mine.text(identity), "reply", "--reply")
+        data["reply"] = str(path)
+        words += [
+            f"Send back: {path} (public)",
+            f"Fingerprint, to read to {sender.name}: {mine.fingerprint}",
+        ]
+    return Answer(data, words)
+
+
+def _plan(
+    plan: FederationPlan,
+    found: Invitation,
+    identity: Identity,
+    out: Path,
+    reply: Path | None,
+    signing: Callable[[], Answer],
+) -> Answer:
+    """Take a plan, or signatures of it, over; sign it if this member has not."""
+    from hocket.federation.invitation import Invitation
+    from hocket.federation.plan import difference
+    from hocket.federation.plan_file import read_plan, write_plan
+
+    plan.check_names(identity)
+    begun = out.exists()
+    known = read_plan(out) if begun else plan
+    if known.hash != plan.hash:
+        raise BadConfig(
+            f"{out} is another plan than the one in this file: {difference(known, plan)}; name another file with --out"
+        )
+    mine = known.with_signatures_of(plan)
+    path, to_sign = reply or Path(f"{identity.name}-signed.toml"), identity.name in mine.unsigned
+    if to_sign:
+        _check_new(path, "reply", "--reply")
+    words = [f"{found.sender.name} writes: {found.note}"] if found.note else []
+    told: dict[str, object] = {"from": found.sender.name, "plan": str(out), "fingerprint": mine.fingerprint}
+    write_plan(mine, out)
+    if to_sign:
+        try:
+            signed = signing()
+        except BaseException:
+            if not begun:  # nothing was agreed to, and the same command is to find the place free again
+                out.unlink(missing_ok=True)
+            raise
+        words += [line for line in signed.words[:-1] if isinstance(line, str)]
+        mine = read_plan(out)
+    missing = ", ".join(mine.unsigned)
+    words += [
+        f"Plan: {out}; its fingerprint, to compare by voice: {mine.fingerprint}",
+        f"Still to sign: {missing}" if missing else f"Everybody has signed. Next: hocket peer check {out}",
+    ]
+    told |= {"signed": [one for one in mine.names if one in mine.signatures], "unsigned": list(mine.unsigned)}
+    told["reply"] = None
+    if to_sign:
+        _write_new(path, Invitation(mine.card(identity.name), mine).text(identity), "reply", "--reply")
+        words.append(f"Send back: {path}, to be opened with hocket peer accept")
+        told["reply"] = str(path)
+    return Answer(told, words)
+
+
+def _own_card(identity: Identity, card: Path | None) -> Card:
+    """This member's own card, from its file: the address is on it alone."""
+    from hocket.federation.cards import read_card
+
+    found = read_card(card or Path(f"{identity.name}.toml"))
+    if found.certificate_pem != identity.certificate_pem:
+        raise BadConfig(
+            f"{card or f'{identity.name}.toml'} is not the card of the identity in this home; name it with --card"
+        )
+    return found
+
+
+def _keep_card(card: Card, path: Path) -> None:
+    """Write a card down, unless that very card is there."""
+    from hocket.federation.cards import read_card
+
+    if path.exists():
+        if read_card(path) != card:
+            raise BadConfig(
+                f"{path} is another card of {card.name} than the one in this file; ask {card.name} which one holds, "
+                "and move the other away"
+            )
+        return
+    path.write_text(card.text(), encoding="utf-8")
+
+
+def _write_new(path: Path, text: str, what: str, option: str) -> None:
+    _check_new(path, what, option)
+    path.write_text(text, encoding="utf-8")
+
+
+def _check_new(path: Path, what: str, option: str) -> None:
+    if path.exists():
+        raise BadConfig(f"{path} exists; name another file for the {what} with {option}")

@@ -1,0 +1,95 @@
+"""How a run stands: converged to what tolerance, still moving or diverging. Status, report and watch say it from here.
+
+That all rounds were played is no convergence. One member sees its own state alone: that it rests is called settled.
+Converged is said only where what rests is everybody's: the average of a joint algorithm, or a study's sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hocket.federation.plan import FederationPlan
+
+SETTLED = 0.01
+"""Of its size: a state that as many rounds again would carry less far is called settled."""
+STEEP = 3.0
+"""A state that is pushed steadily grows like the first power of its rounds, with momentum like the second; one that
+grows faster than this power runs away."""
+FEW = 20
+"""Rounds of which a tenth is too short to tell growth from a beginning."""
+Kind = Literal["converged", "settled", "moving", "diverging", "unknown"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a run stands, in a few words, and why."""
+
+    kind: Kind
+    words: str
+    """To go on a sentence about the member's state."""
+    why: tuple[str, ...] = ()
+
+    @property
+    def rests(self) -> bool:
+        """Whether it came to rest, as far as anybody could tell."""
+        return self.kind in ("converged", "settled")
+
+
+def standing_of(plan: FederationPlan, status: Mapping[str, Any]) -> Standing:
+    """How a member's run of a plan stands, given its status."""
+    if plan.study is not None:
+        return _study(status)
+    return standing(status["measured"], joint=plan.algorithm.averages)
+
+
+def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
+    """How a state stands of which these numbers were measured; `joint` if it is the average over all members."""
+    ahead = measured.get("movement_ahead")
+    if ahead is None:
+        return Standing("unknown", "not known: its movement was not measured")
+    moved, rounds = measured["movement"], int(measured["movement_rounds"])
+    over = f"in the last {rounds:,} round{'s' * (rounds != 1)}"
+    if not math.isfinite(ahead) or _runs_away(measured):
+        return Standing("diverging", f"diverging: its size {_grown(measured)} {over}", (CURE,))
+    why = (
+        f"With the plan's steps as many rounds again would move it by about {100 * ahead:.3g} % of its size; "
+        f"{_percent(SETTLED)} is the most for a state to be called {'converged' if joint else 'settled'}.",
+        SAME_FOR_ALL if joint else ALONE,
+    )
+    if ahead > SETTLED:
+        return Standing("moving", f"still moving, by {_percent(moved)} {over}", why)
+    rests: Kind = "converged" if joint else "settled"
+    return Standing(rests, f"{rests} to {_percent(moved)} {over}", why)
+
+
+CURE = "A state that grows like this has no end: stop the run, and plan smaller steps or a bounded set."
+ALONE = "That a state rests is no proof that it is an optimum: only all members together could say so."
+SAME_FOR_ALL = "This state is the average over all members, so all of them see the same."
+
+
+def _runs_away(measured: Mapping[str, Any]) -> bool:
+    growth, k, rounds = (measured.get(key) for key in ("movement_growth", "round", "movement_rounds"))
+    if growth is None or k is None or rounds is None or k < FEW or not 0 < rounds < k:
+        return False
+    return not math.isfinite(growth) or (
+        growth > 0 and math.log(growth) >= STEEP * math.log(k / (k - rounds))
+    )
+
+
+def _grown(measured: Mapping[str, Any]) -> str:
+    growth = measured.get("movement_growth", math.nan)
+    return f"grew {growth:.2g}-fold" if math.isfinite(growth) else "went beyond all numbers"
+
+
+def _study(status: Mapping[str, Any]) -> Standing:
+    if status["finished"]:
+        why = "A fit that does not come to rest ends the study with an error, and no results."
+        return Standing("converged", "converged: every fit of the study came to its tolerance", (why,))
+    return Standing("unknown", "under way: how many sums it takes is found on the way")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"

@@ -1,0 +1,374 @@
+"""What one member knows of a run at one moment, from its folder alone: for a screen, a page or a program."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Literal, TypeGuard
+
+from hocket.federation.expiry import SOON, expiring
+from hocket.federation.metrics import latest, measurements
+from hocket.federation.movement import MEASURED
+from hocket.federation.plan import FederationPlan
+from hocket.federation.run_folder import RunFolder
+from hocket.federation.standing import Standing, standing_of
+from hocket.links.text import is_list, is_table
+
+LINKS = ("time", "round", "lag", "bytes_said", "bytes_heard", "repeats")
+"""What a line of measurements holds of links; the rest is of the task, and of the state."""
+COUNTED = ("round", "bytes_said", "bytes_heard")
+POINTS = 120
+"""Of a measurement's course, as it is drawn."""
+RECENT, FEWEST = 60.0, 5
+"""Seconds, and lines, over which speed is measured at least."""
+QUIET = 10.0
+"""Seconds without a word of its own process after which it is said."""
+EVENTS = 8
+LONGEST = timedelta(days=3650)
+"""A run that seems to take longer than this has no estimate worth the name."""
+State = Literal["not begun", "running", "stopped", "finished"]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Somebody this member talks to."""
+
+    name: str
+    link: str
+    lag: float | None
+    """Seconds after this member's word that its word came, last time; zero if it was there first."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number that is measured as rounds go by."""
+
+    name: str
+    value: float | None
+    course: tuple[tuple[float, float], ...]
+    """Rounds and values from the beginning on, as far as they are finite."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What goes on in a second."""
+
+    rounds: float
+    said: float
+    """Bytes, to all neighbours."""
+    heard: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of the log."""
+
+    time: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How a run stands."""
+
+    member: str
+    task: str
+    state: State
+    done: int
+    of: int | None
+    """How many there are; None where that is found on the way, as in a study."""
+    unit: str
+    standing: Standing
+    waiting_for: Mapping[str, str]
+    waiting_seconds: float
+    neighbours: tuple[Neighbour, ...]
+    speed: Speed | None
+    seconds_left: float | None
+    measured: tuple[Measured, ...]
+    warnings: tuple[str, ...]
+    events: tuple[Event, ...]
+    at: float
+
+    @property
+    def progress(self) -> str:
+        """How far it is, and how long that may still take."""
+        if self.of is None:
+            return (
+                f"{self.done:,} {self.unit} so far"
+                if self.state != "finished"
+                else f"{self.done:,} {self.unit}"
+            )
+        left = "" if self.seconds_left is None else f", about {duration(self.seconds_left)} left"
+        return f"{self.done:,} of {self.of:,} {self.unit}{left}"
+
+    @property
+    def share(self) -> float | None:
+        """How much of it is done; None where nobody knows how much there is."""
+        return None if self.of is None else self.done / self.of
+
+    @property
+    def waits(self) -> list[str]:
+        """For whom this member waits and why; or whose word came last, which is whom it would wait for."""
+        if self.waiting_for:
+            since = duration(self.waiting_seconds)
+            return [
+                f"{self.member} waits for {name} for {since}: {why}" for name, why in self.waiting_for.items()
+            ]
+        lags = {one.name: one.lag for one in self.neighbours if one.lag is not None}
+        if self.state != "running" or not lags:
+            return []
+        slowest = max(lags, key=lambda name: lags[name])
+        if lags[slowest] <= 0:
+            return [f"Nobody is waited for: all others wait for {self.member}"]
+        return [f"Nobody is waited for; the last word came from {slowest}, {lag_in_words(lags[slowest])}"]
+
+    @property
+    def pace(self) -> str:
+        """What goes on in a second, in words; empty where nothing does."""
+        if self.speed is None:
+            return ""
+        rounds, rate = self.speed.rounds, f"{self.speed.rounds:.3g} {self.unit} a second"
+        if 0 < rounds < 0.5:
+            rate = f"{duration(1 / rounds)} for one of its {self.unit}"
+        return f"{rate}, {size_in_words(self.speed.said)}/s said, {size_in_words(self.speed.heard)}/s heard"
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values; what is not finite is null."""
+        data = dataclasses.asdict(self)
+        data["measured"] = {one.name: one.value for one in self.measured}
+        data["waiting_for"] = dict(self.waiting_for)
+        return data
+
+
+def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | None = None) -> Snapshot:
+    """How this member's run of a plan stands now."""
+    now = time.time() if now is None else now
+    begun, running = folder.begun, folder.running
+    found = folder.status() if begun else _not_begun(name)
+    state: State = (
+        "finished" if found["finished"] else "running" if running else "stopped" if begun else "not begun"
+    )
+    lines = latest(folder.metrics)
+    last = lines[-1] if lines else {}
+    standing = standing_of(plan, found | {"measured": found["measured"] or last})
+    speed = _speed(lines, now) if state == "running" else None
+    of = None if plan.study is not None else plan.run.rounds
+    done = played(plan, found)
+    left = _seconds_left(done, of, speed)
+    quiet = max(0.0, now - folder.said_at) if begun and running else 0.0
+    return Snapshot(
+        member=found["member"],
+        task=plan.task.name,
+        state=state,
+        done=done,
+        of=of,
+        unit="rounds" if plan.study is None else "sums",
+        standing=standing,
+        waiting_for=found["waiting_for"] if state == "running" else {},
+        waiting_seconds=found["waiting_seconds"] if state == "running" else 0.0,
+        neighbours=tuple(_neighbours(plan, found, last, running=running)),
+        speed=speed,
+        seconds_left=left,
+        measured=tuple(_measured(folder.metrics)),
+        warnings=(
+            *_said_nothing(found["member"], quiet),
+            *troubles(found),
+            *expiry_warnings(plan, found, seconds_left=left, now=now),
+        ),
+        events=tuple(_events(folder.log)),
+        at=now,
+    )
+
+
+def played(plan: FederationPlan, status: Mapping[str, Any]) -> int:
+    """How many rounds, or sums of a study, are over: a status names the one that is being played."""
+    over = plan.study is None and (status["finished"] or status["measured"].get("round") == plan.run.rounds)
+    return plan.run.rounds if over else max(0, status["round"] - 1)
+
+
+def troubles(status: Mapping[str, Any]) -> Iterator[str]:
+    """What an operator should hear of, though the run goes on."""
+    if status["dropped"]:
+        yield f"Dropped: {', '.join(status['dropped'])}"
+        yield from status["verdict"]
+    if status.get("drop_refused"):
+        yield f"Voted, and not dropped: {status['drop_refused']}"
+    if status.get("votes_against_me"):
+        against = ", ".join(status["votes_against_me"])
+        yield f"Voted to go on without this member: {against}. Speak with them; here it counts for nothing."
+    for name, version in status.get("other_versions", {}).items():
+        yield f"{name} has hocket {version}, another release than this member's; install the same."
+
+
+def expiry_warnings(
+    plan: FederationPlan,
+    status: Mapping[str, Any],
+    *,
+    seconds_left: float | None = None,
+    now: float | None = None,
+) -> list[str]:
+    """Certificates that run out soon, or before the run is likely to end; nothing once it has ended."""
+    if status["finished"]:
+        return []
+    moment = datetime.now(UTC) if now is None else datetime.fromtimestamp(now, UTC)
+    within = SOON if seconds_left is None else max(SOON, timedelta(seconds=seconds_left))
+    return [one.words for one in expiring(plan, within=within, now=moment, without=status["dropped"])]
+
+
+def _not_begun(name: str) -> dict[str, Any]:
+    return {
+        "member": name,
+        "round": 0,
+        "finished": False,
+        "waiting_for": {},
+        "waiting_seconds": 0.0,
+        "dropped": [],
+        "verdict": [],
+        "measured": {},
+    }
+
+
+def _neighbours(
+    plan: FederationPlan, status: Mapping[str, Any], last: Mapping[str, Any], *, running: bool
+) -> Iterator[Neighbour]:
+    lags = last.get("lag")
+    known: Mapping[str, Any] = lags if is_table(lags) else {}
+    for name in plan.neighbours(status["member"]):
+        if name in status["dropped"]:
+            link = "dropped"
+        elif not running:
+            link = "not open"
+        elif name in status["waiting_for"]:
+            link = str(status["waiting_for"][name])
+        else:
+            link = "connected" if name in status.get("connected", ()) else "not connected"
+        lag = known.get(name)
+        yield Neighbour(name, link, float(lag) if running and _is_number(lag) else None)
+
+
+def _speed(lines: Sequence[Mapping[str, Any]], now: float) -> Speed | None:
+    """Over the last minute, or a few lines if that is longer; a restart begins anew."""
+    lines = [line for line in lines if all(_is_number(line.get(key)) for key in ("time", *COUNTED))]
+    if not lines:
+        return None
+    last, stretch = lines[-1], [lines[-1]]
+    for line in reversed(lines[:-1]):
+        restarted = line["bytes_said"] > stretch[-1]["bytes_said"] or line["round"] > stretch[-1]["round"]
+        if restarted or (last["time"] - line["time"] > RECENT and len(stretch) >= FEWEST):
+            break
+        stretch.append(line)
+    first = stretch[-1]
+    seconds = max(now, last["time"]) - first["time"]
+    if len(stretch) < 2 or seconds <= 0:
+        return None
+    return Speed(*((last[key] - first[key]) / seconds for key in COUNTED))
+
+
+def _seconds_left(done: int, of: int | None, speed: Speed | None) -> float | None:
+    if of is None or speed is None or speed.rounds <= 0:
+        return None
+    left = max(0, of - done) / speed.rounds
+    return left if left <= LONGEST.total_seconds() else None
+
+
+def _measured(path: Path) -> Iterator[Measured]:
+    """What the task measures, what the state does, and how far neighbours are."""
+    lines = measurements(path, POINTS)
+    if not lines:
+        return
+    last = lines[-1]
+    ours = ("disagreement", *MEASURED)
+    of_task = [name for name in last if name not in (*LINKS, *ours)]
+    for name in (*of_task, "disagreement", "movement"):
+        if name not in last or not _is_number(last[name]):
+            continue
+        course = tuple(
+            (float(line["round"]), float(line[name]))
+            for line in lines
+            if _is_number(line.get("round")) and _is_number(line.get(name)) and math.isfinite(line[name])
+        )
+        value = float(last[name])
+        yield Measured(name, value if math.isfinite(value) else None, course)
+
+
+def _said_nothing(member: str, seconds: float) -> list[str]:
+    if seconds < QUIET:
+        return []
+    return [f"{member}'s process has said nothing for {duration(seconds)}: a long gradient may keep it."]
+
+
+def _events(path: Path) -> Iterator[Event]:
+    for line in latest(path)[-EVENTS:]:
+        at = line.get("time")
+        yield Event(float(at) if _is_number(at) else 0.0, _in_words(line))
+
+
+def _in_words(line: Mapping[str, Any]) -> str:
+    about = {key: value for key, value in line.items() if key not in ("time", "event")}
+    who = f" {about.pop('neighbour')}" if "neighbour" in about else ""
+    rest = [
+        _short(value) if key in ("reason", "words") else f"{key.replace('_', ' ')} {_short(value)}"
+        for key, value in about.items()
+        if value not in ([], {}, "")
+    ]
+    return f"{line.get('event', '?')}{who}{': ' if rest else ''}{', '.join(rest)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if is_list(value):
+        return " ".join(map(str, value))
+    return ", ".join(f"{key}: {one}" for key, one in value.items()) if is_table(value) else str(value)
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def duration(seconds: float) -> str:
+    """A time in words, in its two largest units.
+
+    >>> duration(0.4), duration(75), duration(7_200), duration(200_000)
+    ('less than a second', '1 min 15 s', '2 h', '2 days 7 h')
+    """
+    if seconds < 1:
+        return "less than a second"
+    left, parts = round(seconds), list[str]()
+    for unit, size in ((" days", 86_400), (" h", 3_600), (" min", 60), (" s", 1)):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count:,}{' day' if unit == ' days' and count == 1 else unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+def lag_in_words(seconds: float | None) -> str:
+    """How long after this member's word another came.
+
+    >>> lag_in_words(0.0), lag_in_words(0.0123), lag_in_words(2.5), lag_in_words(None)
+    ('was there first', '12 ms later', '2.5 s later', '')
+    """
+    if seconds is None:
+        return ""
+    if seconds <= 0:
+        return "was there first"
+    return f"{1000 * seconds:.2g} ms later" if seconds < 1 else f"{seconds:.3g} s later"
+
+
+def size_in_words(count: float) -> str:
+    """Bytes in the unit that suits them.
+
+    >>> size_in_words(512), size_in_words(2_500), size_in_words(3.2e6)
+    ('512 B', '2.5 kB', '3.2 MB')
+    """
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} B"

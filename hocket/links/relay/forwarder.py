@@ -19,6 +19,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,8 @@ class Forwarder:
         self._said: dict[str, dict[str, Any]] = {}
         self._servers: list[asyncio.Server] = []
         self._keeping: list[asyncio.Task[None]] = []
+        self._idle: set[asyncio.Task[None]] = set()
+        """Joined, and nothing was said yet."""
         self._carrying: set[asyncio.Task[None]] = set()
 
     async def open(self) -> dict[str, int]:
@@ -123,9 +126,10 @@ class Forwarder:
         """Stop, once what is on its way is delivered or a few seconds have passed."""
         for server in self._servers:
             server.close()
-        for task in self._keeping:
+        over = [*self._keeping, *self._idle]
+        for task in over:
             task.cancel()
-        await asyncio.gather(*self._keeping, return_exceptions=True)
+        await asyncio.gather(*over, return_exceptions=True)
         if self._carrying:
             await asyncio.wait(self._carrying, timeout=FAREWELL)
         for task in [*self._carrying]:
@@ -137,7 +141,7 @@ class Forwarder:
         """Have something done until the end."""
         task = asyncio.ensure_future(work)
         self._carrying.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(partial(_forget, self._carrying))
         return task
 
     def say(self, about: str, relay: str, trouble: str | None) -> None:
@@ -155,11 +159,6 @@ class Forwarder:
     def _keep(self, work: Awaitable[None]) -> None:
         self._keeping.append(asyncio.ensure_future(work))
 
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._carrying.discard(task)
-        if not task.cancelled():
-            task.exception()  # a way that broke is opened anew
-
     async def _keep_parked(self, name: str, relay: str, port: int) -> None:
         """One connection after the other that waits for this neighbour at this relay."""
         pauses = Pauses()
@@ -174,20 +173,22 @@ class Forwarder:
                 await pauses.next()
                 continue
             if met:
-                self.carry(self._to_member(pipe, port))
+                idle = asyncio.create_task(self._begun(pipe, port))
+                self._idle.add(idle)
+                idle.add_done_callback(partial(_forget, self._idle))
             else:
                 pipe.close()
 
-    async def _to_member(self, pipe: Pipe, port: int) -> None:
+    async def _begun(self, pipe: Pipe, port: int) -> None:
         """What a neighbour says first opens a connection to the member; until then there is none to hold."""
+        first = b""
         try:
             first = await pipe.receive()
-            if first:
-                reader, writer = await asyncio.open_connection(LOOPBACK, port, limit=PIECE)
-                writer.write(first)
-                await carry_both_ways(reader, writer, pipe)
         finally:
-            pipe.close()
+            if not first:
+                pipe.close()
+        if first:
+            self.carry(_to_member(pipe, port, first))
 
 
 class Way:
@@ -283,6 +284,21 @@ class Way:
                 return pipe
             pipe.close()
         return None
+
+
+async def _to_member(pipe: Pipe, port: int, first: bytes) -> None:
+    try:
+        reader, writer = await asyncio.open_connection(LOOPBACK, port, limit=PIECE)
+        writer.write(first)
+        await carry_both_ways(reader, writer, pipe)
+    finally:
+        pipe.close()
+
+
+def _forget(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
+    tasks.discard(task)
+    if not task.cancelled():
+        task.exception()  # a way that broke is opened anew
 
 
 class Pauses:

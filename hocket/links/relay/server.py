@@ -277,13 +277,17 @@ class Relay:
             while data:
                 self.counts.bytes += len(data)
                 await allowance.take(len(data))
-                await other.send(data)
+                await self.pass_on(call, data, other)
                 data = await pipe.receive()
         finally:
             other.close()  # TLS has no half-close, so neither have we
             self._pairs[call.link] -= 1
             if not self._pairs[call.link]:
                 del self._pairs[call.link]
+
+    async def pass_on(self, call: Call, data: bytes, other: Pipe) -> None:
+        """Hand what one end said to the other."""
+        await other.send(data)
 
     async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, bytes] | None:
         """The other end's pipe, and what this end has said to it already; None if it did not come in time."""

@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 
 def relay(
     *,
-    listen: Annotated[str, Parameter(help="host:port to listen at; 0.0.0.0 is every interface.")] = "0.0.0.0:443",
+    listen: Annotated[
+        str, Parameter(help="host:port to listen at; 0.0.0.0 is every interface.")
+    ] = "0.0.0.0:443",
     admit: Annotated[
         tuple[Path, ...],
         Parameter(help="A plan, or a folder of cards, whose members may use it; may be given several times."),
     ],
     name: Annotated[
         tuple[str, ...],
-        Parameter(help="What cards call this relay, such as relay.example:443; by default as those admitted do."),
+        Parameter(
+            help="What cards call this relay, such as relay.example:443; by default as those admitted do."
+        ),
     ] = (),
-    cert: Annotated[Path | None, Parameter(help="Its certificate in PEM, with those that vouch for it.")] = None,
+    cert: Annotated[
+        Path | None, Parameter(help="Its certificate in PEM, with those that vouch for it.")
+    ] = None,
     key: Annotated[Path | None, Parameter(help="The key to it, in PEM.")] = None,
     bandwidth: Annotated[
         float | None, Parameter(help="MB in a second that one member may send; by default no limit.")
@@ -50,7 +56,9 @@ def relay(
     from hocket.links.relay.server import Relay, RelayLimits
 
     if wait <= 0 or strangers < 1 or (bandwidth is not None and bandwidth <= 0):
-        raise BadConfig("--wait, --strangers and --bandwidth are above zero; leave --bandwidth away for no limit")
+        raise BadConfig(
+            "--wait, --strangers and --bandwidth are above zero; leave --bandwidth away for no limit"
+        )
     admission, cards, plans = admitted(admit)
     names = relay_names(name, cards)
     limits = RelayLimits(
@@ -91,7 +99,9 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if cert is None and key is None:
         return None
     if cert is None or key is None:
-        raise BadConfig("--cert and --key belong together; give both, or none behind a web server that ends TLS")
+        raise BadConfig(
+            "--cert and --key belong together; give both, or none behind a web server that ends TLS"
+        )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
@@ -99,5 +109,7 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         context.load_cert_chain(cert, key)
     except (OSError, ssl.SSLError) as error:
         why = error.strerror or getattr(error, "reason", None) or "they do not belong together"
-        raise BadConfig(f"{cert} and {key} cannot be used: {why}; give a certificate and its key in PEM") from None
+        raise BadConfig(
+            f"{cert} and {key} cannot be used: {why}; give a certificate and its key in PEM"
+        ) from None
     return context

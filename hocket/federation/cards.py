@@ -139,8 +139,8 @@ def read_card(path: Path) -> Card:
 
 def card_from(table: dict[str, Any], section: str) -> Card:
     """A card from plain values."""
-    given = check(CardSection, section, table).model_dump()
-    return Card(**given | {"relays": tuple(given["relays"])})
+    given = check(CardSection, section, table)
+    return Card(given.name, given.address, given.certificate, tuple(given.relays))
 
 
 def check_address(address: str, name: str) -> None:

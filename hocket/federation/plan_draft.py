@@ -41,8 +41,8 @@ def draw_up(
     """A plan for these members, in the order of their names, on a topology such as 'cycle' or 'harary:k=3'.
 
     The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
-    with the lower agent number dials; if neither can, they meet at a relay. `after` is a plan that all these members have run: the new run goes on from the
-    states that they published, masked from its first word on.
+    with the lower agent number dials; if neither can, they meet at a relay. `after` is a plan that all these members
+    have run: the new run goes on from the states that they published, masked from its first word on.
     """
     cards = sorted(cards, key=lambda card: card.name)
     if len(cards) < 2:

@@ -88,8 +88,9 @@ def admitted(places: Sequence[Path]) -> tuple[Admission, tuple[Card, ...], tuple
     cards = (*loose.values(), *(card for plan in plans.values() for card in plan.cards))
     until = {card.certificate: expires(card.certificate_pem) for card in cards}
 
-    def guest(card: Card, links: int) -> Guest | None:
-        return Guest(card.certificate_pem, links) if datetime.now(UTC) < until[card.certificate] else None
+    def guest(card: Card, links: int, plan: str = "") -> Guest | None:
+        valid = datetime.now(UTC) < until[card.certificate]
+        return Guest(card.certificate_pem, links, plan) if valid else None
 
     def admit(call: Call) -> Guest | None:
         plan = plans.get(call.plan)
@@ -97,7 +98,7 @@ def admitted(places: Sequence[Path]) -> tuple[Admission, tuple[Card, ...], tuple
             _, listener, dialler = call.link
             if call.speaker not in plan.names or dialler not in plan.awaits(listener):
                 return None
-            return guest(plan.card(call.speaker), len(plan.neighbours(call.speaker)))
+            return guest(plan.card(call.speaker), len(plan.neighbours(call.speaker)), call.plan)
         if {call.speaker, call.other} <= loose.keys() and call.speaker != call.other:
             return guest(loose[call.speaker], len(loose) - 1)
         return None

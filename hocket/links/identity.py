@@ -200,7 +200,9 @@ def name_in(certificate_pem: bytes) -> str:
 def name_in_clear(certificate_pem: bytes) -> str:
     """The name under which TLS asks for a certificate: one that says nothing, where the certificate has it."""
     try:
-        names = _read_certificate(certificate_pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        names = _read_certificate(certificate_pem).extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        )
         if ANY_MEMBER in names.value.get_values_for_type(x509.DNSName):
             return ANY_MEMBER
     except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):

@@ -24,9 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 def through(federation: Federation, *relays: str) -> None:
     """Let nobody have an address any more, and everybody these relays."""
-    federation.renew(
-        Card.of(federation.identities[name], None, relays=relays) for name in federation.names
-    )
+    federation.renew(Card.of(federation.identities[name], None, relays=relays) for name in federation.names)
 
 
 def relay_for(federation: Federation, *names: str, kind: type[Relay] = Relay, **changes: Any) -> Relay:

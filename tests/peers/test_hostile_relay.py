@@ -59,7 +59,7 @@ class Scene:
                 )
             )
             forwarder.park(port)
-        dialled = {name: (self.name,) for name in ("ash", "cedar")}
+        dialled = dict.fromkeys(("ash", "cedar"), (self.name,))
         forwarder = await self._forwarder(Orders(BIRCH, PLAN, (), (), dialled))
         addresses = {name: f"{LOOPBACK}:{port}" for name, port in self.ports.items()}
         neighbours = [
@@ -161,7 +161,7 @@ def test_at_worst_nothing_moves(deed, moves):
 
 
 async def break_all(stage: Scene, deed: str) -> None:
-    """Cut every connection, and let the relay behave in another way from now on; nobody has heard or joined anything."""
+    """Cut every connection, and let the relay behave in another way; what was heard so far is forgotten."""
     stage.relay.deed = deed
     for task in [*stage.relay._attending]:
         task.cancel()

@@ -100,7 +100,8 @@ class Forwarding:
             limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C is for the member, which ends this process last
         )
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         # If it has to be started again, gRPC goes on dialling where it did.
         orders = dataclasses.replace(self.orders, ports=self.ports)
         process.stdin.write(orders.line().encode() + b"\n")
@@ -119,12 +120,15 @@ class Forwarding:
         """Read what the process reports, and start it again if it dies."""
         pauses = Pauses()
         while True:
-            assert self._process is not None and self._process.stdout is not None
+            assert self._process is not None
+            assert self._process.stdout is not None
             while line := await self._process.stdout.readline():
                 self._take_in(json.loads(line))
             await self._process.wait()
             for name in self.neighbours:
-                self._note(name, "", "the process that leads this link through a relay ended; it is started again")
+                self._note(
+                    name, "", "the process that leads this link through a relay ended; it is started again"
+                )
             with contextlib.suppress(LinkError):
                 await pauses.next()
                 await self._begin()
@@ -141,7 +145,9 @@ class Forwarding:
         self._standing.setdefault(name, {})[relay] = trouble
         words, channels = self.trouble(name), self.channels
         if words is not None and channels is not None and channels.lines[name].stream is None:
-            with contextlib.suppress(asyncio.QueueFull):  # then there is enough to hear; it will be asked again
+            with contextlib.suppress(
+                asyncio.QueueFull
+            ):  # then there is enough to hear; it will be asked again
                 channels.events.put_nowait(Lost(name, words))
 
     def _tell(self, order: dict[str, Any]) -> None:

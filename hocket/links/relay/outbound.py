@@ -25,7 +25,7 @@ PATIENCE = 15.0
 
 @dataclass(frozen=True)
 class RelayName:
-    """A relay as a card names it: host:port, which is WebSocket over TLS, ws://host:port without, or tcp://host:port."""
+    x
 
     text: str
 
@@ -160,9 +160,7 @@ def _context() -> ssl.SSLContext:
 
 def _in_words(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
-        )
+        return f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
     if isinstance(error, asyncio.IncompleteReadError):
         return "it hung up"
     return getattr(error, "strerror", None) or type(error).__name__

@@ -149,9 +149,10 @@ class WebPipe(_Streams):
         return self._arrived.popleft()
 
     async def send(self, data: bytes) -> None:
-        self._open()
-        self.protocol.send_binary(data)
-        await self._flush()
+        for start in range(0, len(data), LONGEST_FRAME):
+            self._check_open()
+            self.protocol.send_binary(data[start : start + LONGEST_FRAME])
+            await self._flush()
 
     async def hear(self) -> bytes:
         message = await self.receive()
@@ -174,7 +175,7 @@ class WebPipe(_Streams):
                 self._write_out()
         super().close()
 
-    def _open(self) -> None:
+    def _check_open(self) -> None:
         from websockets.protocol import State
 
         if self.protocol.state is not State.OPEN:

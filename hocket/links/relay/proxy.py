@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 from hocket.errors import BadConfig, LinkError
 from hocket.links.text import shown
@@ -50,7 +50,9 @@ class Proxy:
             raise BadConfig(
                 f"{source} names no proxy that can be used; write http://host:port, or http://user:password@host:port"
             )
-        secret = None if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        secret = (
+            None if parts.username is None else f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        )
         return cls(host, port, secret)
 
     async def pass_through(self, connection: socket.socket, host: str, port: int) -> None:
@@ -80,10 +82,8 @@ def proxy_for(host: str, kept: Path | None = None) -> Proxy | None:
     if kept is not None and kept.exists():
         return _kept(kept)
     named = getproxies_environment()
-    if proxy_bypass_environment(host, named):
-        return None
     address = named.get("https") or named.get("all")
-    return None if not address else Proxy.parse(address, source="https_proxy")
+    return None if not address or proxy_bypass(host) else Proxy.parse(address, source="https_proxy")
 
 
 def _kept(path: Path) -> Proxy:

@@ -50,6 +50,8 @@ class Guest(NamedTuple):
     certificate: bytes
     links: int
     """How many of its links may go through the relay."""
+    plan: str = ""
+    """The plan that the relay knows it by; a member that it knows by its card alone has one share for all plans."""
 
 
 Admission = Callable[[Call], Guest | None]
@@ -118,9 +120,9 @@ class Relay:
         self._unknown: dict[asyncio.Task[None], None] = {}
         """Those that have not shown whose they are, the oldest first."""
         self._waiting: dict[tuple[tuple[str, str, str], Role], Seat] = {}
-        self._members: Counter[tuple[str, str]] = Counter()
+        self._members: Counter[Guest] = Counter()
         self._pairs: Counter[tuple[str, str, str]] = Counter()
-        self._allowances: dict[tuple[str, str], Allowance] = {}
+        self._allowances: dict[Guest, Allowance] = {}
         self._most = 0
 
     async def __aenter__(self) -> Relay:
@@ -185,7 +187,7 @@ class Relay:
             self._unknown.pop(task, None)
             with self._counted(call, guest):
                 self.counts.admitted += 1
-                await self._seated(pipe, call)
+                await self._seated(pipe, call, guest)
         except LinkError as error:
             self.counts.refused += 1
             if pipe is not None:
@@ -241,27 +243,27 @@ class Relay:
         # One answer for all of these: a stranger learns nothing about who is in a plan.
         if guest is None or not call.is_signed(guest.certificate, challenge, signature):
             raise LinkError(
-                f"{call.speaker} is not admitted for the plan {call.plan[:16]}…: its operator gives the relay that plan, "
-                "or the cards in it, with --admit"
+                f"{call.speaker} is not admitted for the plan {call.plan[:16]}…: its operator gives the relay that "
+                "plan, or the cards in it, with --admit"
             )
         return call, guest
 
     @contextlib.contextmanager
     def _counted(self, call: Call, guest: Guest) -> Generator[None]:
         """One more connection of a member, within its share."""
-        member, most = (call.plan, call.speaker), 4 * guest.links + self.limits.spare
-        if self._members[member] >= most:
+        most = 4 * guest.links + self.limits.spare
+        if self._members[guest] >= most:
             raise LinkError(f"{call.speaker} has {most} connections already; is it running twice?")
-        self._members[member] += 1
+        self._members[guest] += 1
         try:
             yield
         finally:
-            self._members[member] -= 1
-            if not self._members[member]:
-                del self._members[member]
-                self._allowances.pop(member, None)
+            self._members[guest] -= 1
+            if not self._members[guest]:
+                del self._members[guest]
+                self._allowances.pop(guest, None)
 
-    async def _seated(self, pipe: Pipe, call: Call) -> None:
+    async def _seated(self, pipe: Pipe, call: Call, guest: Guest) -> None:
         """Wait for the other end, and carry what this one says."""
         await pipe.say(WAIT)
         met = await self._met(pipe, call)
@@ -269,8 +271,7 @@ class Relay:
             await pipe.say(AGAIN)
             return
         other, data = met
-        member = call.plan, call.speaker
-        allowance = self._allowances.setdefault(member, Allowance(self.limits.bandwidth))
+        allowance = self._allowances.setdefault(guest, Allowance(self.limits.bandwidth))
         self._pairs[call.link] += 1
         try:
             data = data or await pipe.receive()
@@ -293,7 +294,9 @@ class Relay:
         """The other end's pipe, and what this end has said to it already; None if it did not come in time."""
         opposite = Role.DIALS if call.role is Role.LISTENS else Role.LISTENS
         if self._pairs[call.link] >= 2 * self.limits.pairs:  # both ends count
-            raise LinkError(f"{self.limits.pairs} connections of this link stand already; wait until they are gone")
+            raise LinkError(
+                f"{self.limits.pairs} connections of this link stand already; wait until they are gone"
+            )
         partner = self._waiting.pop((call.link, opposite), None)
         if partner is None:
             return await self._waited(pipe, (call.link, call.role))

@@ -83,13 +83,13 @@ class CompanyProxy:
         verb, target, _ = head.split("\r\n")[0].split(" ")
         self.asked.append(f"{verb} {target}")
         secret = base64.b64encode(self.password.encode()).decode()
-        port = int(target.rpartition(":")[2])
+        host, _, port = target.rpartition(":")
         if f"Proxy-Authorization: Basic {secret}" not in head:
             writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
-        elif verb != "CONNECT" or port not in self.allowed:
+        elif verb != "CONNECT" or int(port) not in self.allowed:
             writer.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
         else:
-            back, there = await asyncio.open_connection(LOOPBACK, port)
+            back, there = await asyncio.open_connection(host, int(port))
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             try:
                 await asyncio.gather(self._carry(reader, there), self._carry(back, writer))
@@ -112,13 +112,24 @@ class CompanyProxy:
 
 
 @contextlib.asynccontextmanager
-async def proxy(port: int, password: str, allowed: Sequence[int]) -> AsyncIterator[CompanyProxy]:
+async def proxy(
+    port: int, password: str, allowed: Sequence[int], host: str = LOOPBACK
+) -> AsyncIterator[CompanyProxy]:
     """A proxy that lets through to these ports alone."""
     made = CompanyProxy(password, allowed)
-    server = await asyncio.start_server(made.take, LOOPBACK, port)
+    server = await asyncio.start_server(made.take, host, port)
     try:
         yield made
     finally:
         server.close()
         await made.close()
         await asyncio.sleep(0)
+
+
+async def _serve(port: int, password: str, allowed: list[int]) -> None:
+    async with proxy(port, password, allowed, host="0.0.0.0"):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":  # the proxy as a process: PORT USER:PASSWORD ALLOWED...
+    asyncio.run(_serve(int(sys.argv[1]), sys.argv[2], [int(one) for one in sys.argv[3:]]))

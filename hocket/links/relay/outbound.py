@@ -25,7 +25,7 @@ PATIENCE = 15.0
 
 @dataclass(frozen=True)
 class RelayName:
-    x
+    """A relay as a card names it: host:port, which is WebSocket over TLS, or ws:// without, or tcp:// for plain TCP."""
 
     text: str
 
@@ -33,7 +33,8 @@ class RelayName:
         found = NAME.fullmatch(self.text)
         if found is None or not 1 <= int(found[3]) <= LAST_PORT:
             raise BadPlan(
-                f"{self.text!r} is no relay; write host:port such as relay.example:443, or tcp://host:port for plain TCP"
+                f"{self.text!r} is no relay; write host:port such as relay.example:443, or tcp://host:port without "
+                "WebSocket and TLS"
             )
 
     @property

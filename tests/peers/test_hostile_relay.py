@@ -98,7 +98,7 @@ class Scene:
             assert all(word == f"{sender} to {name}".encode() for sender, word in words)
 
     async def _forwarder(self, orders: Orders) -> Forwarder:
-        forwarder = Forwarder(orders, lambda news: None)
+        forwarder = Forwarder(orders, lambda news: True)
         self.forwarders.append(forwarder)
         self.ports = await forwarder.open()
         return forwarder

@@ -19,9 +19,10 @@ from hocket.errors import BadConfig, BadPlan
 from hocket.federation.cards import Card, read_card
 from hocket.federation.plan_file import parse_plan, plan_text
 from hocket.links.identity import Identity, name_in_clear
+from hocket.links.relay.forwarder import Orders
 
 from .federation_case import Federation
-from .relay_case import names, start_relay, through
+from .relay_case import ROOT, names, start_relay, through
 
 ASH = Identity.create("ash")
 
@@ -187,3 +188,25 @@ def test_check_and_status_say_that_a_relay_is_used(tmp_path, capsys):
         for process in running:
             process.kill()
             process.wait()
+
+
+def test_a_forwarder_ends_with_its_member():
+    """Also with one that was killed: its standard input ends then."""
+    orders = Orders(ASH, "0" * 64, ("tcp://127.0.0.1:1",), ("birch",), {"cedar": ("tcp://127.0.0.1:1",)})
+    forwarder = subprocess.Popen(
+        [sys.executable, "-m", "hocket.links.relay.forwarder"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert forwarder.stdin is not None
+    assert forwarder.stdout is not None
+    forwarder.stdin.write(orders.line() + "\n" + json.dumps({"listen": 1}) + "\n")
+    forwarder.stdin.flush()
+    assert list(json.loads(forwarder.stdout.readline())["ports"]) == ["cedar"]
+    assert "cannot be reached" in json.loads(forwarder.stdout.readline())["trouble"]
+    forwarder.stdin.close()
+    assert forwarder.wait(timeout=20) == 0
+    forwarder.stdout.close()
+    assert "PRIVATE" not in repr(orders)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import random
 import signal
 import sys
@@ -86,8 +87,9 @@ class Orders:
         )
 
 
-Report = Callable[[dict[str, Any]], None]
-"""Takes {"ports": …} once, and {"about": neighbour, "relay": …, "trouble": …} whenever that changes."""
+Report = Callable[[dict[str, Any]], bool]
+"""Takes {"ports": …} once, and {"about": neighbour, "relay": …, "trouble": …} whenever that changes; says whether it
+could."""
 
 
 class Forwarder:
@@ -96,7 +98,7 @@ class Forwarder:
     def __init__(self, orders: Orders, report: Report):
         self.orders = orders
         self.report = report
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said: dict[tuple[str, str], dict[str, Any]] = {}
         self._servers: list[asyncio.Server] = []
         self._keeping: list[asyncio.Task[None]] = []
         self._idle: set[asyncio.Task[None]] = set()
@@ -147,9 +149,8 @@ class Forwarder:
     def say(self, about: str, relay: str, trouble: str | None) -> None:
         """Report how it stands with a neighbour at a relay, if that is new."""
         news = {"about": about, "relay": relay, "trouble": trouble}
-        if self._said.get(f"{about} {relay}") != news:
-            self._said[f"{about} {relay}"] = news
-            self.report(news)
+        if self._said.get((about, relay)) != news and self.report(news):
+            self._said[about, relay] = news
 
     async def call(self, role: Role, neighbour: str, relay: str) -> Pipe:
         orders = self.orders
@@ -353,11 +354,15 @@ async def _or_close(pipe: Pipe, waiting: Awaitable[bool]) -> bool:
 
 async def main() -> None:
     """Do as the orders on standard input say, until it ends."""
+    out = sys.stdout.fileno()
+    os.set_blocking(out, False)  # nothing waits because a member is too busy to read
 
-    def report(news: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # the member has ended, and so shall we
-            sys.stdout.write(json.dumps(news) + "\n")
-            sys.stdout.flush()
+    def report(news: dict[str, Any]) -> bool:
+        try:
+            os.write(out, json.dumps(news).encode() + b"\n")  # short enough to be written whole or not at all
+        except OSError:  # the member has ended, or is too busy to read: it is said again when the next thing happens
+            return False
+        return True
 
     lines = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()

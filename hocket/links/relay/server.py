@@ -130,7 +130,12 @@ class Relay:
         host, port = self.listen
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            door = socket.create_server((host, port), family=family, backlog=BACKLOG)
+            door = socket.create_server(
+                (host, port),
+                family=family,
+                backlog=BACKLOG,
+                dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6(),
+            )
         except OSError as error:
             raise LinkError(
                 f"the relay cannot listen at {host}:{port}: {error.strerror}; is another process there, or does the "

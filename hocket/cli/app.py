@@ -21,6 +21,7 @@ from hocket.cli.demo import demo
 from hocket.cli.explore import explore
 from hocket.cli.peer import peer
 from hocket.cli.rehearse import rehearse
+from hocket.cli.relay import relay
 from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
@@ -49,6 +50,7 @@ app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
 app.command(peer)
 app.command(rehearse, help_epilogue="Example: hocket rehearse plan.toml --figure steps.svg --write")
+app.command(relay, help_epilogue="Example: hocket relay --listen 0.0.0.0:443 --admit plan.toml")
 app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import re
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -16,6 +17,7 @@ from hocket.config.files import dumps, loads, read_text
 from hocket.config.sections import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
+from hocket.links.relay.outbound import RelayName
 from hocket.links.text import is_table
 
 ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
@@ -23,6 +25,7 @@ LAST_PORT = (1 << 16) - 1
 LONGEST = 100_000
 """Bytes of a card's file: far beyond any, and little enough to read from a stranger."""
 MOST_ADDRESS = 300
+MOST_RELAYS = 8
 MOST_CERTIFICATE = 10_000
 """Characters; a certificate of ours has about 600."""
 
@@ -35,6 +38,11 @@ class CardSection(Section):
         None,
         max_length=MOST_ADDRESS,
         description="text such as 'host.example:7000'; left out if nobody can dial it",
+    )
+    relays: list[Annotated[str, Field(max_length=MOST_ADDRESS)]] = Field(
+        default_factory=list[str],
+        max_length=MOST_RELAYS,
+        description="where others find it who cannot be dialled, such as ['relay.example:443']",
     )
     certificate: str = Field(
         max_length=MOST_CERTIFICATE, description="the certificate in base 64, as hocket peer init wrote it"
@@ -50,9 +58,15 @@ class Card:
     """Where others can dial it; None if it can only dial itself, as from behind a router."""
     certificate: str
     """In base 64, on one line: a card survives any mail program."""
+    relays: tuple[str, ...] = ()
+    """Where others find it if it has no address, the first of them first."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
+        for relay in self.relays:
+            RelayName(relay)
+        if len({*self.relays}) < len(self.relays):
+            raise BadPlan(f"the card of {self.name} names a relay twice; name each once")
         if self.address is not None:
             check_address(self.address, self.name)
         try:
@@ -67,10 +81,10 @@ class Card:
             )
 
     @classmethod
-    def of(cls, identity: Identity, address: str | None) -> Card:
-        """The card of an identity that is reached at this address."""
+    def of(cls, identity: Identity, address: str | None, relays: Sequence[str] = ()) -> Card:
+        """The card of an identity that is reached at this address, or through these relays."""
         der = ssl.PEM_cert_to_DER_cert(identity.certificate_pem.decode())
-        return cls(identity.name, address, base64.b64encode(der).decode())
+        return cls(identity.name, address, base64.b64encode(der).decode(), tuple(relays))
 
     @cached_property
     def certificate_pem(self) -> bytes:
@@ -87,8 +101,17 @@ class Card:
 
     def table(self) -> dict[str, Any]:
         """The card as plain values."""
-        where = {} if self.address is None else {"address": self.address}
-        return {"name": self.name, **where, "certificate": self.certificate}
+        where: dict[str, Any] = {} if self.address is None else {"address": self.address}
+        # A card without relays has the form, and its plan the hash, that it always had.
+        through = {"relays": list(self.relays)} if self.relays else {}
+        return {"name": self.name, **where, **through, "certificate": self.certificate}
+
+    @property
+    def found_at(self) -> str:
+        """How others reach this member, in words."""
+        if self.address is not None:
+            return self.address
+        return f"through {' or '.join(self.relays)}" if self.relays else "dials only"
 
     def text(self) -> str:
         """The card as TOML."""
@@ -116,7 +139,8 @@ def read_card(path: Path) -> Card:
 
 def card_from(table: dict[str, Any], section: str) -> Card:
     """A card from plain values."""
-    return Card(**check(CardSection, section, table).model_dump())
+    given = check(CardSection, section, table)
+    return Card(given.name, given.address, given.certificate, tuple(given.relays))
 
 
 def check_address(address: str, name: str) -> None:

@@ -56,6 +56,11 @@ class Home:
         return self.folder / "floor.toml"
 
     @property
+    def proxy(self) -> Path:
+        """The file of the proxy through which this member reaches relays, with its password if it has one."""
+        return self.folder / "proxy"
+
+    @property
     def digest_key(self) -> Path:
         """The file of the secret with which this member's digests of its data are salted."""
         return self.folder / "digest.key"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -21,14 +21,15 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.record_bounds import check_task
+from hocket.federation.relays import relay_orders, through_relays
 from hocket.federation.roles import role_of
 from hocket.federation.row_digests import Digests, row_digests
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.task import Task
-from hocket.links.channel import Neighbour, open_channels
+from hocket.links.channel import GrpcChannels, Neighbour, open_channels
 from hocket.links.events import Channels
 from hocket.links.handshake import FromSystem, Secrets
-from hocket.links.identity import Identity
+from hocket.links.identity import Identity, name_in_clear
 from hocket.links.journal import Journal
 from hocket.links.server import LinkLimits
 from hocket.links.wire import Limits, unpack
@@ -144,18 +145,34 @@ class Member:
 
     async def open_channels(self, *, epoch: int = 0) -> Channels:
         """Links to all neighbours, over the network; `epoch` counts this member's starts."""
+        orders = relay_orders(self.plan, self.identity, (self.whole or self.plan).hash.hex(), self.home.proxy)
+        listen = self.listen or _bindable(self.plan.card(self.name).address)
+        if orders is None:
+            return await self._open_channels(epoch, listen, {})
+        return await through_relays(orders, listen, partial(self._open_channels, epoch))
+
+    async def _open_channels(
+        self, epoch: int, listen: str | None, elsewhere: Mapping[str, str]
+    ) -> GrpcChannels:
+        """Links to all neighbours, some of which are dialled elsewhere than at their own addresses."""
         plan, dialled = self.plan, self.plan.dials(self.name)
         size = MOST_ARRAYS * self.dtype.itemsize * plan.task.dimension
+        cards = [(name, plan.card(name)) for name in plan.neighbours(self.name)]
         return await open_channels(
             self.name,
             key=self.identity.private_key_pem,
             certificate=self.identity.certificate_pem,
             neighbours=[
-                Neighbour(name, card.certificate_pem, name, card.address if name in dialled else None)
-                for name, card in ((name, plan.card(name)) for name in plan.neighbours(self.name))
+                Neighbour(
+                    name,
+                    card.certificate_pem,
+                    name_in_clear(card.certificate_pem),
+                    elsewhere.get(name, card.address) if name in dialled else None,
+                )
+                for name, card in cards
             ],
             plan=(self.whole or plan).hash.hex(),
-            listen=self.listen or _bindable(plan.card(self.name).address),
+            listen=listen,
             limits=LinkLimits(message=Limits.words(size).bytes),
             epoch=epoch,
         )

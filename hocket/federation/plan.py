@@ -134,6 +134,11 @@ class FederationPlan:
         me = self.agent(name)
         return tuple(self.names[link.dialer] for link in self.links if link.listener == me)
 
+    def relays(self, name: str, neighbour: str) -> tuple[str, ...]:
+        """The relays through which two neighbours find each other; none where one dials the other directly."""
+        card = self.card(neighbour if neighbour in self.dials(name) else name)
+        return card.relays if card.address is None else ()
+
     def neighbours(self, name: str) -> tuple[str, ...]:
         """All whom a member talks to, in the order of their agent numbers."""
         return tuple(self.names[other] for other in self.network.neighbours(self.agent(name)))
@@ -298,10 +303,12 @@ class FederationPlan:
 
     def _check_links(self) -> None:
         for link in self.links:
-            if self.cards[link.listener].address is None:
+            card = self.cards[link.listener]
+            if card.address is None and not card.relays:
                 dialer, listener = self.names[link.dialer], self.names[link.listener]
                 raise BadPlan(
-                    f"{dialer} is to dial {listener}, which has no address; let {listener} dial, or give it an address"
+                    f"{dialer} is to dial {listener}, which has no address and no relay; let {listener} dial, or give "
+                    "it an address or a relay"
                 )
         if self.pairs != sorted(self.pairs):
             raise BadPlan("the links are out of order; sort them by the agent numbers of their ends")

@@ -43,8 +43,9 @@ def draw_up(
     """A plan for these members, in the order of their names, on a topology such as 'cycle' or 'harary:k=3'.
 
     The other arguments are sections as they stand in a plan's file. Of two members who can both be reached the one
-    with the lower agent number dials. `after` is a plan that all these members have run: the new run goes on from the
-    states that they published, masked from its first word on. `own` is the source of an algorithm that is not hocket's.
+    with the lower agent number dials; if neither can, they meet at a relay. `after` is a plan that all these members
+    have run: the new run goes on from the states that they published, masked from its first word on. `own` is the
+    source of an algorithm that is not hocket's.
     """
     cards = sorted(cards, key=lambda card: card.name)
     if len(cards) < 2:
@@ -132,7 +133,9 @@ def _dial(cards: Sequence[Card], i: int, j: int) -> Dial:
         return Dial(i, j)
     if cards[i].address is not None:
         return Dial(j, i)
+    if cards[j].relays or cards[i].relays:
+        return Dial(i, j) if cards[j].relays else Dial(j, i)
     raise BadPlan(
         f"{cards[i].name} and {cards[j].name} are to be linked and neither has an address; give one of them an "
-        "address that the other can reach, or choose a topology without this link"
+        "address that the other can reach, or a relay, or choose a topology without this link"
     )

@@ -16,6 +16,7 @@ from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.engine.peer import Peer
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
+from hocket.federation.relays import relays_used
 from hocket.federation.restart import refused_or_begun_anew
 from hocket.federation.rollback import Memories, Memory
 from hocket.federation.run_folder import RunFolder, words_in
@@ -148,6 +149,7 @@ class Presence:
             "rounds": self.plan.run.rounds,
             "finished": self.finished,
             "connected": [] if talk is None else sorted(talk.connected),
+            "relays": {} if talk is None else relays_used(talk.channels),
             "waiting_for": self._waiting_for(),
             "waiting_seconds": 0.0
             if talk is None or not self.waiting

@@ -68,6 +68,9 @@ SIGNATURE_LABEL = b"hocket/signature/1"
 KEY, CERTIFICATE = "key", "certificate.pem"
 SLACK = timedelta(days=1)
 """How far a clock may be behind when a certificate is new."""
+ANY_MEMBER = "member.invalid"
+"""The name that a dialler says in the clear while TLS begins: every certificate is made out to it as well, so that
+whoever passes bytes on does not read there who is dialled."""
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 """Names are host names of one part: TLS then checks them as it checks any server's."""
 
@@ -99,10 +102,17 @@ class Identity:
             .not_valid_before(now - SLACK)
             .not_valid_after(now + timedelta(days=valid_days))
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+            .add_extension(
+                x509.SubjectAlternativeName([x509.DNSName(name), x509.DNSName(ANY_MEMBER)]), critical=False
+            )
             .sign(key, hashes.SHA256())
         )
         return cls(certificate.public_bytes(serialization.Encoding.PEM), key)
+
+    @classmethod
+    def from_pem(cls, certificate_pem: bytes, private_key_pem: bytes) -> Identity:
+        """An identity handed over by a process of the same member."""
+        return cls(certificate_pem, _private_key(private_key_pem, Path(KEY)))
 
     @cached_property
     def name(self) -> str:
@@ -185,6 +195,19 @@ def name_in(certificate_pem: bytes) -> str:
     """The name that a certificate is for."""
     names = _read_certificate(certificate_pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[0].value) if names else ""
+
+
+def name_in_clear(certificate_pem: bytes) -> str:
+    """The name under which TLS asks for a certificate: one that says nothing, where the certificate has it."""
+    try:
+        names = _read_certificate(certificate_pem).extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        )
+        if ANY_MEMBER in names.value.get_values_for_type(x509.DNSName):
+            return ANY_MEMBER
+    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+        pass
+    return name_in(certificate_pem)
 
 
 def expires(certificate_pem: bytes) -> datetime:

@@ -47,8 +47,8 @@ def refuse_edge_weights(graph: Any) -> None:
     for u, v, value in graph.edges(data="weight"):
         if value is not None and value != 1:
             raise BadNetwork(
-                f"edge {(u, v)} has weight {value}, which directed links do not look at; pass weights= as a matrix whose "
-                "columns sum to 1, or leave them out with networkx.DiGraph(graph.edges())"
+                f"edge {(u, v)} has weight {value}, which directed links do not look at; pass weights= as a matrix "
+                "whose columns sum to 1, or leave them out with networkx.DiGraph(graph.edges())"
             )
 
 

@@ -95,6 +95,27 @@ class Machines:
         else:
             ip("-n", self._hub, "link", "set", f"port{place}", "up")
 
+    def keep_apart(self, place: int) -> None:
+        """Let a machine reach only those that are not kept apart themselves; over a bridge alone."""
+        command = [
+            "ip",
+            "netns",
+            "exec",
+            self._hub,
+            "bridge",
+            "link",
+            "set",
+            "dev",
+            f"port{place}",
+            "isolated",
+            "on",
+        ]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+
+    def hide(self, place: int, other: int) -> None:
+        """Let one machine not find the other at all."""
+        ip("-n", self._space(place), "route", "add", "blackhole", f"{self.addresses[other]}/32")
+
     def build(self) -> None:
         """Make everything: a bridge, and netem on it if there is weather; without netem the bad switch instead."""
         for place, _ in enumerate(self.names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,11 +14,19 @@ from hocket.cli.peer.common import HomeOption, members_in_words, new_passphrase,
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
+RelayOption = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="host:port of a relay at which others find a member that nobody can dial; may be given several times."
+    ),
+]
+
 
 def make_card(
     name: str,
     *,
     address: str | None,
+    relays: Sequence[str],
     days: int,
     passphrase: bool,
     card: Path,
@@ -32,7 +41,7 @@ def make_card(
     if address is not None:
         check_address(address, name)
     identity = Identity.create(name, valid_days=days)
-    mine, secret = Card.of(identity, address), new_passphrase() if passphrase else None
+    mine, secret = Card.of(identity, address, relays), new_passphrase() if passphrase else None
     if old is not None:
         os.rename(folder, old)
     identity.save(folder, secret)
@@ -41,6 +50,7 @@ def make_card(
     data = {
         "name": name,
         "address": address,
+        "relays": list(relays),
         "fingerprint": mine.fingerprint,
         "card": str(card),
         "identity": str(folder),
@@ -58,6 +68,7 @@ def init(
         str | None,
         Parameter(help="host:port at which the others can dial it; leave it away behind a router."),
     ] = None,
+    relay: RelayOption = (),
     days: Annotated[int, Parameter(help="How long the certificate is valid.")] = 365,
     passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False,
     card: Annotated[Path | None, Parameter(help="File for the card; by default NAME.toml.")] = None,
@@ -75,7 +86,14 @@ def init(
         f"Keys: {folder} (secret: back them up, never send them)",
     ]
     return make_card(
-        name, address=address, days=days, passphrase=passphrase, card=path, folder=folder, advice=advice
+        name,
+        address=address,
+        relays=relay,
+        days=days,
+        passphrase=passphrase,
+        card=path,
+        folder=folder,
+        advice=advice,
     )
 
 
@@ -84,6 +102,7 @@ def renew(
     address: Annotated[
         str | None, Parameter(help="host:port for the new card; leave it away behind a router.")
     ] = None,
+    relay: RelayOption = (),
     days: Annotated[int, Parameter(help="How long the new certificate is valid.")] = 365,
     passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False,
     card: Annotated[Path | None, Parameter(help="File for the card; by default NAME-renewed.toml.")] = None,
@@ -107,6 +126,7 @@ def renew(
     return make_card(
         name,
         address=address,
+        relays=relay,
         days=days,
         passphrase=passphrase,
         card=path,

@@ -127,4 +127,6 @@ def _history(member: Member) -> tuple[str, ...]:
 
 
 def _state(one: Reached) -> str:
-    return "connected, and who it claims" if one.connected else one.reason or "silent"
+    if not one.connected:
+        return one.reason or "silent"
+    return "connected, and who it claims" + (f", through the relay {one.relay}" if one.relay else "")

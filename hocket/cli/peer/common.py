@@ -162,7 +162,7 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
     width = max(map(len, plan.names))
     for agent, card in enumerate(plan.cards):
         signed = "signed" if card.name in plan.signatures else "not signed"
-        yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.address or 'dials only'}, {signed}"
+        yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.found_at}, {signed}"
 
 
 def objectives_in_words(plan: FederationPlan) -> str:

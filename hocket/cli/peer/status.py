@@ -40,6 +40,9 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
         f"Waiting for {name} for {found['waiting_seconds']:.0f} s: {why}"
         for name, why in found["waiting_for"].items()
     ]
+    words += [
+        f"{name} is connected through the relay {relay}." for name, relay in found.get("relays", {}).items()
+    ]
     words += [f"{name}: {value:.6g}" for name, value in found["measured"].items()]
     words += [*troubles(found), *warnings]
     # JSON has no word for what is not finite.

@@ -1,0 +1,115 @@
+"""`hocket relay`: joins members that can open no port, and passes their bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from hocket.cli.answer import Answer, aside
+from hocket.errors import BadConfig
+
+if TYPE_CHECKING:
+    import ssl
+
+    from hocket.links.relay.server import Relay
+
+
+def relay(
+    *,
+    listen: Annotated[
+        str, Parameter(help="host:port to listen at; 0.0.0.0 is every interface.")
+    ] = "0.0.0.0:443",
+    admit: Annotated[
+        tuple[Path, ...],
+        Parameter(help="A plan, or a folder of cards, whose members may use it; may be given several times."),
+    ],
+    name: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="What cards call this relay, such as relay.example:443; by default as those admitted do."
+        ),
+    ] = (),
+    cert: Annotated[
+        Path | None, Parameter(help="Its certificate in PEM, with those that vouch for it.")
+    ] = None,
+    key: Annotated[Path | None, Parameter(help="The key to it, in PEM.")] = None,
+    bandwidth: Annotated[
+        float | None, Parameter(help="MB in a second that one member may send; by default no limit.")
+    ] = None,
+    wait: Annotated[float, Parameter(help="Seconds after which one that waits must call again.")] = 600.0,
+    strangers: Annotated[
+        int, Parameter(help="Connections at most that have not shown yet whose they are.")
+    ] = 256,
+) -> Answer:
+    """Join members that can open no port, two by two, and pass their bytes on, until it is stopped.
+
+    It sees sizes and times, and who talks with whom; what passes is encrypted between the members. It keeps nothing:
+    stop it and start it again as you like. Without --cert it expects a web server before it that ends TLS, or members
+    whose cards say ws:// or tcp://.
+    """
+    from hocket.federation.relays import admitted, relay_names
+    from hocket.links.relay.server import Relay, RelayLimits
+
+    if wait <= 0 or strangers < 1 or (bandwidth is not None and bandwidth <= 0):
+        raise BadConfig(
+            "--wait, --strangers and --bandwidth are above zero; leave --bandwidth away for no limit"
+        )
+    admission, cards, plans = admitted(admit)
+    names = relay_names(name, cards)
+    limits = RelayLimits(
+        strangers=strangers, wait=wait, bandwidth=None if bandwidth is None else bandwidth * 1e6
+    )
+    made = Relay(names, admission, listen=_place(listen), tls=_tls(cert, key), limits=limits)
+    members = sorted({card.name for card in cards})
+    given = f"{len(plans)} plans" if len(plans) != 1 else "one plan"
+    asyncio.run(_serve(made, f"for {len(members)} members ({given}) as {', '.join(sorted(names))}"))
+    counts = asdict(made.counts)
+    words = [
+        f"Stopped. {counts['admitted']:,} connections of members, {counts['joined']:,} joined, "
+        f"{counts['bytes'] / 1e6:,.1f} MB passed on; {counts['refused']:,} refused, {counts['strangers']:,} strangers."
+    ]
+    return Answer({"names": sorted(names), "members": members, **counts}, words)
+
+
+async def _serve(made: Relay, about: str) -> None:
+    """Until somebody presses Ctrl-C, or SIGTERM comes."""
+    over, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, over.set)
+    async with made:
+        aside().print(f"Relay at {made.listen[0]}:{made.port}, {about}. Ctrl-C stops it.")
+        await over.wait()
+
+
+def _place(listen: str) -> tuple[str, int]:
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise BadConfig(f"--listen {listen} is no place to listen at; write host:port, such as 0.0.0.0:443")
+    return host.strip("[]"), int(port)
+
+
+def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    import ssl
+
+    if cert is None and key is None:
+        return None
+    if cert is None or key is None:
+        raise BadConfig(
+            "--cert and --key belong together; give both, or none behind a web server that ends TLS"
+        )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError) as error:
+        why = error.strerror or getattr(error, "reason", None) or "they do not belong together"
+        raise BadConfig(
+            f"{cert} and {key} cannot be used: {why}; give a certificate and its key in PEM"
+        ) from None
+    return context

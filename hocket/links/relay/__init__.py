@@ -1,0 +1,10 @@
+"""Links for members that can open no port: both ends come out to a relay, which joins them and passes bytes.
+
+call.py        what an end says to a relay, and signs
+pipes.py       bytes both ways: plain TCP, or WebSocket
+outbound.py    from a member to a relay, through a company's proxy if need be
+proxy.py       a company's proxy: HTTP CONNECT
+server.py      the relay itself
+forwarder.py   a process beside a member, between its gRPC and the relay
+forwarding.py  how a member starts that process, and what it hears from it
+"""

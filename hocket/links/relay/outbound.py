@@ -1,0 +1,167 @@
+"""From a member out to a relay: TCP, a company's proxy if need be, TLS, WebSocket, and the member's call."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import socket
+import ssl
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from hocket.errors import BadPlan, LinkError
+from hocket.links.identity import Identity
+from hocket.links.relay.call import AGAIN, CHALLENGE_BYTES, JOINED, NO, WAIT, Call, words_of
+from hocket.links.relay.pipes import MAGIC, PIECE, Pipe, PlainPipe, web_client
+from hocket.links.relay.proxy import proxy_for
+
+NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+LAST_PORT = (1 << 16) - 1
+PATIENCE = 15.0
+"""Seconds from the first packet to the relay's answer."""
+
+
+@dataclass(frozen=True)
+class RelayName:
+    """A relay as a card names it: host:port, which is WebSocket over TLS, or ws:// without, or tcp:// for plain TCP."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        found = NAME.fullmatch(self.text)
+        if found is None or not 1 <= int(found[3]) <= LAST_PORT:
+            raise BadPlan(
+                f"{self.text!r} is no relay; write host:port such as relay.example:443, or tcp://host:port without "
+                "WebSocket and TLS"
+            )
+
+    @property
+    def _parts(self) -> tuple[str, str, int]:
+        found = NAME.fullmatch(self.text)
+        assert found is not None
+        return found[1] or "wss", found[2].strip("[]"), int(found[3])
+
+    @property
+    def scheme(self) -> str:
+        """wss, ws or tcp."""
+        return self._parts[0]
+
+    @property
+    def host(self) -> str:
+        return self._parts[1]
+
+    @property
+    def port(self) -> int:
+        return self._parts[2]
+
+    @property
+    def place(self) -> str:
+        """host:port, as a web address has it."""
+        return self.text.partition("://")[2] or self.text
+
+
+async def called(call: Call, identity: Identity, *, kept_proxy: Path | None = None) -> Pipe:
+    """A connection to the relay that this call names, which has taken it: now wait for `joined`."""
+    name = RelayName(call.relay)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            pipe = await _reach(name, kept_proxy)
+            try:
+                challenge = await pipe.hear()
+                if len(challenge) != CHALLENGE_BYTES:
+                    raise LinkError("what answers there is no relay")
+                await pipe.say(call.signed_by(identity, challenge))
+                answer = await pipe.hear()
+                if answer != WAIT:
+                    raise LinkError(f"it refuses {call.speaker}: {words_of(answer)}")
+            except BaseException:
+                pipe.close()
+                raise
+            return pipe
+    except TimeoutError:
+        why = f"no answer within {PATIENCE:g} s"
+    except (OSError, asyncio.IncompleteReadError) as error:
+        why = _in_words(error)
+    except LinkError as error:
+        raise LinkError(f"the relay {call.relay}: {error}") from None
+    raise LinkError(f"the relay {call.relay} cannot be reached: {why}")
+
+
+async def joined(pipe: Pipe) -> bool:
+    """Wait for the other end; False where the relay wants to be called again."""
+    try:
+        answer = await pipe.hear()
+    except (OSError, asyncio.IncompleteReadError):
+        raise LinkError("it hung up") from None
+    if answer[:1] == NO:
+        raise LinkError(f"it refuses: {words_of(answer)}")
+    if answer not in (JOINED, AGAIN):
+        raise LinkError("what answers there is no relay")
+    return answer == JOINED
+
+
+async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
+    proxy = proxy_for(name.host, kept_proxy)
+    where = (name.host, name.port) if proxy is None else (proxy.host, proxy.port)
+    try:
+        connection = await _connected(*where)
+    except OSError as error:
+        if proxy is None:
+            raise
+        raise LinkError(f"the proxy {proxy} cannot be reached: {_in_words(error)}") from None
+    try:
+        if proxy is not None:
+            await proxy.pass_through(connection, name.place.rpartition(":")[0], name.port)
+        secure = _context() if name.scheme == "wss" else None
+        reader, writer = await asyncio.open_connection(
+            sock=connection, limit=PIECE, ssl=secure, server_hostname=name.host if secure else None
+        )
+    except BaseException:
+        connection.close()
+        raise
+    try:
+        if name.scheme == "tcp":
+            writer.write(MAGIC)
+            return PlainPipe(reader, writer)
+        return await web_client(reader, writer, name.place, secure=secure is not None)
+    except BaseException:
+        writer.transport.abort()
+        raise
+
+
+async def _connected(host: str, port: int) -> socket.socket:
+    """A connection to the first of a host's addresses that takes one."""
+    loop, failure = asyncio.get_running_loop(), OSError("it has no address")
+    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, protocol)
+        connection.setblocking(False)
+        try:
+            await loop.sock_connect(connection, address)
+            return connection
+        except OSError as error:
+            connection.close()
+            failure = error
+        except BaseException:
+            connection.close()
+            raise
+    raise failure
+
+
+@cache
+def _context() -> ssl.SSLContext:
+    """As web pages are trusted on this machine; SSL_CERT_FILE names other authorities, a company's for instance."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with contextlib.suppress(NotImplementedError):
+        context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
+    if isinstance(error, asyncio.IncompleteReadError):
+        return "it hung up"
+    return getattr(error, "strerror", None) or type(error).__name__

@@ -1,0 +1,358 @@
+"""The relay: takes calls of members that it was told of, joins the two ends of a link, and passes bytes.
+
+It needs no secret of anybody's and keeps nothing: kill it and start it again, and the members come back. What it
+passes on is TLS 1.3 between two members who know each other's certificate, so it sees sizes and times, and who talks
+with whom; what it can do is to stop. Strangers are shown the door within seconds, and compete with each other only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from hocket.errors import LinkError
+from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
+from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
+from hocket.links.relay.pipes import MAGIC, PIECE, Pipe, PlainPipe, web_server
+
+TLS_BEGINS, HTTP_BEGINS = b"\x16", b"G"
+BACKLOG = 1024
+
+
+@dataclass(frozen=True)
+class RelayLimits:
+    """Bounds on what strangers and members may cost a relay."""
+
+    strangers: int = 256
+    """Connections that have not shown yet whose they are; when there are more, the oldest is closed."""
+    greeting: float = 10.0
+    """Seconds to show it: two round trips of TLS, one of HTTP, one of ours."""
+    spare: int = 8
+    """Connections that one member may have beside four for each of its links."""
+    pairs: int = 8
+    """Joined connections of one link: one is used and one is ready; others may have died without a word."""
+    wait: float = 600.0
+    """Seconds that one end may wait for the other; then it calls again."""
+    bandwidth: float | None = None
+    """Bytes in a second that one member may send, over all its links."""
+
+
+class Guest(NamedTuple):
+    """A member that may call."""
+
+    certificate: bytes
+    links: int
+    """How many of its links may go through the relay."""
+    plan: str = ""
+    """The plan that the relay knows it by; a member that it knows by its card alone has one share for all plans."""
+
+
+Admission = Callable[[Call], Guest | None]
+"""Whose certificate must have signed a call; None if the relay was not told of that member and that link."""
+
+
+class Allowance:
+    """So many bytes in a second, and a second's worth at once; who sends more is read more slowly."""
+
+    def __init__(self, rate: float | None):
+        self.rate = rate
+        self.left = rate or 0.0
+        self.filled = time.monotonic()
+
+    async def take(self, size: int) -> None:
+        if self.rate is None:
+            return
+        now = time.monotonic()
+        self.left = min(self.rate, self.left + (now - self.filled) * self.rate) - size
+        self.filled = now
+        if self.left < 0:
+            await asyncio.sleep(-self.left / self.rate)
+
+
+@dataclass(eq=False)
+class Seat:
+    """One end that waits for the other."""
+
+    pipe: Pipe
+    met: asyncio.Future[Pipe] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+@dataclass
+class Counts:
+    """What happened, for the operator."""
+
+    admitted: int = 0
+    refused: int = 0
+    strangers: int = 0
+    joined: int = 0
+    bytes: int = 0
+
+
+class Relay:
+    """A running relay. Use it inside `async with`."""
+
+    def __init__(
+        self,
+        names: frozenset[str],
+        admission: Admission,
+        *,
+        listen: tuple[str, int],
+        tls: ssl.SSLContext | None = None,
+        limits: RelayLimits | None = None,
+    ):
+        self.names = names
+        self.admission = admission
+        self.listen = listen
+        self.tls = tls
+        self.limits = limits or RelayLimits()
+        self.counts = Counts()
+        self.port = listen[1]
+        self._doors: list[socket.socket] = []
+        self._accepting: list[asyncio.Task[None]] = []
+        self._attending: dict[asyncio.Task[None], None] = {}
+        self._unknown: dict[asyncio.Task[None], None] = {}
+        """Those that have not shown whose they are, the oldest first."""
+        self._waiting: dict[tuple[tuple[str, str, str], Role], Seat] = {}
+        self._members: Counter[Guest] = Counter()
+        self._pairs: Counter[tuple[str, str, str]] = Counter()
+        self._allowances: dict[Guest, Allowance] = {}
+        self._most = 0
+
+    async def __aenter__(self) -> Relay:
+        self._most = raise_soft_limit() - KEPT_BACK
+        host, port = self.listen
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            door = socket.create_server(
+                (host, port),
+                family=family,
+                backlog=BACKLOG,
+                dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6(),
+            )
+        except OSError as error:
+            raise LinkError(
+                f"the relay cannot listen at {host}:{port}: {error.strerror}; is another process there, or does the "
+                "port need rights that you do not have?"
+            ) from None
+        door.setblocking(False)
+        self.port = door.getsockname()[1]
+        self._doors.append(door)
+        self._accepting.append(asyncio.create_task(self._accept(door)))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        tasks = [*self._accepting, *self._attending]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for door in self._doors:
+            door.close()
+        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
+
+    async def _accept(self, door: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(door)
+            except OSError:  # no file is free, or it was gone before it was looked at
+                await asyncio.sleep(0.05)
+                continue
+            connection.setblocking(False)
+            task = asyncio.create_task(self._attend(connection))
+            self._attending[task] = self._unknown[task] = None
+            task.add_done_callback(self._left)
+            full = len(self._attending) > self._most or len(self._unknown) > self.limits.strangers
+            if full:
+                oldest = next(iter(self._unknown))
+                del self._unknown[oldest]
+                oldest.cancel()
+
+    def _left(self, task: asyncio.Task[None]) -> None:
+        self._attending.pop(task, None)
+        self._unknown.pop(task, None)
+        if not task.cancelled():
+            task.exception()  # what went wrong with one connection is nobody else's
+
+    async def _attend(self, connection: socket.socket) -> None:
+        """One connection, from its first byte to its last."""
+        task = asyncio.current_task()
+        assert task is not None
+        pipe = None
+        try:
+            async with asyncio.timeout(self.limits.greeting):
+                pipe = await self._opened(connection)
+                call, guest = await self._known(pipe)
+            self._unknown.pop(task, None)
+            with self._counted(call, guest):
+                self.counts.admitted += 1
+                await self._seated(pipe, call, guest)
+        except LinkError as error:
+            self.counts.refused += 1
+            if pipe is not None:
+                with contextlib.suppress(OSError, TimeoutError):
+                    await asyncio.wait_for(pipe.say(refusal(str(error))), 1.0)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError):
+            if task in self._unknown:
+                self.counts.strangers += 1
+        finally:
+            if pipe is not None:
+                pipe.close()
+            elif connection.fileno() >= 0:
+                connection.close()
+
+    async def _opened(self, connection: socket.socket) -> Pipe:
+        """What a connection's first byte says that it is: TLS, WebSocket or plain."""
+        loop, first = asyncio.get_running_loop(), await _first_byte(connection)
+        if first == TLS_BEGINS and self.tls is None:
+            raise OSError("there is no TLS here")
+        if first not in (TLS_BEGINS, HTTP_BEGINS, MAGIC[:1]):
+            raise OSError("garbage")
+        reader = asyncio.StreamReader(limit=PIECE)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        secure = self.tls if first == TLS_BEGINS else None
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            connection,
+            ssl=secure,
+            ssl_handshake_timeout=self.limits.greeting if secure else None,
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
+            if first != MAGIC[:1]:
+                return await web_server(reader, writer)
+            if await reader.readexactly(len(MAGIC)) != MAGIC:
+                raise OSError("garbage")
+            return PlainPipe(reader, writer)
+        except LinkError as error:  # a browser, or a probe of a reverse proxy: it got its answer
+            writer.close()
+            raise OSError(str(error)) from None
+        except BaseException:
+            transport.abort()
+            raise
+
+    async def _known(self, pipe: Pipe) -> tuple[Call, Guest]:
+        """Who calls, once it has proved it."""
+        challenge = new_challenge()
+        await pipe.say(challenge)
+        call, signature = read_call(await pipe.hear())
+        if call.relay not in self.names:
+            raise LinkError(f"this is not the relay {call.relay}; its operator gives its names with --name")
+        guest = self.admission(call)
+        # One answer for all of these: a stranger learns nothing about who is in a plan.
+        if guest is None or not call.is_signed(guest.certificate, challenge, signature):
+            raise LinkError(
+                f"{call.speaker} is not admitted for the plan {call.plan[:16]}…: its operator gives the relay that "
+                "plan, or the cards in it, with --admit"
+            )
+        return call, guest
+
+    @contextlib.contextmanager
+    def _counted(self, call: Call, guest: Guest) -> Generator[None]:
+        """One more connection of a member, within its share."""
+        most = 4 * guest.links + self.limits.spare
+        if self._members[guest] >= most:
+            raise LinkError(f"{call.speaker} has {most} connections already; is it running twice?")
+        self._members[guest] += 1
+        try:
+            yield
+        finally:
+            self._members[guest] -= 1
+            if not self._members[guest]:
+                del self._members[guest]
+                self._allowances.pop(guest, None)
+
+    async def _seated(self, pipe: Pipe, call: Call, guest: Guest) -> None:
+        """Wait for the other end, and carry what this one says."""
+        await pipe.say(WAIT)
+        met = await self._met(pipe, call)
+        if met is None:
+            await pipe.say(AGAIN)
+            return
+        other, data = met
+        allowance = self._allowances.setdefault(guest, Allowance(self.limits.bandwidth))
+        self._pairs[call.link] += 1
+        try:
+            data = data or await pipe.receive()
+            while data:
+                self.counts.bytes += len(data)
+                await allowance.take(len(data))
+                await self.pass_on(call, data, other)
+                data = await pipe.receive()
+        finally:
+            other.close()  # TLS has no half-close, so neither have we
+            self._pairs[call.link] -= 1
+            if not self._pairs[call.link]:
+                del self._pairs[call.link]
+
+    async def pass_on(self, call: Call, data: bytes, other: Pipe) -> None:
+        """Hand what one end said to the other."""
+        await other.send(data)
+
+    async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, bytes] | None:
+        """The other end's pipe, and what this end has said to it already; None if it did not come in time."""
+        opposite = Role.DIALS if call.role is Role.LISTENS else Role.LISTENS
+        if self._pairs[call.link] >= 2 * self.limits.pairs:  # both ends count
+            raise LinkError(
+                f"{self.limits.pairs} connections of this link stand already; wait until they are gone"
+            )
+        partner = self._waiting.pop((call.link, opposite), None)
+        if partner is None:
+            return await self._waited(pipe, (call.link, call.role))
+        try:
+            await partner.pipe.say(JOINED)
+            await pipe.say(JOINED)
+        except BaseException:
+            partner.met.cancel()
+            raise
+        if not partner.met.done():
+            partner.met.set_result(pipe)
+        self.counts.joined += 1
+        return partner.pipe, b""
+
+    async def _waited(self, pipe: Pipe, mine: tuple[tuple[str, str, str], Role]) -> tuple[Pipe, bytes] | None:
+        seat, before = Seat(pipe), self._waiting.get(mine)
+        if before is not None:
+            before.met.cancel()  # the later one is certainly alive
+        self._waiting[mine] = seat
+        watching = asyncio.create_task(pipe.receive())
+        try:
+            await asyncio.wait(
+                [watching, seat.met], timeout=self.limits.wait, return_when=asyncio.FIRST_COMPLETED
+            )
+            if self._waiting.get(mine) is seat:  # nobody came for it
+                if watching.done():
+                    raise OSError("it hung up, or speaks to nobody")
+                return None
+            other = await _unless_cancelled(seat.met)
+        finally:
+            if self._waiting.get(mine) is seat:
+                del self._waiting[mine]
+            watching.cancel()
+            said = (await asyncio.gather(watching, return_exceptions=True))[0]
+        # It may have spoken as soon as it was told, before we looked.
+        return other, said if isinstance(said, bytes) else b""
+
+
+async def _unless_cancelled(met: asyncio.Future[Pipe]) -> Pipe:
+    await asyncio.wait([met])
+    if met.cancelled():
+        raise OSError("a later connection waits in its place")
+    return met.result()
+
+
+async def _first_byte(connection: socket.socket) -> bytes:
+    """The first byte, left where it is."""
+    loop, readable = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(connection.fileno())
+    return connection.recv(1, socket.MSG_PEEK)

@@ -42,6 +42,7 @@ class Entry(NamedTuple):
     name: str
     job: Job
     program: Any
+    outline: Outline
     cost: Cost
 
 
@@ -188,8 +189,7 @@ class _Asked(NamedTuple):
             except BadInput as error:
                 refused[(*place, name)] = str(error)
                 continue
-            outline = Outline.of(Compiled(entry.program))
-            groups.setdefault((outline, entry.job.rounds), []).append(entry)
+            groups.setdefault((entry.outline, entry.job.rounds), []).append(entry)
         return [(_identity(outline, entries), entries) for (outline, _), entries in groups.items()]
 
     def _entry(self, place: tuple[str, str], name: str, room: Room | None) -> Entry:
@@ -204,14 +204,15 @@ class _Asked(NamedTuple):
         gauge = BenchGauge(np.asarray(optimum, dtype=np.float64))
         shared = room if job.own_network is network else None
         program = prepare(job, job.algorithm, averaging=False, gauge=gauge, room=shared)
-        cost = cost_of(program, job.own_network)
+        outline = Outline.of(Compiled(program))
+        cost = cost_of(outline, job.own_network)
         rounds = min(*(cost.affordable(what, limit) for what, limit in self.budget.items()), MOST_ROUNDS)
         if rounds < 1:
             what, limit = next(iter(self.budget.items()))
             raise BadInput(f"a budget of {limit:g} {what} is less than {name} needs for one round")
         if rounds != job.rounds:
             job = Job.asked(problem, network, algorithm, rounds=int(rounds), **known)
-        return Entry(place, name, job, program, cost)
+        return Entry(place, name, job, program, outline, cost)
 
     def _together(self, entries: list[Entry], exact: bool) -> tuple[list[Cell], float]:
         """Play algorithms that share a program, for all seeds at once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import numpy as np
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Spoken, Tell, Total, speaks
+from hocket.engines.measurement_cost import Outline
 from hocket.engines.program import Carry, Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round
 from hocket.engines.rounds import begin, one_round
@@ -110,27 +112,12 @@ class Cost:
         return np.inf if each == 0 else np.floor((budget - before) / each)
 
 
-def cost_of(program: Program, network: Network) -> Cost:
+def cost_of(outline: Outline, network: Network) -> Cost:
     """Count what one agent does in a round of a program; nothing is computed.
 
     A word goes to every neighbour, a total up and down a tree of all agents (`hocket.engines.traffic`).
     """
-    tally = Tally()
-    watched = dataclasses.replace(program, algorithm=Watched(program.algorithm, tally))
-    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
-    start = jax.ShapeDtypeStruct((program.tables.n, program.problem.dim), program.dtype)
-    numbers, code = eqx.partition(watched, eqx.is_array)
-
-    def played(numbers: Any, carry: Carry, steps: Steps) -> Any:
-        one: Program = eqx.combine(numbers, code)
-        moving = Moving(carry.state, carry.weighted)
-        return one_round(one, carry, carry.k, moving, steps, noise_of_round(one, carry.k))[0]
-
-    carry = jax.eval_shape(
-        lambda numbers, *rest: begin(eqx.combine(numbers, code), *rest), numbers, start, steps
-    )
-    first = tally.gradients
-    jax.eval_shape(played, numbers, carry, steps)
+    tally, first = _tally(outline)
     # In the mean over agents, and over rounds where links take turns.
     neighbours = float((network.weight > 0).sum()) / network.period / network.n
     tree = 2 * (network.n - 1) / network.n
@@ -141,3 +128,28 @@ def cost_of(program: Program, network: Network) -> Cost:
         bytes=sum(tally.said) * neighbours + sum(tally.summed) * tree,
         first_gradients=first,
     )
+
+
+@lru_cache(maxsize=256)
+def _tally(outline: Outline) -> tuple[Tally, int]:
+    """What is counted in one round, and how many gradients before it; once for all runs that share a program."""
+    tally, program = Tally(), outline.program
+    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
+    start = jax.ShapeDtypeStruct((program.tables.n, program.problem.dim), program.dtype)
+
+    def watched(numbers: Any) -> Program:
+        one = outline.blueprint.program(numbers)
+        return dataclasses.replace(one, algorithm=Watched(one.algorithm, tally))
+
+    def begun(numbers: Any, start: Any, steps: Steps) -> Carry:
+        return begin(watched(numbers), start, steps)
+
+    def played(numbers: Any, carry: Carry, steps: Steps) -> Any:
+        one = watched(numbers)
+        moving = Moving(carry.state, carry.weighted)
+        return one_round(one, carry, carry.k, moving, steps, noise_of_round(one, carry.k))[0]
+
+    carry = jax.eval_shape(begun, outline.numbers, start, steps)
+    first = tally.gradients
+    jax.eval_shape(played, outline.numbers, carry, steps)
+    return tally, first

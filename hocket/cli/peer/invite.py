@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.cards import make_card
+from hocket.cli.peer.cards import RelayOption, make_card
 from hocket.cli.peer.common import DataOption, HomeOption, open_identity
 from hocket.cli.peer.sign import sign
 from hocket.errors import BadConfig
@@ -78,6 +78,7 @@ def accept(
     address: Annotated[
         str | None, Parameter(help="For a new member: host:port at which the others can dial it.")
     ] = None,
+    relay: RelayOption = (),
     days: Annotated[int, Parameter(help="For a new member: how long its certificate is valid.")] = 365,
     passphrase: Annotated[
         bool, Parameter(negative=(), help="For a new member: also protect its key by a passphrase.")
@@ -115,7 +116,7 @@ def accept(
             return sign(out, yes=yes, accept_unsafe=accept_unsafe, task=task, data=data, home=home)
 
         return _plan(found.plan, found, mine, out, reply, signed)
-    words = _made(name, address=address, days=days, passphrase=passphrase, card=card, home=home)
+    words = _made(name, address=address, relays=relay, days=days, passphrase=passphrase, card=card, home=home)
     return _card(found, open_identity(Home.at(home).identity), card, reply, words)
 
 
@@ -123,6 +124,7 @@ def _made(
     name: str | None,
     *,
     address: str | None,
+    relays: Sequence[str],
     days: int,
     passphrase: bool,
     card: Path | None,
@@ -131,17 +133,26 @@ def _made(
     """A new member's keys, if it has none."""
     folder = Home.at(home).identity
     if (folder / "key").exists():
-        if name is not None or address is not None:
+        if name is not None or address is not None or relays:
             raise BadConfig(
-                f"{folder} already holds an identity, with a card of its own; leave --name and --address away"
+                f"{folder} already holds an identity, with a card of its own; leave --name, --address and --relay away"
             )
         return []
     if name is None:
-        raise BadConfig(f"there is no identity in {folder}; add --name, and --address if others can dial you")
+        raise BadConfig(f"there is no identity in {folder}; add --name, and --address if others can dial you, or --relay")
     path = card or Path(f"{name}.toml")
     if path.exists():
         raise BadConfig(f"{path} exists; name another file for the card with --card")
-    make_card(name, address=address, days=days, passphrase=passphrase, card=path, folder=folder, advice=[])
+    make_card(
+        name,
+        address=address,
+        relays=relays,
+        days=days,
+        passphrase=passphrase,
+        card=path,
+        folder=folder,
+        advice=[],
+    )
     return [f"Keys: {folder} (secret: back them up, never send them). Card: {path}"]
 
 

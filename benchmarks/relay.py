@@ -3,8 +3,8 @@
     python benchmarks/relay.py
 
 Two members in processes of their own, gRPC over mutual TLS between them, words of 4 MB one way: on loopback, and with a
-line of 100 Mbit/s and 20 ms (there and back) between each member and the world, which a process of ours plays. Through a
-relay there are three more processes, the relay and a forwarder beside each member; all of them share this machine's
+line of 100 Mbit/s and 20 ms (there and back) between each member and the world, which a process of ours plays. Through
+a relay there are three more processes, the relay and a forwarder beside each member; all of them share this machine's
 cores, which members on machines of their own do not. Kinds take turns in the same run, so that a busy machine is busy
 for all; reported are the median over turns, the best, and the share of direct links.
 
@@ -27,8 +27,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-WORD, COUNT, TURNS = 4 << 20, 50, 1
-LINE_COUNT, LINE_TURNS = 12, 1
+WORD, COUNT, TURNS = 4 << 20, 100, 5
+LINE_COUNT, LINE_TURNS = 12, 3
 RATE, DELAY = 12.5e6, 0.01
 """Of a line: bytes in a second, and seconds each way."""
 ALONE = 300 << 20
@@ -141,7 +141,11 @@ async def line(folder: Path, door: str, behind: str) -> None:
         writer.close()
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, there = await asyncio.open_connection("127.0.0.1", int(behind))
+        try:
+            back, there = await asyncio.open_connection("127.0.0.1", int(behind))
+        except OSError:  # nobody listens there yet
+            writer.close()
+            return
         await asyncio.gather(carry(reader, there), carry(back, writer), return_exceptions=True)
 
     async with await asyncio.start_server(connect, "127.0.0.1", int(door)) as server:

@@ -2,10 +2,14 @@
 
     python benchmarks/relay.py
 
-Two members in processes of their own, gRPC over mutual TLS between them, words of 4 MB one way on loopback. Through a
-relay there are three more processes: the relay, and a forwarder beside each member; all of them share this machine's
+Two members in processes of their own, gRPC over mutual TLS between them, words of 4 MB one way: on loopback, and with a
+line of 100 Mbit/s and 20 ms (there and back) between each member and the world, which a process of ours plays. Through
+a relay there are three more processes, the relay and a forwarder beside each member; all of them share this machine's
 cores, which members on machines of their own do not. Kinds take turns in the same run, so that a busy machine is busy
 for all; reported are the median over turns, the best, and the share of direct links.
+
+Last, what a busy machine does not change: MB that pass a forwarder, a relay and another forwarder for each second of
+processor time, all of them in one process, with the one that sends and the one that hears.
 """
 
 from __future__ import annotations
@@ -19,27 +23,54 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-WORD, COUNT, TURNS = 4 << 20, 100, 1
+WORD, COUNT, TURNS = 4 << 20, 100, 5
+LINE_COUNT, LINE_TURNS = 12, 3
+RATE, DELAY = 12.5e6, 0.01
+"""Of a line: bytes in a second, and seconds each way."""
+ALONE = 300 << 20
+"""Bytes that pass two forwarders and a relay alone."""
 KINDS = {"direct": "", "plain TCP relay": "tcp", "WebSocket relay": "ws", "WebSocket over TLS": "wss"}
 
 
 def main() -> None:
-    """Print one table."""
-    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    """Print three tables."""
     with tempfile.TemporaryDirectory() as folder:
         prepare(Path(folder))
-        for _ in range(TURNS):
-            for kind, scheme in KINDS.items():
-                rates[kind].append(play(Path(folder), scheme))
-    print(f"One link, {COUNT} words of {WORD >> 20} MB one way, {os.cpu_count()} cores")
-    print(f"  {'':20}{'median':>12}{'best':>12}{'of direct':>12}")
+        table(
+            f"loopback, {COUNT} words of 4 MB, {os.cpu_count()} cores",
+            Path(folder),
+            TURNS,
+            COUNT,
+            lines=False,
+        )
+        table(
+            f"lines of 100 Mbit/s and 20 ms, {LINE_COUNT} words of 4 MB",
+            Path(folder),
+            LINE_TURNS,
+            LINE_COUNT,
+            lines=True,
+        )
+        print("Two forwarders and a relay alone, MB for a second of processor time")
+        for kind, scheme in KINDS.items():
+            if scheme:
+                print(f"  {kind:20}{alone(Path(folder), scheme):7.0f} MB", flush=True)
+
+
+def table(title: str, folder: Path, turns: int, count: int, *, lines: bool) -> None:
+    """All kinds in turn."""
+    rates: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    for _ in range(turns):
+        for kind, scheme in KINDS.items():
+            rates[kind].append(play(folder, scheme, count, lines=lines))
+    print(f"One link over {title}\n  {'':20}{'median':>12}{'best':>12}{'of direct':>12}")
     direct = statistics.median(rates["direct"])
     for kind, found in rates.items():
         middle = statistics.median(found)
-        print(f"  {kind:20}{middle:7.0f} MB/s{max(found):7.0f} MB/s{middle / direct:11.0%}")
+        print(f"  {kind:20}{middle:7.1f} MB/s{max(found):7.1f} MB/s{middle / direct:11.0%}", flush=True)
 
 
 def prepare(folder: Path) -> None:
@@ -55,35 +86,79 @@ def prepare(folder: Path) -> None:
     authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(str(folder / "relay.pem"))
 
 
-def play(folder: Path, scheme: str) -> float:
+def play(folder: Path, scheme: str, count: int, *, lines: bool) -> float:
     """One turn: MB in a second."""
     from hocket.machine import held_ports
 
-    environment = os.environ | {"SSL_CERT_FILE": str(folder / "authority.pem")}
-    with held_ports(1) as [port]:
-        name = f"{scheme}://127.0.0.1:{port}" if scheme else f"127.0.0.1:{port}"
-        roles = (["relay"] if scheme else []) + ["ash", "birch"]
-        processes = [
-            subprocess.Popen(
-                [sys.executable, __file__, role, str(folder), name], stdout=subprocess.PIPE, env=environment
-            )
-            for role in roles
-        ]
-        heard = json.loads(processes[roles.index("ash")].communicate()[0])
-        processes[-1].wait()
+    with held_ports(3) as [behind, *before]:
+        doors = before if lines else [behind, behind]
+        names = [f"{scheme}://127.0.0.1:{port}" if scheme else f"127.0.0.1:{port}" for port in doors]
+        others = [start(folder, "line", port, behind) for port in before] if lines else []
         if scheme:
-            processes[0].terminate()
-            processes[0].wait()
-    return COUNT * WORD / heard / 1e6
+            others.append(start(folder, "relay", behind, *names))
+        # Who listens directly is behind the line that the other dials.
+        ash = start(folder, "ash", names[0] if scheme else f"127.0.0.1:{behind}", count)
+        birch = start(folder, "birch", names[1], count)
+        took = json.loads(ash.communicate()[0])
+        birch.wait()
+        for process in others:
+            process.terminate()
+            process.wait()
+    return count * WORD / took / 1e6
 
 
-async def listen(folder: Path, name: str) -> float:
+def start(folder: Path, role: str, *words: object) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"SSL_CERT_FILE": str(folder / "authority.pem")}
+    command = [sys.executable, __file__, role, str(folder), *map(str, words)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
+
+
+def alone(folder: Path, scheme: str) -> float:
+    """MB for a second of processor time, in a process of its own."""
+    return json.loads(start(folder, "alone", scheme).communicate()[0])
+
+
+async def line(folder: Path, door: str, behind: str) -> None:
+    """A line: what comes in at one end leaves the other late, and at its rate."""
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        late: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(64)
+
+        async def leave() -> None:
+            free = 0.0
+            while True:
+                due, data = await late.get()
+                free = max(free, due) + len(data) / RATE
+                await asyncio.sleep(max(0.0, free - time.monotonic()))
+                writer.write(data)
+                await writer.drain()
+
+        leaving = asyncio.create_task(leave())
+        while data := await reader.read(1 << 14):
+            await late.put((time.monotonic() + DELAY, data))
+        await asyncio.sleep(0.5)
+        leaving.cancel()
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            back, there = await asyncio.open_connection("127.0.0.1", int(behind))
+        except OSError:  # nobody listens there yet
+            writer.close()
+            return
+        await asyncio.gather(carry(reader, there), carry(back, writer), return_exceptions=True)
+
+    async with await asyncio.start_server(connect, "127.0.0.1", int(door)) as server:
+        await server.serve_forever()
+
+
+async def listen(folder: Path, name: str, count: str) -> None:
     """Ash: hears all words, and says how long that took."""
     from hocket.links.events import Heard
 
     channels = await opened(folder, "ash", name)
     began, words = 0.0, 0
-    while words < COUNT:
+    while words < int(count):
         if isinstance(event := await channels.receive(), Heard):
             if event.message == b"now":
                 began = time.perf_counter()
@@ -92,10 +167,10 @@ async def listen(folder: Path, name: str) -> float:
     took = time.perf_counter() - began
     await channels.send("birch", b"thank you")
     await channels.close()
-    return took
+    print(json.dumps(took))
 
 
-async def dial(folder: Path, name: str) -> None:
+async def dial(folder: Path, name: str, count: str) -> None:
     """Birch: says all words, once it is joined."""
     from hocket.links.events import Heard, Joined
 
@@ -105,7 +180,7 @@ async def dial(folder: Path, name: str) -> None:
     await asyncio.sleep(0.5)
     word = os.urandom(WORD)
     await channels.send("ash", b"now")
-    for _ in range(COUNT):
+    for _ in range(int(count)):
         await channels.send("ash", word)
     while not isinstance(await channels.receive(), Heard):
         pass
@@ -142,29 +217,71 @@ async def opened(folder: Path, me: str, name: str) -> Any:
     return await through_relays(orders, None, opening)
 
 
-async def relay(folder: Path, name: str) -> None:
+async def relay(folder: Path, port: str, *names: str) -> None:
     """The relay, for these two."""
+    async with made(folder, int(port), names):
+        await asyncio.Event().wait()
+
+
+def made(folder: Path, port: int, names: Sequence[str]) -> Any:
+    """A relay that admits both."""
     from hocket.links.relay.server import Guest, Relay
 
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(folder / "relay.pem")
     certificates = {one: (folder / one / "certificate.pem").read_bytes() for one in ("ash", "birch")}
-    port = int(name.rpartition(":")[2])
-    async with Relay(
-        frozenset([name]),
+    return Relay(
+        frozenset(names),
         lambda call: Guest(certificates[call.speaker], 1),
         listen=("127.0.0.1", port),
         tls=tls,
-    ):
-        await asyncio.Event().wait()
+    )
+
+
+async def by_itself(folder: Path, scheme: str) -> None:
+    """Bytes through two forwarders and a relay, all in this loop."""
+    from hocket.links.identity import Identity
+    from hocket.links.relay.forwarder import Forwarder, Orders
+    from hocket.machine import held_ports
+
+    heard, all_of_it = 0, asyncio.Event()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal heard
+        while data := await reader.read(1 << 18):
+            heard += len(data)
+            if heard >= ALONE:
+                all_of_it.set()
+        writer.close()
+
+    with held_ports(2) as [port, sink]:
+        name = f"{scheme}://127.0.0.1:{port}"
+        async with (
+            await asyncio.start_server(hear, "127.0.0.1", sink, limit=1 << 18),
+            made(folder, port, [name]),
+        ):
+            ash, birch = (Identity.load(folder / one) for one in ("ash", "birch"))
+            listening = Forwarder(Orders(ash, "0" * 64, (name,), ("birch",), {}), lambda news: True)
+            dialling = Forwarder(Orders(birch, "0" * 64, (), (), {"ash": (name,)}), lambda news: True)
+            await listening.open()
+            listening.park(sink)
+            ports = await dialling.open()
+            _, writer = await asyncio.open_connection("127.0.0.1", ports["ash"])
+            piece, began = os.urandom(1 << 18), time.process_time()
+            for _ in range(ALONE >> 18):
+                writer.write(piece)
+                await writer.drain()
+            await all_of_it.wait()
+            print(json.dumps(ALONE / (time.process_time() - began) / 1e6))
+            writer.close()
+            await dialling.close()
+            await listening.close()
 
 
 if __name__ == "__main__":
     if len(sys.argv) == 1:
         main()
     else:
-        role, place, called = sys.argv[1:]
-        if role == "ash":
-            print(json.dumps(asyncio.run(listen(Path(place), called))))
-        else:
-            asyncio.run({"birch": dial, "relay": relay}[role](Path(place), called))
+        role, place, *words = sys.argv[1:]
+        roles = {"ash": listen, "birch": dial, "relay": relay, "line": line, "alone": by_itself}
+        asyncio.run(roles[role](Path(place), *words))

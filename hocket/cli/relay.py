@@ -53,6 +53,8 @@ def relay(
     whose cards say ws:// or tcp://.
     """
     from hocket.federation.relays import admitted, relay_names
+    from hocket.links.relay.outbound import RelayName
+    from hocket.links.relay.pipes import need_websockets
     from hocket.links.relay.server import Relay, RelayLimits
 
     if wait <= 0 or strangers < 1 or (bandwidth is not None and bandwidth <= 0):
@@ -61,6 +63,8 @@ def relay(
         )
     admission, cards, plans = admitted(admit)
     names = relay_names(name, cards)
+    if any(RelayName(one).scheme != "tcp" for one in names):
+        need_websockets()
     limits = RelayLimits(
         strangers=strangers, wait=wait, bandwidth=None if bandwidth is None else bandwidth * 1e6
     )

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from hocket.links.relay.call import JOINED, Call, Role
+from hocket.links.relay.connection import Connection
 from hocket.links.relay.pipes import Pipe, PlainPipe
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
@@ -65,8 +66,9 @@ class HostileRelay(Relay):
     async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, bytes] | None:
         if self.deed == "impersonates" and call.role is Role.DIALS:
             self.done += 1
-            reader, writer = await asyncio.open_connection(LOOPBACK, self.false_door)
-            false = PlainPipe(reader, writer)
+            loop = asyncio.get_running_loop()
+            _, connection = await loop.create_connection(Connection, LOOPBACK, self.false_door)
+            false = PlainPipe(connection)
             await pipe.say(JOINED)
             self._doing.append(asyncio.create_task(_carry(false, pipe)))
             return false, b""

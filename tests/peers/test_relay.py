@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,10 +15,17 @@ import pytest
 import trustme
 
 from hocket.federation.cards import Card
+from hocket.federation.home import Home
+from hocket.federation.member import Member
 from hocket.federation.participation import take_part
+from hocket.federation.plan_file import write_plan
 from hocket.federation.reachability import reach_neighbours
+from hocket.federation.relays import admitted
+from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.study_audit import study_of
+from hocket.federation.study_task import StudyTask
 from hocket.federation.task import GradientTask
-from hocket.links.identity import ANY_MEMBER
+from hocket.links.identity import ANY_MEMBER, Identity
 from hocket.links.relay.call import Call
 from hocket.links.relay.forwarding import Forwarding
 from hocket.links.relay.pipes import Pipe
@@ -25,7 +34,9 @@ from hocket.machine import LOOPBACK
 
 from .federation_case import Federation, free_ports, play
 from .quadratic import DIMENSION, task_of
-from .relay_case import names, proxy, relay_for, start_relay, through
+from .relay_case import ROOT, names, proxy, relay_for, start_relay, through
+from .study_case import NAMES as STUDY_NAMES
+from .study_case import planned, tables
 
 Bits = list[tuple[bytes, bytes]]
 
@@ -347,3 +358,94 @@ def test_a_crowd_of_strangers_and_garbage_at_the_relay_disturb_nobody(tmp_path):
             return found
 
     assert asyncio.run(scene()) == direct
+
+
+@pytest.mark.slow
+def test_a_study_through_a_relay_finds_what_it_finds_directly(tmp_path):
+    """Masked sums over four clinics that can open no port: the same coefficients, to the last bit."""
+
+    async def found(relays: list[str]) -> list[bytes]:
+        folder = tmp_path / ("through" if relays else "directly")
+        identities = [Identity.create(name) for name in STUDY_NAMES]
+        plan = planned(identities, free_ports(4))
+        if relays:
+            plan = plan.with_renewed(Card.of(one, None, relays=relays) for one in identities)
+        for identity in identities:
+            plan = plan.signed_by(identity)
+        members = []
+        for identity in identities:
+            home = Home(folder / identity.name)
+            run = RunFolder(home.run(plan.run_hash))
+            run.make()
+            write_json(run.audit, {"hash": plan.hash.hex(), "runs": 1_000})
+            task = StudyTask(study_of(plan), tables()[identity.name], identity.name)
+            members.append(Member(plan, identity, task, home, linger=20.0))
+        if not relays:
+            ends = await asyncio.gather(*map(take_part, members))
+        else:
+            write_plan(plan, tmp_path / "plan.toml")
+            admission = admitted([tmp_path / "plan.toml"])[0]
+            async with Relay(frozenset(relays), admission, listen=_at(relays[0])):
+                ends = await asyncio.wait_for(asyncio.gather(*map(take_part, members)), 200)
+        return [end.published.tobytes() for end in ends]
+
+    direct, relayed = asyncio.run(found([])), asyncio.run(found(names("ws")))
+    assert direct == relayed
+    assert len({*direct}) == 1
+
+
+def crowded(federation: Federation, name: str, strangers: int) -> float:
+    """Seconds that a run takes through a relay with so many strangers at its door all the time."""
+    relay = start_relay(federation, name=name)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.peers.flood_process",
+        str(10**9),
+        str(strangers),
+        name.rpartition(":")[2],
+    ]
+    crowd = subprocess.Popen(command, cwd=ROOT) if strangers else None
+    running = []
+    try:
+        time.sleep(2)
+        running = [federation.start(one) for one in federation.names]
+        deadline = time.monotonic() + 600
+        began = None
+        while any(process.poll() is None for process in running):
+            assert time.monotonic() < deadline
+            folders = [federation.member(one).folder for one in federation.names]
+            if began is None and all(one.begun and one.status()["round"] > 5 for one in folders):
+                began = time.monotonic()
+            if all(one.begun and one.status()["finished"] for one in folders):
+                break
+            time.sleep(0.05)
+        assert began is not None
+        return time.monotonic() - began
+    finally:
+        for process in (*running, relay, *([] if crowd is None else [crowd])):
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.timeout(2000)
+@pytest.mark.parametrize(
+    ("members", "rounds", "strangers"),
+    [
+        pytest.param(3, 300, 100, marks=pytest.mark.slow, id="small"),
+        pytest.param(8, 1000, 1000, marks=pytest.mark.endurance, id="whole"),
+    ],
+)
+def test_strangers_at_the_relay_do_not_slow_a_run_down(tmp_path, members, rounds, strangers):
+    """The process that plays the strangers takes its part of this machine's cores, too."""
+    federation = Federation(tmp_path, members=members, rounds=rounds)
+    [name] = names("ws")
+    through(federation, name)
+    calm = crowded(federation, name, 0)
+    ends = [federation.ended(one).x.tobytes() for one in federation.names]
+    for one in federation.names:
+        federation.wipe(one)
+    beside = crowded(federation, name, strangers)
+    print(f"{calm:.1f} s in calm, {beside:.1f} s beside {strangers} strangers")  # noqa: T201
+    assert [federation.ended(one).x.tobytes() for one in federation.names] == ends
+    assert beside < 1.5 * calm + 3.0  # seconds by which one start may differ from another

@@ -1,6 +1,7 @@
 """Links for members that can open no port: both ends come out to a relay, which joins them and passes bytes.
 
 call.py        what an end says to a relay, and signs
+connection.py  one TCP connection
 pipes.py       bytes both ways: plain TCP, or WebSocket
 outbound.py    from a member to a relay, through a company's proxy if need be
 proxy.py       a company's proxy: HTTP CONNECT

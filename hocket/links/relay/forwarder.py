@@ -27,8 +27,9 @@ from typing import Any
 from hocket.errors import HocketError, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
+from hocket.links.relay.connection import Connection
 from hocket.links.relay.outbound import called, joined
-from hocket.links.relay.pipes import PIECE, Pipe
+from hocket.links.relay.pipes import Pipe
 from hocket.machine import LOOPBACK
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
@@ -110,9 +111,8 @@ class Forwarder:
         ports: dict[str, int] = {}
         for name, relays in self.orders.dialled.items():
             way = Way(self, name, relays)
-            server = await asyncio.start_server(
-                way.take, LOOPBACK, self.orders.ports.get(name, 0), limit=PIECE
-            )
+            loop, port = asyncio.get_running_loop(), self.orders.ports.get(name, 0)
+            server = await loop.create_server(partial(Connection, way.take), LOOPBACK, port)
             self._servers.append(server)
             ports[name] = server.sockets[0].getsockname()[1]
             self._keep(way.keep_ready())
@@ -223,16 +223,16 @@ class Way:
                     pipe.close()
                     await pauses.next()
 
-    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def take(self, connection: Connection) -> None:
         """Lead one connection of gRPC's to the neighbour."""
-        await self.forwarder.carry(self._lead(reader, writer))
+        self.forwarder.carry(self._lead(connection))
 
-    async def _lead(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _lead(self, connection: Connection) -> None:
         pipe = None
         try:
-            first = await reader.read(PIECE)
+            first = await connection.read()
             async with asyncio.timeout(HELD):
-                while pipe is None and not reader.at_eof():
+                while pipe is None and not connection.is_over:
                     pipe = await self._taken()
                     if pipe is None:
                         self._changed.clear()
@@ -240,11 +240,11 @@ class Way:
                             await asyncio.wait_for(self._changed.wait(), 0.2)
             if pipe is not None:
                 await pipe.send(first)
-                await carry_both_ways(reader, writer, pipe)
+                await carry_both_ways(connection, pipe)
         except (OSError, TimeoutError):
             pass
         finally:
-            writer.close()
+            connection.close()
             if pipe is not None:
                 pipe.close()
 
@@ -289,9 +289,9 @@ class Way:
 
 async def _to_member(pipe: Pipe, port: int, first: bytes) -> None:
     try:
-        reader, writer = await asyncio.open_connection(LOOPBACK, port, limit=PIECE)
-        writer.write(first)
-        await carry_both_ways(reader, writer, pipe)
+        _, connection = await asyncio.get_running_loop().create_connection(Connection, LOOPBACK, port)
+        connection.write_now(first)
+        await carry_both_ways(connection, pipe)
     finally:
         pipe.close()
 
@@ -316,19 +316,16 @@ class Pauses:
         self.seconds = FIRST_PAUSE
 
 
-async def carry_both_ways(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, pipe: Pipe) -> None:
+async def carry_both_ways(connection: Connection, pipe: Pipe) -> None:
     """Between a connection on this machine and a relay, until either end hangs up."""
 
     async def out() -> None:
-        while data := await reader.read(PIECE):
+        while data := await connection.read():
             await pipe.send(data)
-        pipe.close()
 
     async def back() -> None:
         while data := await pipe.receive():
-            writer.write(data)
-            await writer.drain()
-        writer.close()
+            await connection.write(data)
 
     tasks = [asyncio.create_task(out()), asyncio.create_task(back())]
     try:
@@ -338,8 +335,7 @@ async def carry_both_ways(reader: asyncio.StreamReader, writer: asyncio.StreamWr
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         pipe.close()
-        with contextlib.suppress(OSError, RuntimeError):
-            writer.close()
+        connection.close()
 
 
 async def _or_close(pipe: Pipe, waiting: Awaitable[bool]) -> bool:

@@ -14,7 +14,8 @@ from pathlib import Path
 from hocket.errors import BadPlan, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import AGAIN, CHALLENGE_BYTES, JOINED, NO, WAIT, Call, words_of
-from hocket.links.relay.pipes import MAGIC, PIECE, Pipe, PlainPipe, web_client
+from hocket.links.relay.connection import Connection
+from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_client
 from hocket.links.relay.proxy import proxy_for
 
 NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
@@ -115,19 +116,20 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
         if proxy is not None:
             await proxy.pass_through(connection, name.place.rpartition(":")[0], name.port)
         secure = _context() if name.scheme == "wss" else None
-        reader, writer = await asyncio.open_connection(
-            sock=connection, limit=PIECE, ssl=secure, server_hostname=name.host if secure else None
+        loop = asyncio.get_running_loop()
+        _, stream = await loop.create_connection(
+            Connection, sock=connection, ssl=secure, server_hostname=name.host if secure else None
         )
     except BaseException:
         connection.close()
         raise
     try:
         if name.scheme == "tcp":
-            writer.write(MAGIC)
-            return PlainPipe(reader, writer)
-        return await web_client(reader, writer, name.place, secure=secure is not None)
+            stream.write_now(MAGIC)
+            return PlainPipe(stream)
+        return await web_client(stream, name.place, secure=secure is not None)
     except BaseException:
-        writer.transport.abort()
+        stream.transport.abort()
         raise
 
 

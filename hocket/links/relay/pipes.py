@@ -9,27 +9,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import socket
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hocket.errors import BadConfig, LinkError
+from hocket.links.relay.connection import PING, Connection
 
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
     from websockets.server import ServerProtocol
 
-PIECE = 1 << 18
-"""Bytes that are read and passed on at once."""
 LONGEST_FRAME = 1 << 20
 LONGEST_MESSAGE = 4096
 """Bytes of a message before two ends are joined."""
-PING = 20.0
-"""Seconds between two pings; a connection from which nothing came for twice as long is gone. Routers and reverse
-proxies forget what is silent for a minute."""
-FAREWELL = 5.0
-"""Seconds in which a pipe that is closed may still deliver what it was given."""
 MAGIC = b"hocket-relay/1\n"
 """Begins plain TCP; TLS and HTTP begin otherwise."""
 PATH = "/hocket"
@@ -62,67 +55,36 @@ class Pipe(Protocol):
         ...
 
 
-class _Streams:
-    """What both kinds have: a connection of asyncio's."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
-        self.reader = reader
-        self.writer = writer
-        writer.transport.set_write_buffer_limits(high=4 * PIECE)
-        _keep_alive(writer.get_extra_info("socket"))
-
-    async def write(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
-
-    def close(self) -> None:
-        transport = self.writer.transport
-        with contextlib.suppress(OSError, RuntimeError):
-            self.writer.close()
-        # Whoever does not read what it is sent is not waited for.
-        asyncio.get_running_loop().call_later(FAREWELL, transport.abort)
-
-
-def _keep_alive(connection: Any) -> None:
-    """Have the system look every now and then whether the other end is still there."""
-    if not isinstance(connection, socket.socket) and not hasattr(connection, "setsockopt"):
-        return
-    with contextlib.suppress(OSError):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
-            if hasattr(socket, option):
-                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), int(PING))
-
-
-class PlainPipe(_Streams):
+class PlainPipe:
     """Over TCP alone: the quickest, where nothing stands between."""
 
+    def __init__(self, connection: Connection):
+        self.connection = connection
+
     async def receive(self) -> bytes:
-        return await self.reader.read(PIECE)
+        return await self.connection.read()
 
     async def send(self, data: bytes) -> None:
-        await self.write(data)
+        await self.connection.write(data)
 
     async def hear(self) -> bytes:
-        length = int.from_bytes(await self.reader.readexactly(2), "big")
+        length = int.from_bytes(await self.connection.read_exactly(2), "big")
         if length > LONGEST_MESSAGE:
             raise LinkError(f"a message of {length} bytes, where {LONGEST_MESSAGE} are the most")
-        return await self.reader.readexactly(length)
+        return await self.connection.read_exactly(length)
 
     async def say(self, message: bytes) -> None:
-        await self.write(len(message).to_bytes(2, "big") + message)
+        await self.connection.write(len(message).to_bytes(2, "big") + message)
+
+    def close(self) -> None:
+        self.connection.close()
 
 
-class WebPipe(_Streams):
+class WebPipe:
     """As WebSocket frames, inside TLS or not: what web servers and proxies let through."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        protocol: ClientProtocol | ServerProtocol,
-    ):
-        super().__init__(reader, writer)
+    def __init__(self, connection: Connection, protocol: ClientProtocol | ServerProtocol):
+        self.connection = connection
         self.protocol = protocol
         self._arrived: deque[bytes] = deque()
         self._listening_since: float | None = None
@@ -134,7 +96,7 @@ class WebPipe(_Streams):
         while not self._arrived:
             self._listening_since = time.monotonic()
             try:
-                data = await self.reader.read(PIECE)
+                data = await self.connection.read()
             finally:
                 self._listening_since = None
             if not data:
@@ -171,9 +133,9 @@ class WebPipe(_Streams):
         self._pinging.cancel()
         if self.protocol.state is State.OPEN:
             self.protocol.send_close(1000)
-            with contextlib.suppress(OSError, RuntimeError):
+            with contextlib.suppress(OSError):
                 self._write_out()
-        super().close()
+        self.connection.close()
 
     def _check_open(self) -> None:
         from websockets.protocol import State
@@ -183,19 +145,19 @@ class WebPipe(_Streams):
 
     async def _flush(self) -> None:
         if self._write_out():
-            await self.writer.drain()
+            await self.connection.drained()
 
     def _write_out(self) -> bool:
         parts = [part for part in self.protocol.data_to_send() if part]
         for part in parts:
-            self.writer.write(part)
+            self.connection.write_now(part)
         return bool(parts)
 
     def _ping(self) -> None:
         """Say that this end is there, and give the other up if it does not."""
         from websockets.protocol import State
 
-        transport = self.writer.transport
+        transport = self.connection.transport
         if transport.is_closing() or self.protocol.state is not State.OPEN:
             return
         # Not while nobody listens to it: what comes waits then until the next one has taken what came before.
@@ -208,9 +170,7 @@ class WebPipe(_Streams):
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
 
 
-async def web_client(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, *, secure: bool
-) -> WebPipe:
+async def web_client(connection: Connection, host: str, *, secure: bool) -> WebPipe:
     """The dialling end of a WebSocket, once the other has agreed to it."""
     need_websockets()
     from websockets.client import ClientProtocol
@@ -221,20 +181,20 @@ async def web_client(
     uri = parse_uri(f"{'wss' if secure else 'ws'}://{host}{PATH}")
     protocol = ClientProtocol(uri, max_size=LONGEST_FRAME, logger=SILENT)
     protocol.send_request(protocol.connect())
-    _write_all(writer, protocol.data_to_send())
+    _write_all(connection, protocol.data_to_send())
     pending: list[Any] = []
     while not any(isinstance(event, Response) for event in pending):
-        await _feed(protocol, reader)
+        await _feed(protocol, connection)
         pending += protocol.events_received()
         if protocol.handshake_exc is not None:
             failure = protocol.handshake_exc
             if isinstance(failure, InvalidStatus):
                 raise LinkError(f"HTTP status {failure.response.status_code}: no relay answers there")
             raise LinkError("what answers there is no relay")
-    return _begun(WebPipe(reader, writer, protocol), pending)
+    return _begun(WebPipe(connection, protocol), pending)
 
 
-async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> WebPipe:
+async def web_server(connection: Connection) -> WebPipe:
     """The listening end of a WebSocket, if that is what the other end asks for."""
     need_websockets()
     from websockets.http11 import Request
@@ -243,17 +203,17 @@ async def web_server(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
     protocol = ServerProtocol(max_size=LONGEST_FRAME, logger=SILENT)
     pending: list[Any] = []
     while not any(isinstance(event, Request) for event in pending):
-        await _feed(protocol, reader)
+        await _feed(protocol, connection)
         pending += protocol.events_received()
         if protocol.handshake_exc is not None:
-            _write_all(writer, protocol.data_to_send())
+            _write_all(connection, protocol.data_to_send())
             raise LinkError("this is no WebSocket")
     [request] = [event for event in pending if isinstance(event, Request)]
     protocol.send_response(protocol.accept(request))
-    _write_all(writer, protocol.data_to_send())
+    _write_all(connection, protocol.data_to_send())
     if protocol.handshake_exc is not None:
         raise LinkError("this is no WebSocket")
-    return _begun(WebPipe(reader, writer, protocol), pending)
+    return _begun(WebPipe(connection, protocol), pending)
 
 
 def _begun(pipe: WebPipe, pending: list[Any]) -> WebPipe:
@@ -264,18 +224,18 @@ def _begun(pipe: WebPipe, pending: list[Any]) -> WebPipe:
     return pipe
 
 
-async def _feed(protocol: Any, reader: asyncio.StreamReader) -> None:
-    data = await reader.read(PIECE)
+async def _feed(protocol: Any, connection: Connection) -> None:
+    data = await connection.read()
     if data:
         protocol.receive_data(data)
     else:
         protocol.receive_eof()
 
 
-def _write_all(writer: asyncio.StreamWriter, parts: list[bytes]) -> None:
+def _write_all(connection: Connection, parts: list[bytes]) -> None:
     for part in parts:
         if part:
-            writer.write(part)
+            connection.write_now(part)
 
 
 def need_websockets() -> None:

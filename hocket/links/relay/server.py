@@ -20,7 +20,8 @@ from typing import NamedTuple
 from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
-from hocket.links.relay.pipes import MAGIC, PIECE, Pipe, PlainPipe, web_server
+from hocket.links.relay.connection import Connection
+from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
 TLS_BEGINS, HTTP_BEGINS = b"\x16", b"G"
 BACKLOG = 1024
@@ -214,27 +215,24 @@ class Relay:
             raise OSError("there is no TLS here")
         if first not in (TLS_BEGINS, HTTP_BEGINS, MAGIC[:1]):
             raise OSError("garbage")
-        reader = asyncio.StreamReader(limit=PIECE)
-        protocol = asyncio.StreamReaderProtocol(reader)
         secure = self.tls if first == TLS_BEGINS else None
-        transport, _ = await loop.connect_accepted_socket(
-            lambda: protocol,
+        _, stream = await loop.connect_accepted_socket(
+            Connection,
             connection,
             ssl=secure,
             ssl_handshake_timeout=self.limits.greeting if secure else None,
         )
-        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         try:
             if first != MAGIC[:1]:
-                return await web_server(reader, writer)
-            if await reader.readexactly(len(MAGIC)) != MAGIC:
+                return await web_server(stream)
+            if await stream.read_exactly(len(MAGIC)) != MAGIC:
                 raise OSError("garbage")
-            return PlainPipe(reader, writer)
+            return PlainPipe(stream)
         except LinkError as error:  # a browser, or a probe of a reverse proxy: it got its answer
-            writer.close()
+            stream.close()
             raise OSError(str(error)) from None
         except BaseException:
-            transport.abort()
+            stream.transport.abort()
             raise
 
     async def _known(self, pipe: Pipe) -> tuple[Call, Guest]:

@@ -18,7 +18,7 @@ from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
-from hocket.federation.metrics import measurements
+from hocket.federation.metrics import OF_LINKS, measurements
 from hocket.federation.movement import MEASURED
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
@@ -35,7 +35,7 @@ from hocket.report.panels import Line, Panel, sheet
 from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
 from hocket.runs.theorems import Claim, claim_of_members
 
-OURS = {"round", "time", "lag", "bytes_said", "bytes_heard", "repeats"} | {*MEASURED}
+OURS = {*OF_LINKS, *MEASURED}
 """What is measured of links, and of the state; everything else that a line of metrics holds is of the task."""
 ALONE = "The tables and the picture of this section are of this run alone, without the earlier ones."
 PANELS = 3

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 LOOPBACK = "127.0.0.1"
+OF_LINKS = ("time", "round", "lag", "bytes_said", "bytes_heard", "repeats")
+"""What a line of measurements holds of rounds and links; the rest is of the state, and of the task."""
 EVERY = 0.5
 """Seconds between two lines, at least: rounds may be much shorter."""
 BURST = 20

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
 from hocket.cli import main
+from hocket.config.sections import read_step
 from hocket.federation.movement import Movement
 from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.standing import standing, standing_of
+from hocket.federation.task import GradientTask
 from hocket.steps import DEFAULT_STEP, Constant
+from tests.peers.federation_case import Federation, play
 from tests.peers.plans import JOINT, drawn
 from tests.peers.study_case import planned
 
@@ -60,6 +64,39 @@ def test_the_newcomer_is_not_told_that_it_converged(clinics, rounds):
         x, measured = descended(parts, rounds, size=lambda rows: 1)
         assert np.abs((x - best) / errors).max() < 0.1
         assert standing(measured, joint=True).kind == "converged"
+
+
+def test_nor_is_it_told_so_by_its_own_commands(tmp_path, clinics, capsys):
+    """The same four over real links, by joint averages with the default steps, all rounds played."""
+    parts, best, errors = clinics
+    federation = Federation(
+        tmp_path,
+        members=4,
+        topology="complete",
+        rounds=60,
+        algorithm=JOINT,
+        feasible={"kind": "everywhere"},
+        options={"dimension": 4},
+    )
+    default = read_step({"a": 1.0, "b": 20.0, "p": 0.75})
+    assert default.build() == DEFAULT_STEP
+    federation.plan = federation.signed(replace(federation.plan, step_section=default, signatures={}))
+    write_plan(federation.plan, federation.plan_file)
+
+    def task(X, y):
+        return GradientTask(4, lambda x, k, h, rng: X.T @ (1 / (1 + np.exp(-X @ x)) - y) / len(y))
+
+    found = play(
+        federation.member(name, task=task(*part)) for name, part in zip(federation.names, parts, strict=True)
+    )
+    assert np.abs((found[0].published - best) / errors).max() > 5
+    for command in ("status", "watch"):
+        home = str(federation.home("ash").folder)
+        assert main(["peer", command, str(federation.plan_file), "--home", home]) == 0
+        told = capsys.readouterr().out
+        assert "How it stands: still moving, by" in told
+        assert "60 of 60" in told
+        assert "converged to" not in told
 
 
 def test_growth_that_no_steady_push_makes_is_divergence():

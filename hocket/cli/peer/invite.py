@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from hocket.cli.answer import Answer
 from hocket.cli.peer.cards import RelayOption, make_card
 from hocket.cli.peer.common import DataOption, HomeOption, open_identity
-from hocket.cli.peer.sign import sign
+from hocket.cli.peer.sign import sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
@@ -113,7 +113,15 @@ def accept(
         mine = open_identity(Home.at(home).identity)
 
         def signed() -> Answer:
-            return sign(out, yes=yes, accept_unsafe=accept_unsafe, task=task, data=data, home=home)
+            return sign_as(
+                lambda: mine,
+                out,
+                yes=yes,
+                accept_unsafe=accept_unsafe,
+                task=task,
+                data=data,
+                home=Home.at(home),
+            )
 
         return _plan(found.plan, found, mine, out, reply, signed)
     words = _made(name, address=address, relays=relay, days=days, passphrase=passphrase, card=card, home=home)
@@ -139,7 +147,9 @@ def _made(
             )
         return []
     if name is None:
-        raise BadConfig(f"there is no identity in {folder}; add --name, and --address if others can dial you, or --relay")
+        raise BadConfig(
+            f"there is no identity in {folder}; add --name, and --address if others can dial you, or --relay"
+        )
     path = card or Path(f"{name}.toml")
     if path.exists():
         raise BadConfig(f"{path} exists; name another file for the card with --card")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
     from hocket.federation.task import Task
+    from hocket.links.identity import Identity
 
 NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
 
@@ -58,6 +59,33 @@ def sign(
     Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
     floor.toml in this member's folder, refuses plans that fall below it.
     """
+    place = Home.at(home)
+    return sign_as(
+        lambda: open_identity(place.identity),
+        plan,
+        copies,
+        yes=yes,
+        accept_unsafe=accept_unsafe,
+        task=task,
+        data=data,
+        home=place,
+        algorithm=algorithm,
+    )
+
+
+def sign_as(
+    identity_of: Callable[[], Identity],
+    plan: Path,
+    copies: Sequence[Path] = (),
+    *,
+    yes: bool,
+    accept_unsafe: bool,
+    task: str | None,
+    data: Path | None,
+    home: Home,
+    algorithm: str | None = None,
+) -> Answer:
+    """The same for whoever has the identity, or opens it once the plan is known to be worth it."""
     from hocket.federation.consent import check_floor, keep_consent, read_floor
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
@@ -66,10 +94,10 @@ def sign(
     from hocket.federation.record_bounds import check_task
     from hocket.federation.row_digests import row_digests
 
-    (agreed, folder), mine = folder_of(plan, home, algorithm=algorithm), Home.at(home)
+    (agreed, folder), mine = folder_of(plan, home.folder, algorithm=algorithm), home
     floor = read_floor(mine)
     agreed.check_certificates(without=folder.dropped)
-    identity = open_identity(mine.identity)
+    identity = identity_of()
     agreed.check_names(identity)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy, OwnCode(loaded=agreed.algorithm_section)))

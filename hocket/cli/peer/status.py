@@ -22,7 +22,8 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     measured last.
     """
     from hocket.federation.standing import standing_of
-    from hocket.federation.watching.snapshot import expiry_warnings, played, troubles
+    from hocket.federation.watching.cautions import expiry_warnings, troubles
+    from hocket.federation.watching.snapshot import played
 
     agreed, folder = folder_of(plan, home)
     found = folder.status()

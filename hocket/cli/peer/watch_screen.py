@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hocket.federation.standing import Kind
-from hocket.federation.watching.snapshot import Snapshot, lag_in_words
+from hocket.federation.watching.snapshot import Snapshot
+from hocket.federation.watching.wording import lag_in_words
 
 STYLE: dict[Kind, str] = {
     "converged": "bold green",

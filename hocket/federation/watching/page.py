@@ -7,7 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from hocket.federation.watching.snapshot import Measured, Snapshot, lag_in_words
+from hocket.federation.watching.snapshot import Measured, Snapshot
+from hocket.federation.watching.wording import lag_in_words
 from hocket.report.page import Tone, digest, render, together
 from hocket.report.tables import Table, plain
 

@@ -7,30 +7,26 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from hocket.federation.expiry import SOON, expiring
-from hocket.federation.metrics import latest, measurements
+from hocket.federation.metrics import OF_LINKS, latest, measurements
 from hocket.federation.movement import MEASURED
 from hocket.federation.plan import FederationPlan
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.standing import Standing, standing_of
-from hocket.links.text import is_list, is_table
+from hocket.federation.watching.cautions import expiry_warnings, said_nothing, troubles
+from hocket.federation.watching.wording import duration, event_in_words, lag_in_words, size_in_words
+from hocket.links.text import is_table
 
-LINKS = ("time", "round", "lag", "bytes_said", "bytes_heard", "repeats")
-"""What a line of measurements holds of links; the rest is of the task, and of the state."""
 COUNTED = ("round", "bytes_said", "bytes_heard")
 POINTS = 120
 """Of a measurement's course, as it is drawn."""
 RECENT, FEWEST = 60.0, 5
 """Seconds, and lines, over which speed is measured at least."""
-QUIET = 10.0
-"""Seconds without a word of its own process after which it is said."""
 EVENTS = 8
-LONGEST = timedelta(days=3650)
-"""A run that seems to take longer than this has no estimate worth the name."""
+LONGEST = 3650 * 86_400.0
+"""Seconds: a run that seems to take longer than this has no estimate worth the name."""
 State = Literal["not begun", "running", "stopped", "finished"]
 
 
@@ -176,7 +172,7 @@ def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | Non
         seconds_left=left,
         measured=tuple(_measured(folder.metrics)),
         warnings=(
-            *_said_nothing(found["member"], quiet),
+            *said_nothing(found["member"], quiet),
             *troubles(found),
             *expiry_warnings(plan, found, seconds_left=left, now=now),
         ),
@@ -189,35 +185,6 @@ def played(plan: FederationPlan, status: Mapping[str, Any]) -> int:
     """How many rounds, or sums of a study, are over: a status names the one that is being played."""
     over = plan.study is None and (status["finished"] or status["measured"].get("round") == plan.run.rounds)
     return plan.run.rounds if over else max(0, status["round"] - 1)
-
-
-def troubles(status: Mapping[str, Any]) -> Iterator[str]:
-    """What an operator should hear of, though the run goes on."""
-    if status["dropped"]:
-        yield f"Dropped: {', '.join(status['dropped'])}"
-        yield from status["verdict"]
-    if status.get("drop_refused"):
-        yield f"Voted, and not dropped: {status['drop_refused']}"
-    if status.get("votes_against_me"):
-        against = ", ".join(status["votes_against_me"])
-        yield f"Voted to go on without this member: {against}. Speak with them; here it counts for nothing."
-    for name, version in status.get("other_versions", {}).items():
-        yield f"{name} has hocket {version}, another release than this member's; install the same."
-
-
-def expiry_warnings(
-    plan: FederationPlan,
-    status: Mapping[str, Any],
-    *,
-    seconds_left: float | None = None,
-    now: float | None = None,
-) -> list[str]:
-    """Certificates that run out soon, or before the run is likely to end; nothing once it has ended."""
-    if status["finished"]:
-        return []
-    moment = datetime.now(UTC) if now is None else datetime.fromtimestamp(now, UTC)
-    within = SOON if seconds_left is None else max(SOON, timedelta(seconds=seconds_left))
-    return [one.words for one in expiring(plan, within=within, now=moment, without=status["dropped"])]
 
 
 def _not_begun(name: str) -> dict[str, Any]:
@@ -273,7 +240,7 @@ def _seconds_left(done: int, of: int | None, speed: Speed | None) -> float | Non
     if of is None or speed is None or speed.rounds <= 0:
         return None
     left = max(0, of - done) / speed.rounds
-    return left if left <= LONGEST.total_seconds() else None
+    return left if left <= LONGEST else None
 
 
 def _measured(path: Path) -> Iterator[Measured]:
@@ -283,7 +250,7 @@ def _measured(path: Path) -> Iterator[Measured]:
         return
     last = lines[-1]
     ours = ("disagreement", *MEASURED)
-    of_task = [name for name in last if name not in (*LINKS, *ours)]
+    of_task = [name for name in last if name not in (*OF_LINKS, *ours)]
     for name in (*of_task, "disagreement", "movement"):
         if name not in last or not _is_number(last[name]):
             continue
@@ -296,79 +263,11 @@ def _measured(path: Path) -> Iterator[Measured]:
         yield Measured(name, value if math.isfinite(value) else None, course)
 
 
-def _said_nothing(member: str, seconds: float) -> list[str]:
-    if seconds < QUIET:
-        return []
-    return [f"{member}'s process has said nothing for {duration(seconds)}: a long gradient may keep it."]
-
-
 def _events(path: Path) -> Iterator[Event]:
     for line in latest(path)[-EVENTS:]:
         at = line.get("time")
-        yield Event(float(at) if _is_number(at) else 0.0, _in_words(line))
-
-
-def _in_words(line: Mapping[str, Any]) -> str:
-    about = {key: value for key, value in line.items() if key not in ("time", "event")}
-    who = f" {about.pop('neighbour')}" if "neighbour" in about else ""
-    rest = [
-        _short(value) if key in ("reason", "words") else f"{key.replace('_', ' ')} {_short(value)}"
-        for key, value in about.items()
-        if value not in ([], {}, "")
-    ]
-    return f"{line.get('event', '?')}{who}{': ' if rest else ''}{', '.join(rest)}"
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if is_list(value):
-        return " ".join(map(str, value))
-    return ", ".join(f"{key}: {one}" for key, one in value.items()) if is_table(value) else str(value)
+        yield Event(float(at) if _is_number(at) else 0.0, event_in_words(line))
 
 
 def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def duration(seconds: float) -> str:
-    """A time in words, in its two largest units.
-
-    >>> duration(0.4), duration(75), duration(7_200), duration(200_000)
-    ('less than a second', '1 min 15 s', '2 h', '2 days 7 h')
-    """
-    if seconds < 1:
-        return "less than a second"
-    left, parts = round(seconds), list[str]()
-    for unit, size in ((" days", 86_400), (" h", 3_600), (" min", 60), (" s", 1)):
-        count, left = divmod(left, size)
-        if count:
-            parts.append(f"{count:,}{' day' if unit == ' days' and count == 1 else unit}")
-        elif parts:
-            break
-    return " ".join(parts[:2])
-
-
-def lag_in_words(seconds: float | None) -> str:
-    """How long after this member's word another came.
-
-    >>> lag_in_words(0.0), lag_in_words(0.0123), lag_in_words(2.5), lag_in_words(None)
-    ('was there first', '12 ms later', '2.5 s later', '')
-    """
-    if seconds is None:
-        return ""
-    if seconds <= 0:
-        return "was there first"
-    return f"{1000 * seconds:.2g} ms later" if seconds < 1 else f"{seconds:.3g} s later"
-
-
-def size_in_words(count: float) -> str:
-    """Bytes in the unit that suits them.
-
-    >>> size_in_words(512), size_in_words(2_500), size_in_words(3.2e6)
-    ('512 B', '2.5 kB', '3.2 MB')
-    """
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} B"

@@ -12,7 +12,7 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.bench.comparison import Cell, Comparison
 from hocket.bench.cost import Cost, cost_of
-from hocket.bench.metrics import MEASURED, BenchGauge
+from hocket.bench.metrics import MEASURED, MESSAGES, BenchGauge
 from hocket.engines.compiled import Compiled
 from hocket.engines.measurement_cost import Outline
 from hocket.engines.prepare import prepare
@@ -26,6 +26,7 @@ from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.runs.job import Job
+from hocket.runs.weather import Weather
 from hocket.steps import AUTO, Step
 
 BUDGETS = ("rounds", "gradients", "messages", "bytes")
@@ -57,6 +58,7 @@ def compare(
     step: AnyStep | Mapping[str, AnyStep] = AUTO,
     start: Any = None,
     measure: Literal["sample", "exact"] = "sample",
+    weather: Weather | None = None,
     progress: bool | None = None,
 ) -> Comparison:
     """Run every algorithm on every problem and network, for every seed, and lay the results side by side.
@@ -69,7 +71,8 @@ def compare(
     Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
     equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
     marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
-    different sizes are `left_out`.
+    different sizes are `left_out`. With `weather` words are lost and late, for each seed otherwise, and messages are
+    counted as they were sent, received and lost.
     """
     check_measure(measure)
     asked = _Asked(
@@ -80,6 +83,7 @@ def compare(
         _budget(rounds, budget),
         step,
         start,
+        weather,
     )
     return asked.played(exact=measure == "exact", progress=progress)
 
@@ -94,6 +98,7 @@ class _Asked(NamedTuple):
     budget: Mapping[str, float]
     step: Any
     start: Any
+    weather: Weather | None
 
     def check(self) -> None:
         kinds: Any = ((self.problems, Problem), (self.networks, Network), (self.algorithms, Algorithm))
@@ -197,7 +202,12 @@ class _Asked(NamedTuple):
         algorithm = self.algorithms[name]
         check_drawn(algorithm)
         step = self.step.get(name, AUTO) if isinstance(self.step, Mapping) else self.step
-        known: dict[str, Any] = {"step": step, "seed": self.seeds[0], "start": self.start}
+        known: dict[str, Any] = {
+            "step": step,
+            "seed": self.seeds[0],
+            "start": self.start,
+            "weather": self.weather,
+        }
         job = Job.asked(problem, network, algorithm, rounds=int(self.budget.get("rounds", 1)), **known)
         best = problem.best
         optimum = np.full(problem.dim, np.nan) if best is None or best.x is None else np.asarray(best.x)
@@ -227,7 +237,9 @@ class _Asked(NamedTuple):
                 algorithm=entry.name,
                 step=str(entry.job.step),
                 rounds=played.rounds,
-                measured={name: played.measured[columns.get(name, name)][i] for name in MEASURED},
+                measured={
+                    name: played.measured[columns.get(name, name)][i] for name in (*MEASURED, *MESSAGES)
+                },
                 finite=played.finite[i],
                 cost=entry.cost,
                 seconds=each,

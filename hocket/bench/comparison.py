@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from hocket.bench.cost import Cost, Spending
-from hocket.bench.metrics import MEASURED
+from hocket.bench.metrics import MEASURED, MESSAGES
 from hocket.errors import BadInput
 from hocket.privacy.wording import counted
 from hocket.report.tables import Table, plain
@@ -62,6 +62,13 @@ class Cell:
         largest = np.max(np.where(np.isfinite(gap), gap, 0.0), axis=1, keepdims=True)
         unit = np.where(gap[:, :1] > 0, gap[:, :1], np.where(largest > 0, largest, 1.0))
         return np.maximum(gap / unit, 1e-16)
+
+    def words(self, what: str, fair: Mapping[str, np.ndarray]) -> Float[np.ndarray, "seeds points"]:
+        """Messages as weather counted them; without weather, as many as every agent says."""
+        counted = self.measured.get(what)
+        if counted is None or np.isnan(counted).all():
+            return np.broadcast_to(fair[what], (len(self.finite), len(self.rounds)))
+        return counted
 
     def spent(self, what: Spending) -> Float[np.ndarray, " points"]:
         """What one agent, or for seconds one run, has spent at each point."""
@@ -160,12 +167,12 @@ class Comparison:
                 "gradients": cell.spent("gradients"),
                 "proxes": cell.cost.proxes * rounds,
                 "functions": 0.0 * rounds,  # agents ask for gradients; values are measured, by nobody of them
-                "messages_sent": cell.spent("messages"),
-                "messages_received": cell.spent("messages"),
-                "messages_lost": 0.0 * rounds,
                 "bytes": cell.spent("bytes"),
                 "seconds": seconds,
             }
+            fair: dict[str, np.ndarray] = dict(
+                zip(MESSAGES, (cell.spent("messages"), cell.spent("messages"), 0.0 * rounds), strict=True)
+            )
             points = [len(rounds) - 1] if last else range(len(rounds))
             for place, seed in enumerate(self.seeds):
                 for point in points:
@@ -176,6 +183,7 @@ class Comparison:
                         "seed": seed,
                         "round": int(rounds[point]),
                         **{name: float(cell.measured[name][place, point]) for name in MEASURED},
+                        **{name: float(cell.words(name, fair)[place, point]) for name in MESSAGES},
                         **{name: float(values[point]) for name, values in spent.items()},
                         "diverged": not bool(cell.finite[place]),
                     }

@@ -139,7 +139,7 @@ def _tally(outline: Outline) -> tuple[Tally, int]:
 
     def watched(numbers: Any) -> Program:
         one = outline.blueprint.program(numbers)
-        return dataclasses.replace(one, algorithm=Watched(one.algorithm, tally))
+        return dataclasses.replace(one, algorithm=Watched(one.algorithm, tally), sky=None)
 
     def begun(numbers: Any, start: Any, steps: Steps) -> Carry:
         return begin(watched(numbers), start, steps)

@@ -24,6 +24,8 @@ MEASURED = (
     "recall",
 )
 """Columns of measurements, in order."""
+MESSAGES = ("messages_sent", "messages_received", "messages_lost")
+"""Columns of words that weather counts."""
 
 
 class BenchMeasures(NamedTuple):
@@ -52,6 +54,11 @@ class BenchMeasures(NamedTuple):
     recall: Any
     """Of those in the positive class, the share put into it."""
 
+    messages_sent: Any
+    """Of one agent, in the mean, as weather counts them; NaN without weather."""
+    messages_received: Any
+    messages_lost: Any
+
     @property
     def shown(self) -> dict[str, float]:
         """What a progress bar says."""
@@ -77,7 +84,16 @@ class BenchGauge(Gauge):
             consensus_error=jnp.sqrt(program.population.mean(apart**2)),
             x_error=program.population.largest(jnp.linalg.norm(x - self.optimum, axis=1)),
             **_classes(program, mean),
+            **_messages(program, carry, mean),
         )
+
+
+def _messages(program: Program, carry: Carry, like: Any) -> dict[str, Any]:
+    """Words of one agent so far, in the mean over agents."""
+    if carry.mail is None:
+        return dict.fromkeys(MESSAGES, jnp.full((), jnp.nan, like.dtype))
+    parts = carry.mail.sent, carry.mail.received, carry.mail.lost
+    return {name: jnp.mean(part.astype(like.dtype)) for name, part in zip(MESSAGES, parts, strict=True)}
 
 
 def _classes(program: Program, x: Any) -> dict[str, Any]:

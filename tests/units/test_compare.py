@@ -248,3 +248,16 @@ def test_an_unknown_optimum_cannot_be_ranked_by(found):
     )
     with pytest.raises(BadInput, match="the optimum of 'squares' is not known"):
         dataclasses.replace(found, cells=(unknown,)).ranking()
+
+
+def test_weather_is_counted_by_seed():
+    problem = hk.polynomials([[0, -2 * c, 1] for c in (1.0, 2.0, 3.0, 4.0, 10.0)], box=(-20, 20))
+    stormy = hk.compare(
+        problem, hk.Network.cycle(5), hk.PushDiging(), seeds=2, rounds=20, weather=hk.Weather(loss=0.3)
+    )
+    last = stormy.rows(last=True)
+    assert len({row["messages_lost"] for row in last}) == 2
+    for row in last:
+        assert row["messages_lost"] > 0
+        assert row["messages_sent"] == pytest.approx(row["messages_received"] + row["messages_lost"])
+        assert row["messages_sent"] == 40  # two neighbours, twenty rounds, one word

@@ -5,18 +5,20 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hocket.errors import LinkError
+from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.peer import Finished
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.restart import left_of, remaining_plan
 from hocket.federation.run_folder import read_json, write_json
 from hocket.links.identity import verify
-from hocket.studies.results import RESULTS, Results
+from hocket.report.tables import Table
+from hocket.studies.results import RESULTS, Results, digest_of
 
 PURPOSE = b"hocket/results/1"
 """What members sign results for."""
@@ -70,6 +72,21 @@ def gather(member: Member, results: Results, point: bytes, finished: Finished) -
         )
 
 
+def signature_table(member: Member, results: Results, finished: Finished) -> Table:
+    """Who has signed what was found, for people: with what to compare a certificate by."""
+    plan = member.plan
+    rows = tuple((name, plan.card(name).fingerprint, _short(finished.seals.get(name))) for name in plan.names)
+    caption = (
+        f"Signed by {len(finished.seals)} of {len(plan.names)} members: plan {plan.fingerprint}, {RESULTS} with digest "
+        f"{results.digest}. Whole signatures are in {SIGNATURES}; hocket peer verify checks them"
+    )
+    return Table(("member", "certificate, to compare by voice", "signature"), rows, caption)
+
+
+def _short(seal: bytes | None) -> str:
+    return "none yet" if seal is None else f"{seal.hex()[:16]}…"
+
+
 def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Of a file of signatures: who has signed, and whose signature is not for this plan and these results."""
     plan = remaining_plan(plan, found.get("left", ()))
@@ -80,6 +97,20 @@ def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[li
         for name, signature in found["signatures"].items()
     }
     return [name for name, good in fits.items() if good], [name for name, good in fits.items() if not good]
+
+
+def check_results(plan: FederationPlan, folder: Path) -> list[str]:
+    """Refuse results in a folder that are not those which everybody signed; says who did."""
+    found = read_json(folder / SIGNATURES)
+    if digest_of(read_json(folder / RESULTS)) != found["results"]:
+        raise BadInput(f"{folder / RESULTS} was changed after it was signed; ask for the file as it was")
+    signed, wrong = check_signatures(plan, found)
+    if wrong:
+        raise BadInput(
+            f"in {folder / SIGNATURES} the signature of {', '.join(wrong)} is not for this plan and these results; ask "
+            "them for theirs"
+        )
+    return signed
 
 
 def _write(member: Member, digest: str, point: bytes, signatures: Mapping[str, bytes]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from hocket.algorithm import Total
 from hocket.privacy.certificates import gdp
 from hocket.privacy.wording import counted
+from hocket.report import tables
 from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table
 from hocket.studies.promise import ALONE, Among
@@ -104,15 +105,23 @@ class StudyTask:
         )
 
     def write(
-        self, results: Results, members: Sequence[str], folder: Path, *, left: Sequence[str] = ()
+        self,
+        results: Results,
+        members: Sequence[str],
+        folder: Path,
+        *,
+        left: Sequence[str] = (),
+        signed: Sequence[tables.Table] = (),
     ) -> None:
-        """Write down what was found, beside how many rows were this member's own; `left` are who was dropped."""
+        """Write down what was found, beside how many rows were this member's own; `left` are who was dropped, and
+        `signed` tells who has signed."""
         results.save(folder)
         gone = ", ".join(left)
         anew = f"{gone} was dropped on the way, and the study was begun anew without. {DIFFERENCE.format(left=gone)}."
         among = f"Carried out among {', '.join(members)}, each on its own machine, over links that they alone can read."
         commands = ["hocket peer run plan.toml --data TABLE"]
-        write_page(results, folder, commands=commands, exposure=(among, *([anew] if left else [])))
+        exposure = (among, *([anew] if left else []))
+        write_page(results, folder, commands=commands, exposure=exposure, signed=signed)
 
 
 def told_before(earlier: Iterable[Release]) -> Iterator[str]:

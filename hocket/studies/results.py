@@ -60,9 +60,7 @@ class Results:
 
         To eight digits: the sums are the same to the last bit everywhere, what is worked out from them may not be.
         """
-        common = {key: value for key, value in self.data.items() if key != "rows_by_member"}
-        rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
-        return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
+        return digest_of(self.data)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -104,6 +102,13 @@ class Results:
         if self.findings.fit is not None:
             replace_text(folder / COEFFICIENTS, coefficients_csv(self))
         return folder / RESULTS
+
+
+def digest_of(data: Mapping[str, Any]) -> str:
+    """The digest of results as a file has them."""
+    common = {key: value for key, value in data.items() if key != "rows_by_member"}
+    rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
+    return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 
 
 def concluded(rows: Rows) -> Analysis[Results]:

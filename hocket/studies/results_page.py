@@ -32,18 +32,27 @@ from hocket.studies.survival import Survivals
 
 
 def write_page(
-    results: Results, folder: Path, *, commands: Sequence[str], exposure: Sequence[str] = (REHEARSED,)
+    results: Results,
+    folder: Path,
+    *,
+    commands: Sequence[str],
+    exposure: Sequence[str] = (REHEARSED,),
+    signed: Sequence[Table] = (),
 ) -> Path:
     """The page of a study, beside its results; `exposure` says among whom it was carried out, and what hid them."""
     path = folder / PAGE
-    replace_text(path, results_page(results, commands=commands, exposure=exposure).html())
+    replace_text(path, results_page(results, commands=commands, exposure=exposure, signed=signed).html())
     return path
 
 
 def results_page(
-    results: Results, *, commands: Sequence[str], exposure: Sequence[str] = (REHEARSED,)
+    results: Results,
+    *,
+    commands: Sequence[str],
+    exposure: Sequence[str] = (REHEARSED,),
+    signed: Sequence[Table] = (),
 ) -> Page:
-    """The page's contents."""
+    """The page's contents; `signed` says who has signed these results."""
     study, findings = results.study, results.findings
     question = study.question
     labels = {} if findings.fit is None else {name: label(study, name) for name in findings.fit.names}
@@ -78,7 +87,7 @@ def results_page(
         notes=notes,
         exposure=Exposure(
             words=[*exposure, THEOREM],
-            tables=[released_table(results)],
+            tables=[released_table(results), *signed],
             statement=[
                 *_promised(results),
                 *([] if results.promise else [ALL_BUT_ONE, *disclosure_rules(study)]),
@@ -104,7 +113,7 @@ def _facts(results: Results) -> list[str]:
             f"{'Cox' if fit.family == 'cox' else fit.family} model",
             counted(len(fit.names), "coefficient"),
         ]
-    return [*facts, counted(results.totals, "total"), f"study {results.study.fingerprint[:12]}"]
+    return [*facts, counted(results.totals, "total"), f"study {results.study.fingerprint}"]
 
 
 def _summary(results: Results, labels: dict[str, str]) -> list[str]:

@@ -39,8 +39,10 @@ def verify(
     """Check a finished run: both ends of every link signed the same digests of all words.
 
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
+    Of a study, folders may hold its results and signatures too: they are checked to be those which members signed.
     """
     from hocket.federation.plan_file import read_plan
+    from hocket.federation.study_seal import SIGNATURES, check_results
     from hocket.federation.verification import verify_run
 
     agreed = read_plan(plan, Home.at().own_code.naming(algorithm))
@@ -64,7 +66,14 @@ def verify(
         words.append(f"Played again from what all disclosed: every word comes out as it was signed{how}.")
     else:
         words.append("Not played again: that needs what `hocket peer disclose` writes, from every member.")
-    return Answer(found.to_json(), words)
+    signed = {
+        str(folder): check_results(agreed, folder) for folder in given if (folder / SIGNATURES).is_file()
+    }
+    words += [
+        f"Results in {folder} are as {len(names)} of {len(agreed.names)} members signed them: {', '.join(names)}."
+        for folder, names in signed.items()
+    ]
+    return Answer(found.to_json() | ({"results_signed_by": signed} if signed else {}), words)
 
 
 def disclose(

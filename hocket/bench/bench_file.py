@@ -14,8 +14,9 @@ from hocket.algorithm import Algorithm
 from hocket.bench.compare import compare
 from hocket.bench.comparison import GOAL, Comparison
 from hocket.config.files import loads
+from hocket.config.own_algorithm import read_any_algorithm
 from hocket.config.problems import read_problem
-from hocket.config.sections import NetworkSection, Section, check, nearest, read_algorithm, read_step
+from hocket.config.sections import NetworkSection, Section, check, nearest, read_step
 from hocket.errors import BadConfig, BadInput
 from hocket.links.text import is_table
 from hocket.networks.network import Network
@@ -109,7 +110,7 @@ def parse_bench(text: str, *, base: Path) -> BenchFile:
     return BenchFile(
         problems=_each(tables, "problems", lambda table: read_problem(table).build(base)),
         networks=_each(tables, "networks", partial(_network, base)),
-        algorithms=_each(tables, "algorithms", _algorithm, steps),
+        algorithms=_each(tables, "algorithms", partial(_algorithm, base), steps),
         steps=steps,
         bench=section,
         budget=limits,
@@ -144,8 +145,8 @@ def _network(base: Path, entry: Any) -> Network:
     return check(NetworkSection, "network", table).build(base)
 
 
-def _algorithm(entry: Any) -> Algorithm:
+def _algorithm(base: Path, entry: Any) -> Algorithm:
     table = {"name": entry} if isinstance(entry, str) else entry
     if not is_table(table):
         raise BadConfig("write the name of an algorithm, or a table with its name and parameters")
-    return read_algorithm(table).build()
+    return read_any_algorithm(table, base).build()

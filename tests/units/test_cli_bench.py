@@ -95,3 +95,11 @@ def test_help_has_an_example(capsys):
 def test_a_file_that_is_not_there(capsys):
     assert main(["bench", "nowhere.toml"]) == 1
     assert "there is no file nowhere.toml" in capsys.readouterr().err
+
+
+def test_algorithms_of_ones_own(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import hocket as hk\n\n\nclass Mine(hk.Dgd):\n    key = ''\n    gain: float = 1.0\n"
+    )
+    file = parse_bench(FILE.replace('"dgd"\n', '{ name = "mine.py:Mine", gain = 0.5 }\n', 1), base=tmp_path)
+    assert type(file.algorithms["dgd"]).__name__ == "Mine"

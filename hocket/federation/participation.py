@@ -48,7 +48,7 @@ from hocket.federation.rollback import Memories
 from hocket.federation.row_digests import keep_rows
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
-from hocket.federation.study_seal import Signatures, gather, signature_table
+from hocket.federation.study_seal import Signatures, gather, signature_tables
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
@@ -308,10 +308,8 @@ def _publish(member: Member, peer: Peer, finished: Finished) -> None:
     if isinstance(member.task, StudyTask):
         assert isinstance(peer.descend, Analysis)
         results = _concluded(member, peer.descend, finished.published)
-        signed = signature_table(member, results, finished)
-        member.task.write(
-            results, member.plan.names, member.folder.path, left=left_of(member), signed=[signed]
-        )
+        signed = signature_tables(member, results, finished)
+        member.task.write(results, member.plan.names, member.folder.path, left=left_of(member), signed=signed)
         gather(member, results, peer.point, finished)
         return
     export = getattr(member.task, "export", None)

@@ -72,15 +72,19 @@ def gather(member: Member, results: Results, point: bytes, finished: Finished) -
         )
 
 
-def signature_table(member: Member, results: Results, finished: Finished) -> Table:
-    """Who has signed what was found, for people: with what to compare a certificate by."""
+def signature_tables(member: Member, results: Results, finished: Finished) -> list[Table]:
+    """What was signed, and by whom, for people: with what to compare a certificate by."""
     plan = member.plan
-    rows = tuple((name, plan.card(name).fingerprint, _short(finished.seals.get(name))) for name in plan.names)
-    caption = (
-        f"Signed by {len(finished.seals)} of {len(plan.names)} members: plan {plan.fingerprint}, {RESULTS} with digest "
-        f"{results.digest}. Whole signatures are in {SIGNATURES}; hocket peer verify checks them"
-    )
-    return Table(("member", "certificate, to compare by voice", "signature"), rows, caption)
+    what = (("plan", plan.fingerprint), ("study", results.study.fingerprint), (RESULTS, results.digest))
+    whom = tuple((name, plan.card(name).fingerprint, _short(finished.seals.get(name))) for name in plan.names)
+    return [
+        Table(("", "digest"), what, f"Signed by {len(finished.seals)} of {len(plan.names)} members"),
+        Table(
+            ("member", "certificate, to compare by voice", "signature"),
+            whom,
+            f"Whole signatures are in {SIGNATURES}; hocket peer verify checks them",
+        ),
+    ]
 
 
 def _short(seal: bytes | None) -> str:

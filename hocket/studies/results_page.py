@@ -113,7 +113,7 @@ def _facts(results: Results) -> list[str]:
             f"{'Cox' if fit.family == 'cox' else fit.family} model",
             counted(len(fit.names), "coefficient"),
         ]
-    return [*facts, counted(results.totals, "total"), f"study {results.study.fingerprint}"]
+    return [*facts, counted(results.totals, "total"), f"study {results.study.fingerprint[:12]}"]
 
 
 def _summary(results: Results, labels: dict[str, str]) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 import hocket as hk
 from hocket.cli import main
 from hocket.cli.peer import peer
-from hocket.cli.peer.epsilon import price_in_words
+from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig, BadInput, BadPlan, UnsafePlan
 from hocket.federation import ClippedTask, LeastSquaresTask
 from hocket.federation.cards import Card
@@ -499,3 +499,13 @@ def test_the_page_of_a_plan_begins_with_its_certificate():
     assert audit_plan(drawn()).answer.startswith(
         "Certificate (Theorem A2, exact arithmetic): against any 1 colluder"
     )
+
+
+def test_members_are_clipped_to_a_typical_gradient_unless_told_otherwise():
+    asked = {"colluders": 1, "noise": {}, "objectives": "any", "rounds": 10, "weights": "paper"}
+    for clip, size, cut in ((None, 1.5, 3.0), (0.25, 1.5, 0.25)):
+        options = EpsilonOptions(epsilon=1.0, protect="member", clip=clip)
+        made = draft(options, CARDS, "complete", "rss-nb", 1e-6, gradient_size=size, dimension=4, **asked)
+        assert made is not None
+        assert made.algorithm["clip"] == cut
+        assert f"cut to {cut:g} times the step" in " ".join(price_in_words(made))

@@ -44,7 +44,11 @@ class EpsilonOptions:
         float | None, Parameter(help="In place of columns: how far one record moves what is hidden, in norm.")
     ] = None
     clip: Annotated[
-        float | None, Parameter(help="With --protect member: what a step's way over the step is cut to.")
+        float | None,
+        Parameter(
+            help="With --protect member: what a step's way over the step is cut to; by default the length of a typical "
+            "gradient, --gradient-size times the root of the dimension."
+        ),
     ] = None
 
 
@@ -57,6 +61,8 @@ def draft(
     *,
     colluders: int,
     noise: Mapping[str, Any],
+    gradient_size: float,
+    dimension: int,
     **plan: Any,
 ) -> CertifiedDraft | None:
     """Topology, noise and certificate for a plan, if an ε was asked for; None if not."""
@@ -76,9 +82,12 @@ def draft(
         options.sensitivity,
         None if options.columns is None else _numbers(options.columns),
         options.target,
-        options.clip,
+        # A public choice that depends on no data: longer ones are cut, shorter ones are hidden all the better.
+        gradient_size * math.sqrt(dimension)
+        if options.clip is None and options.protect == "member"
+        else options.clip,
     )
-    return certified_draft(cards, topology or AUTO, algorithm, wanted, **plan)
+    return certified_draft(cards, topology or AUTO, algorithm, wanted, dimension=dimension, **plan)
 
 
 def price_in_words(drafted: CertifiedDraft) -> list[str]:
@@ -100,6 +109,8 @@ def price_in_words(drafted: CertifiedDraft) -> list[str]:
         lines.append(
             f"The same σ on all links, {equal:.4g}, would take {edges.gain:.3g} times the variance to promise the same."
         )
+    if planned.clip is not None:
+        lines.append(f"Clip: what a member does in a round is cut to {planned.clip:.4g} times the step.")
     others = ", ".join(f"{one.network.name} (σ = {one.sigma:.4g})" for one in planned.considered)
     return lines + ([f"Links: {planned.network.name}, rather than {others}."] if others else [])
 

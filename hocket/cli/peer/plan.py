@@ -166,6 +166,7 @@ def plan(
         delta,
         colluders=colluders,
         noise=noise,
+        gradient_size=gradient_size,
         dimension=size,
         objectives=objectives or said,
         rounds=rounds,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+import trustme
 
 from hocket.errors import BadConfig, HocketError, LinkError
 from hocket.federation.relays import admitted
@@ -22,7 +24,7 @@ from hocket.links.relay.server import Allowance, Guest, Relay, RelayLimits
 from hocket.machine import LOOPBACK
 
 from .ends import ASH, BIRCH, CEDAR
-from .federation_case import Federation
+from .federation_case import Federation, free_ports
 from .relay_case import names, relay_for, through
 
 PLAN = "ab" * 32
@@ -411,3 +413,49 @@ def test_a_relay_of_a_plan_is_called_what_its_cards_say(tmp_path):
         relay_names((), federation.plan.cards)
     assert relay_names(("other.example:443",), federation.plan.cards) == {"other.example:443"}
     assert relay_for(federation, "tcp://127.0.0.1:1").names == {"tcp://127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "a" * 70 + ".example"], ids=["not trusted", "no name"])
+def test_a_relay_that_cannot_be_trusted_or_found_is_named_again_and_again(tmp_path, monkeypatch, host):
+    """Each attempt leaves nothing behind that the next one would stumble over."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nobody.pem"))
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(LOOPBACK).configure_cert(context)
+
+    async def played() -> None:
+        [port] = free_ports(1)
+        name = f"{host}:{port}"
+        made = Relay(frozenset([name]), lambda call: None, listen=(LOOPBACK, port), tls=context)
+        async with made, asyncio.timeout(30):
+            for _ in range(20):
+                with pytest.raises(LinkError, match=r"cannot be reached: (its certificate is not|Unicode)"):
+                    await called(dials(name), BIRCH)
+
+    asyncio.run(played())
+
+
+def test_browsers_over_tls_leave_nothing_behind(tmp_path):
+    authority = trustme.CA()
+    context, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
+    authority.issue_cert(LOOPBACK).configure_cert(context)
+    authority.configure_trust(client)
+
+    async def played() -> None:
+        [port] = free_ports(1)
+        name = f"tcp://{LOOPBACK}:{port}"
+        certificate = BIRCH.certificate_pem
+        made = Relay(
+            frozenset([name]), lambda call: Guest(certificate, 1), listen=(LOOPBACK, port), tls=context
+        )
+        async with made, asyncio.timeout(30):
+            for _ in range(20):
+                reader, writer = await asyncio.open_connection(LOOPBACK, port, ssl=client)
+                writer.write(b"GET / HTTP/1.1\r\nHost: relay\r\n\r\n")
+                assert b"426" in (await reader.read()).split(b"\r\n")[0]
+                writer.close()
+                pipe = await called(dials(name), BIRCH)
+                pipe.close()
+                await asyncio.sleep(0)
+
+    asyncio.run(played())

@@ -167,12 +167,12 @@ class Forwarder:
             try:
                 pipe = await self.call(Role.LISTENS, name, relay)
                 self.say(name, relay, None)
-                pauses.over()
                 met = await _or_close(pipe, joined(pipe))
             except HocketError as error:
                 self.say(name, relay, str(error))
                 await pauses.next()
                 continue
+            pauses.over()
             if met:
                 idle = asyncio.create_task(self._begun(pipe, port))
                 self._idle.add(idle)

@@ -83,7 +83,7 @@ async def called(call: Call, identity: Identity, *, kept_proxy: Path | None = No
             return pipe
     except TimeoutError:
         why = f"no answer within {PATIENCE:g} s"
-    except (OSError, asyncio.IncompleteReadError) as error:
+    except (OSError, UnicodeError, asyncio.IncompleteReadError) as error:  # a host's name may be none
         why = _in_words(error)
     except LinkError as error:
         raise LinkError(f"the relay {call.relay}: {error}") from None
@@ -116,13 +116,13 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
         if proxy is not None:
             await proxy.pass_through(connection, name.place.rpartition(":")[0], name.port)
         secure = _context() if name.scheme == "wss" else None
-        loop = asyncio.get_running_loop()
-        _, stream = await loop.create_connection(
-            Connection, sock=connection, ssl=secure, server_hostname=name.host if secure else None
-        )
     except BaseException:
         connection.close()
         raise
+    # From here on asyncio closes it, whatever happens.
+    _, stream = await asyncio.get_running_loop().create_connection(
+        Connection, sock=connection, ssl=secure, server_hostname=name.host if secure else None
+    )
     try:
         if name.scheme == "tcp":
             stream.write_now(MAGIC)

@@ -205,18 +205,21 @@ class Relay:
         finally:
             if pipe is not None:
                 pipe.close()
-            elif connection.fileno() >= 0:
-                connection.close()
 
     async def _opened(self, connection: socket.socket) -> Pipe:
         """What a connection's first byte says that it is: TLS, WebSocket or plain."""
-        loop, first = asyncio.get_running_loop(), await _first_byte(connection)
-        if first == TLS_BEGINS and self.tls is None:
-            raise OSError("there is no TLS here")
-        if first not in (TLS_BEGINS, HTTP_BEGINS, MAGIC[:1]):
-            raise OSError("garbage")
+        try:
+            first = await _first_byte(connection)
+            if first == TLS_BEGINS and self.tls is None:
+                raise OSError("there is no TLS here")
+            if first not in (TLS_BEGINS, HTTP_BEGINS, MAGIC[:1]):
+                raise OSError("garbage")
+        except BaseException:
+            connection.close()
+            raise
         secure = self.tls if first == TLS_BEGINS else None
-        _, stream = await loop.connect_accepted_socket(
+        # From here on asyncio closes it, whatever happens.
+        _, stream = await asyncio.get_running_loop().connect_accepted_socket(
             Connection,
             connection,
             ssl=secure,

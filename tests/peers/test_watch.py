@@ -161,7 +161,11 @@ def test_a_line_that_a_crash_cut_short_spoils_no_other(tmp_path: Path) -> None:
 def test_on_a_terminal(watched: Watched) -> None:
     """A screen of its own, which Ctrl-C leaves as it was; what is shown last stays."""
     watched.write(waiting_for={"clinic-e": EVIL}, waiting_seconds=9.0)
-    code = "import sys; from hocket.cli import main; sys.exit(main())"
+    # Whoever starts tests in the background may have Ctrl-C ignored, which children inherit.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from hocket.cli import main; sys.exit(main())"
+    )
     words = ["peer", "watch", str(watched.root / "plan.toml"), "--home", str(watched.root)]
     ours, theirs = pty.openpty()
     environment = os.environ | {

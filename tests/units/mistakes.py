@@ -320,4 +320,16 @@ STUDIES = [
     ),
     Mistake("study rehearse study.toml --data a.csv b.csv", "x is constant", "leave it out of the formula"),
 ]
-ALL = [*GENERAL, *SOLVE, *CERTIFY, *STUDIES, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER]
+BENCH = [
+    Mistake("bench", "FILE", "requires an argument", MISUSED),
+    Mistake("bench none.toml", "none.toml", "name a file that describes a comparison"),
+    Mistake("bench good.toml", "no section [problem]", "did you mean 'problems'?"),
+    Mistake("rehearse none.toml", "none.toml", "make a plan with hocket peer plan"),
+    Mistake("rehearse signed.toml --write", "signed.toml", "sign"),
+    Mistake("relay --listen 127.0.0.1:0", "--admit", "requires an argument", MISUSED),
+    Mistake("relay --listen 127.0.0.1:0 --admit none.toml", "none.toml", "make a plan with hocket peer plan"),
+    Mistake("relay --listen 127.0.0.1:0 --admit plan.toml", "name no relay at all", "--name"),
+    Mistake("relay --listen 127.0.0.1:0 --admit empty", "admits nobody", "name a plan's file"),
+]
+
+ALL = [*GENERAL, *SOLVE, *CERTIFY, *STUDIES, *AUDIT, *PAGES, *REPRODUCE, *CLUSTER, *PLAN, *MEMBER, *BENCH]

@@ -37,6 +37,8 @@ NEEDS = re.compile(r"^<!-- needs: (\w+) -->$", re.MULTILINE)
 
 LONG = {
     "README.md",
+    "docs/add-an-algorithm.md",
+    "docs/bench.md",
     "docs/configuration.md",
     "docs/four-clinics.md",
     "docs/learning.md",

@@ -83,6 +83,7 @@ def _states(ends: list[Finished]) -> list[bytes]:
     return [end.x.tobytes() + end.published.tobytes() for end in ends]
 
 
+@pytest.mark.slow
 @needs_mounts
 def test_a_disk_that_fills_up_in_the_middle_of_a_run(tmp_path):
     """Ash stops and says why; when there is room again, it goes on, and nobody can tell from the result."""

@@ -138,6 +138,7 @@ def slowly(federation: Federation):
     )
 
 
+@pytest.mark.slow
 def test_a_relay_and_forwarders_that_are_killed_lose_nothing(tmp_path, monkeypatch):
     federation = pair(tmp_path, rounds=90)
     direct = directly(federation)
@@ -217,6 +218,7 @@ def test_relays_are_tried_in_turn(tmp_path):
     asyncio.run(scene())
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_relay_is_said(tmp_path):
     federation = pair(tmp_path)
     [name] = names("tcp")

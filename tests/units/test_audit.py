@@ -118,6 +118,7 @@ def test_each_listener_is_given_its_own_worst_coalition(network, algorithm):
         assert one.searched == (6, 6)
 
 
+@pytest.mark.slow
 def test_how_far_a_search_came_is_told():
     found = hk.audit(hk.Network.random_regular(4, 40), colluders=3, algorithm="rss-nb", rounds=20)
     searched, total = found.findings[0].searched

@@ -26,6 +26,7 @@ def refused(capsys, *words):
     return shown.err
 
 
+@pytest.mark.slow
 def test_a_run_is_reported_and_audited_anew(tmp_path, capsys):
     write_problem(tmp_path)
     assert main(["solve", "problem.toml", "--out", "here"]) == 0
@@ -53,6 +54,7 @@ def test_a_run_saved_from_python_is_reported_without_an_audit(capsys):
     assert "audit it where it was run" in refused(capsys, "saved", "--colluders", "1")
 
 
+@pytest.mark.slow
 def test_a_demonstration_is_written_again_from_what_it_found(capsys, monkeypatch):
     from hocket.experiments import demo
 

@@ -155,6 +155,7 @@ def test_ranks_with_intervals_and_losers_last():
     }
 
 
+@pytest.mark.slow
 def test_figure_and_page(found, tmp_path):
     drawing = found.figure(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().startswith("<?xml")

@@ -165,6 +165,7 @@ def test_a_command_that_is_given_again_goes_on(capsys, monkeypatch):
     assert "here holds runs with epochs = 2.0, and now it is 4.0; name a new" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_all_runs_every_part_into_its_own_folder(capsys, monkeypatch):
     commands = import_module("hocket.cli.reproduce")
     asked: dict[str, dict] = {}

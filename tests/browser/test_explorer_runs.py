@@ -60,6 +60,7 @@ def test_a_run_is_watched_to_its_end_beside_dgd(explored, gate):
     assert page.locator("#run-words").inner_text() != before
 
 
+@pytest.mark.slow
 def test_a_run_is_cancelled_and_another_begun(explored, gate):
     page = explored()
     choose(page, "rss-nb")

@@ -35,6 +35,8 @@ class Row:
     """Whether a round is one word that stands for x: x itself, or x and noise."""
     compiled: bool = True
     """Whether compiled code draws its noise, so that a sweep can."""
+    alike: bool = False
+    """Whether a row beside it stands for its kind while one works: its laws run with the slow ones."""
 
     def __str__(self) -> str:
         return self.name
@@ -89,17 +91,23 @@ ROWS = [
         plain=False,
     ),
     Row("aug-dgm", lambda level: hk.AugDgm(), noisy=False, plain=False),
-    Row("gradient-tracking", lambda level: hk.GradientTracking(), noisy=False, plain=False),
+    Row("gradient-tracking", lambda level: hk.GradientTracking(), noisy=False, plain=False, alike=True),
     Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
     Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
-    Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False),
-    Row("admm", lambda level: hk.Admm(), noisy=False, plain=False),
+    Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False, alike=True),
+    Row("admm", lambda level: hk.Admm(), noisy=False, plain=False, alike=True),
     Row("accelerated-tracking", lambda level: hk.AcceleratedTracking(), noisy=False, plain=False),
-    Row("local-tracking", lambda level: hk.LocalTracking(3), noisy=False, plain=False),
+    Row("local-tracking", lambda level: hk.LocalTracking(3), noisy=False, plain=False, alike=True),
     Row("choco-top-k", lambda level: hk.Choco(hk.TopK(1), gamma=0.5), noisy=False, plain=False),
-    Row("choco-random-k", lambda level: hk.Choco(hk.RandomK(0.5), gamma=0.5), noisy=False, plain=False),
-    Row("choco-quantised", lambda level: hk.Choco(hk.Quantised(4)), noisy=False, plain=False),
-    Row("push-sum", lambda level: hk.PushSum(), noisy=False, plain=False),
+    Row(
+        "choco-random-k",
+        lambda level: hk.Choco(hk.RandomK(0.5), gamma=0.5),
+        noisy=False,
+        plain=False,
+        alike=True,
+    ),
+    Row("choco-quantised", lambda level: hk.Choco(hk.Quantised(4)), noisy=False, plain=False, alike=True),
+    Row("push-sum", lambda level: hk.PushSum(), noisy=False, plain=False, alike=True),
     Row("push-diging", lambda level: hk.PushDiging(), noisy=False, plain=False),
     Row("safeguard", lambda level: hk.Safeguard(hk.AugDgm()), noisy=False, plain=False),
     Row("joint-average", lambda level: hk.JointAverage(), noisy=False, says=False),

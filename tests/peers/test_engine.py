@@ -28,6 +28,8 @@ ALGORITHMS = {
     "admm": hk.Admm(),
     "accelerated tracking": hk.AcceleratedTracking(share=0.5, strong_convexity=1.0),
     "local tracking": hk.LocalTracking(3),
+    "push-sum": hk.PushSum(),
+    "push-diging": hk.PushDiging(),
     "choco, largest": hk.Choco(hk.TopK(1)),
     "choco, some": hk.Choco(hk.RandomK(1)),
     "choco, rounded": hk.Choco(hk.Quantised(4)),
@@ -45,7 +47,25 @@ ALGORITHMS = {
 }
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS.keys())
+ALIKE = {
+    "gradient tracking",
+    "push-sum",
+    "choco, some",
+    "choco, rounded",
+    "fs with choco",
+    "normal",
+    "fs by link",
+}
+"""For which another stands while one works: played with the slow tests."""
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        pytest.param(algorithm, id=name, marks=pytest.mark.slow if name in ALIKE else ())
+        for name, algorithm in ALGORITHMS.items()
+    ],
+)
 def test_final_states_equal_the_replay(algorithm, tmp_path):
     problem = hk.polynomials(
         [[0, 1, 1], [0, -1, 2], [0, 0.5, 0.5, 0, 1], [0, 0, 1], [0, 2, 3]], box=(-30, 30)

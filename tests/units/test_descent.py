@@ -79,6 +79,7 @@ def system(feasible: hk.FeasibleSet, *, known: bool) -> tuple[hk.Run, System, np
     return run, one, np.concatenate([*(theta for _, theta in forms.values()), draws])
 
 
+@pytest.mark.slow
 def test_agents_of_one_form_are_computed_side_by_side_and_right():
     run, one, u = system(hk.Box(-50, 50), known=False)
     (group,) = one.predictions[0].groups

@@ -155,6 +155,7 @@ def test_a_sum_that_no_noise_covers_is_refused():
         likelihood_ratios(network=RING, runs=4, **asked | {"algorithm": hk.RssNb(1.0), "rounds": 3})
 
 
+@pytest.mark.slow
 def test_transcripts_are_those_of_single_runs():
     algorithm = hk.RssNb.certified(1.0, 0.1, anchor=0.5)
     found = transcripts(world(), RING, algorithm, rounds=4, seeds=[3, 8], step=STEP, start=1.0)

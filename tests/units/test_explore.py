@@ -242,6 +242,7 @@ def test_the_page_is_the_audit_page_with_the_same_script():
         assert together(shared) in text
 
 
+@pytest.mark.slow
 def test_an_interrupted_server_ends_its_run_and_its_streams_at_once():
     environment = os.environ | {"PYTHONPATH": str(Path(hk.__file__).parents[1])}
     command = [sys.executable, "-m", "hocket", "explore", "--no-browser", "--json"]

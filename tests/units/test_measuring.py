@@ -45,6 +45,7 @@ def many(algorithm: hk.Algorithm, seed: int = 1, **how: Any) -> hk.Run:
     return play(algorithm, problem=quadratics(MANY, 2, seed), network=RING, start=spread(seed), **how)
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1000), noisy=st.booleans())
 def test_a_gap_over_some_agents_is_theirs_and_never_more_than_all_have(seed, noisy):
     algorithm = hk.RssNb(1.0) if noisy else hk.Dgd()

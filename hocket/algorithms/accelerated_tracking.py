@@ -68,11 +68,7 @@ class AcceleratedTracking(ExactMethod):
         return Hastened(x, swing, price)
 
     def step_for(self, shape: Shape) -> Derived:
-        if not shape.symmetric:
-            raise BadAlgorithm(
-                f"{self.title} needs weights that are the same both ways, and may diverge with others; take 'paper' or "
-                "'metropolis' weights, or a method that tracks"
-            )
+        self.check_symmetric(shape)
         mu, every = self._bends_up(shape)
         known = f"L̂ = {shape.smoothness:.4g}, μ = {mu:.4g} and λ = {shape.lam:.4g}"
         if mu > 0:

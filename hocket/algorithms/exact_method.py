@@ -107,6 +107,14 @@ class ExactMethod(Algorithm):
         """The step for objectives and a network of this shape: proved, or a rule of thumb."""
         raise BadAlgorithm(f"{self.title} has no rule for its step; give step=")
 
+    def check_symmetric(self, shape: Shape) -> None:
+        """For methods that are proved with such weights only."""
+        if not shape.symmetric:
+            raise BadAlgorithm(
+                f"{self.title} needs weights that are the same both ways, and may diverge with others; take 'paper' or "
+                "'metropolis' weights, or a method that tracks"
+            )
+
     def bold_step(self, shape: Shape) -> float:
         """The step that a safeguard tries first."""
         return float(self.step_for(shape).a)
@@ -164,11 +172,7 @@ class PrimalDualMethod(ExactMethod):
     """One that remembers how far agents disagreed: proved for convex objectives, also on a set."""
 
     def step_for(self, shape: Shape) -> Derived:
-        if not shape.symmetric:
-            raise BadAlgorithm(
-                f"{self.title} needs weights that are the same both ways, and may diverge with others; take 'paper' or "
-                "'metropolis' weights, or a method that tracks"
-            )
+        self.check_symmetric(shape)
         limit, of = self.limit(shape)
         from_what = f"from L̂ = {shape.smoothness:.4g}{of}"
         if shape.convex and not shape.bent:

@@ -170,7 +170,6 @@ def page(results: list[Result]) -> Page:
             "All five polynomials have their minimum at zero, so nothing can be seen to leak here; what an insider "
             "could learn in general is foretold below.",
         ],
-        tables=(),
         notes=[f"{remark[0].upper()}{remark[1:]}." for result in results for remark in result.remarks],
         details=[assumption_table(results[-1].runs.claim), settings_table(results[0].runs.settings)],
         caption="Left, the gap of the worst agent to the optimum; right, how far agents differ. Median and "

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from hocket import __version__
 from hocket.config import Config, parse_config
 from hocket.report.figures import Drawing
 from hocket.report.page import Chapter, Page
@@ -95,7 +96,7 @@ def write(experiment: Experiment[Any, Found], found: Found, folder: Path) -> Pat
     for name, rows in experiment.series(found).items():
         write_csv(folder / f"{name}.csv", rows)
     if experiment.results:
-        write_json(folder / RESULTS, experiment.answer(found))
+        write_json(folder / RESULTS, {"hocket": __version__, **experiment.answer(found)})
     page = whole_page(experiment, found, drawing, experiment.further(found, folder))
     return page.save(folder / PAGE)
 
@@ -133,11 +134,6 @@ def quantiles(values: np.ndarray) -> dict[str, float]:
     """The median over runs, and where 80 % of them lie."""
     low, middle, high = np.quantile(values, (0.1, 0.5, 0.9)).tolist()
     return {"median": middle, "low": low, "high": high}
-
-
-def chosen(thing: Any, *names: str) -> Row:
-    """Some fields of a result, under their own names."""
-    return {name: getattr(thing, name) for name in names}
 
 
 def on_ring(problem: Row, algorithm: Row, *, step: Power, **run: Any) -> Config:

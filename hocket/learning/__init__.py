@@ -7,7 +7,6 @@ run = hk.train(learning.mlp(), learning.equal_shards(data.train, 5), hk.Network.
                test=data.test, epochs=20)
 """
 
-from hocket.learning.accounting import sampled_epsilon
 from hocket.learning.accuracy import evaluate
 from hocket.learning.baselines import Alone, DpSgd
 from hocket.learning.clipping import Clip
@@ -39,6 +38,5 @@ __all__ = [
     "mnist",
     "own_shards",
     "reuters",
-    "sampled_epsilon",
     "train",
 ]

@@ -17,10 +17,17 @@ DIM = 60
 """Coordinates are alike and apart: one run is sixty experiments."""
 TARGET = 0
 """Its neighbours on the ring are 1 and 4; 2 and 3 are linked to each other, and to 1 and 4."""
-CURVED = quadratics(5, DIM, 1)
+CURVED, FEW = quadratics(5, DIM, 1), quadratics(5, 3, 1)
 SLOPES = np.random.default_rng(2).normal(size=(5, DIM))
 SLOPES = SLOPES - SLOPES.mean(axis=0)  # nothing to descend in sum, so that states stay where they are
-STRAIGHT = hk.polynomials(np.stack([np.zeros_like(SLOPES), SLOPES], axis=1), box=(-5, 5), dim=DIM)
+
+
+def straight(dim: int) -> hk.Problem:
+    rows = np.stack([np.zeros((5, dim)), SLOPES[:, :dim]], axis=1)
+    return hk.polynomials(rows, box=(-5, 5), dim=dim)
+
+
+STRAIGHT, FEW_STRAIGHT = straight(DIM), straight(3)
 
 
 class Sight(NamedTuple):
@@ -64,6 +71,13 @@ def play_on_ring(algorithm: hk.Algorithm, problem: hk.Problem, **how: Any) -> hk
 @cache
 def run_of(name: str) -> hk.Run:
     return play_on_ring(*RUNS[name])
+
+
+@cache
+def short_run_of(name: str) -> hk.Run:
+    """The same with three coordinates, where nothing is averaged over them: audits try every attack there is."""
+    algorithm, problem = RUNS[name]
+    return play_on_ring(algorithm, FEW if problem is CURVED else FEW_STRAIGHT)
 
 
 def truth(run: hk.Run, found: Attack) -> np.ndarray:

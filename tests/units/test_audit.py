@@ -14,7 +14,7 @@ import hocket as hk
 from hocket.errors import BadInput, BadNetwork, NoTheorem, NotRecorded
 from hocket.privacy import guarantees
 from tests.laws.table import quadratics
-from tests.units.attack_cases import RING, run_of
+from tests.units.attack_cases import RING, short_run_of
 from tests.units.engine_cases import PHASES
 
 QUICK = {"rounds": 12, "step": hk.Power(1, 20, 0.75)}
@@ -163,8 +163,8 @@ def test_networks_that_vary_are_judged_by_all_their_links(network):
 def test_verdicts_are_json():
     for found in (
         hk.audit(RING, colluders=2, **QUICK),
-        hk.audit(RING, coalition={1}, run=run_of("fs")),
-        hk.audit(RING, coalition={1}, run=run_of("dgd")),
+        hk.audit(RING, coalition={1}, run=short_run_of("fs")),
+        hk.audit(RING, coalition={1}, run=short_run_of("dgd")),
     ):
         numbers = found.to_json()
         assert json.loads(json.dumps(numbers, allow_nan=False)) == numbers
@@ -187,10 +187,10 @@ def test_what_every_verdict_says_of_itself():
 
 
 UNFIT = {
-    "no words": lambda: replace(run_of("dgd"), transcript=None),
-    "loaded": lambda: replace(run_of("dgd"), algorithm=None, step=None, problem=None),
-    "whole": lambda: run_of("dgd"),
-    "private": lambda: run_of("private"),
+    "no words": lambda: replace(short_run_of("dgd"), transcript=None),
+    "loaded": lambda: replace(short_run_of("dgd"), algorithm=None, step=None, problem=None),
+    "whole": lambda: short_run_of("dgd"),
+    "private": lambda: short_run_of("private"),
 }
 
 
@@ -231,7 +231,7 @@ def test_impossible_questions_are_refused(asked, kind, says):
 
 def test_a_run_on_another_network_is_refused():
     with pytest.raises(BadInput, match=r"this run was on cycle:5, not on complete:5; pass run\.network"):
-        hk.audit(hk.Network.complete(5), colluders=1, run=run_of("dgd"))
+        hk.audit(hk.Network.complete(5), colluders=1, run=short_run_of("dgd"))
 
 
 def test_two_agents_have_nobody_to_hide_behind():

@@ -14,7 +14,7 @@ from hocket.errors import NotRecorded
 from hocket.privacy import witness
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import exposed
-from tests.units.attack_cases import CURVED, RING, play_on_ring, run_of
+from tests.units.attack_cases import FEW, RING, play_on_ring, run_of, short_run_of
 from tests.units.engine_cases import PHASES, play
 
 
@@ -32,7 +32,7 @@ from tests.units.engine_cases import PHASES, play
     ],
 )
 def test_a_run_is_attacked_with_what_fits(name, attack):
-    run = run_of(name)
+    run = short_run_of(name)
     found = hk.audit(RING, coalition={1, 4}, run=run)
     first = found.measured[0]
     assert (first.attack.name, first.attack.target) == (attack, (0,))
@@ -58,7 +58,7 @@ def test_far_agents_are_attacked_through_what_nobody_heard():
 
 def test_an_attack_whose_suppositions_fail_is_not_praised():
     """Gradients of a short run change a lot, so a mean over all rounds is off by more than noise explains."""
-    found = hk.audit(RING, coalition={1}, run=play_on_ring(hk.RssNb(1e-3), CURVED, step=0.1))
+    found = hk.audit(RING, coalition={1}, run=play_on_ring(hk.RssNb(1e-3), FEW, step=0.1))
     one = found.measured[0]
     assert one.surprising
     assert "exactly" not in str(one)
@@ -67,7 +67,7 @@ def test_an_attack_whose_suppositions_fail_is_not_praised():
 
 
 def test_the_sum_over_each_component_of_fs_is_reconstructed():
-    found = hk.audit(RING, coalition={1, 4}, run=run_of("fs"))
+    found = hk.audit(RING, coalition={1, 4}, run=short_run_of("fs"))
     parts = {one.attack.target: one.attack for one in found.measured if one.attack.name == "component"}
     assert set(parts) == {(0,), (2, 3)}
     assert all(part.exact for part in parts.values())
@@ -80,8 +80,8 @@ FEATURES = np.random.default_rng(0).normal(size=(5, 8, 2))
 @pytest.mark.parametrize(
     ("algorithm", "problem"),
     [
-        (hk.FunctionSharing(1, 0.3), CURVED),  # linear noise on quadratics
-        (hk.FunctionSharing(2, 0.3, family="cosine"), CURVED),
+        (hk.FunctionSharing(1, 0.3), FEW),  # linear noise on quadratics
+        (hk.FunctionSharing(2, 0.3, family="cosine"), FEW),
         (hk.FunctionSharing(2, 0.1), hk.logistic(FEATURES, FEATURES[..., 0] > 0.2, feasible=hk.Ball(1.0))),
     ],
     ids=["degree too low", "waves", "no polynomials"],
@@ -97,9 +97,9 @@ def test_objectives_that_noise_cannot_match_have_no_theorem(algorithm, problem):
 
 
 def test_any_coalition_of_a_run_is_the_smallest_cut_or_the_worst_listener():
-    cut = hk.audit(RING, colluders=2, run=run_of("fs"))
+    cut = hk.audit(RING, colluders=2, run=short_run_of("fs"))
     assert {one.attack.target for one in cut.measured} >= {(0,), (2,), (3,)}
-    worst = hk.audit(RING, colluders=1, run=run_of("rss-nb"))
+    worst = hk.audit(RING, colluders=1, run=short_run_of("rss-nb"))
     heard = {j for one in worst.measured for j in one.attack.target}
     assert heard == {0, 1, 2, 3, 4} - {*worst.findings[0].coalition}
 
@@ -124,7 +124,7 @@ def test_varying_runs_are_audited_too():
 
 
 def test_a_witness_needs_a_transcript_too():
-    run = play_on_ring(hk.FunctionSharing(2, 1.0), CURVED)
+    run = play_on_ring(hk.FunctionSharing(2, 1.0), FEW)
     with pytest.raises(NotRecorded, match="run it again with keep='transcript'"):
         witness(replace(run, transcript=None), {1}, {2: [0, 1, 1]})
 
@@ -172,7 +172,7 @@ def test_results_are_over_all_whom_an_attack_was_tried_on():
 def test_agents_with_names_go_by_them_in_every_sentence():
     towns = ["Aalst", "Bruges", "Ghent", "Namur", "Ostend"]
     ring = hk.Network.cycle(5).called(towns)
-    run = play_on_ring(hk.RssNb(1.0), CURVED, step=0.1)
+    run = play_on_ring(hk.RssNb(1.0), FEW, step=0.1)
     found = hk.audit(ring, coalition={1}, run=replace(run, network=ring))
     told = [found.answer, *found.verdict, *found.attempts, *found.statement]
     told += [

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.algorithm import Setting
 from hocket.errors import BadInput
+from hocket.privacy.certificates.conduct import masks_last
 from tests.units.certificate_cases import Clipped, Momentum
 
 RING = hk.Network.cycle(5)
@@ -160,3 +163,53 @@ def test_a_certificate_can_be_signed():
     assert str(found).startswith(found.statement)
     assert all(one.split(":")[0] in {"checked", "covered", "supposed"} for one in found.assumptions)
     assert "all 5 coalitions" in found.searched
+
+
+def marks(found: hk.Certificate, *parts: str) -> list[str]:
+    """How conditions are marked."""
+    return [one.partition(":")[0] for part in parts for one in found.assumptions if part in one]
+
+
+def test_conditions_are_checked_where_there_is_anything_to_look_at():
+    """By a bare name all is supposed; with the algorithm and its problem what can be read off them is checked."""
+    last, divisor = "the word after the last step", "divided by"
+    bare = hk.certify(RING, "rss-nb", sigma=1.0, own=0.5, sensitivity=0.1, rounds=5, colluders=1)
+    assert marks(bare, last, divisor, "no raw x") == ["supposed"] * 3
+    problem = hk.least_squares([np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Everywhere())
+    ask = {"colluders": 1, "rounds": 5, "step": STEP}
+    named = hk.RssNb.certified(1.0, 0.5)
+    unbounded = hk.certify(RING, named, sensitivity=0.1, problem=problem, **ask)
+    assert "nothing clips a record's gradient, which grows with x" in unbounded.reason
+    inside = hk.least_squares([np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Box(-1.0, 1.0))
+    seen = hk.certify(RING, named, sensitivity=0.1, problem=inside, **ask)
+    assert marks(seen, last, "all records take part") == ["checked"] * 2
+    cut = hk.certify(RING, hk.RssNb.certified(1.0, 0.5, clip=1.0), dim=1, **ask)
+    assert marks(cut, "whatever sums in it are divided by") == ["checked"]
+    parts = ("no value of an objective", "over all records", "sums over records")
+    moved = {"transfer": 0.1, "colluders": 1}
+    assert marks(hk.certify(RING, "function-sharing", sigma=1.0, **moved), *parts) == ["supposed"] * 3
+    shared = hk.FunctionSharing(2, sd=1.0, family="quadratic")
+    assert marks(hk.certify(RING, shared, problem=problem, **moved), *parts) == ["checked"] * 3
+    mean = hk.least_squares(
+        [np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Everywhere(), reduction="mean"
+    )
+    assert hk.certify(RING, shared, problem=mean, **moved).mu == math.inf
+
+
+class Unmasked(hk.RssNb):
+    """RSS-NB whose words have no noise from the third on, and that says so of no word."""
+
+    def noise_in_word(self, agent, k):
+        return (k < 3) * super().noise_in_word(agent, k)
+
+    def mechanism(self, setting):
+        return super().mechanism(setting)
+
+
+def test_a_last_word_without_noise_is_noticed():
+    algorithm = Unmasked.certified(1.0, 0.5)
+    assert not masks_last(algorithm, Setting(RING, 1, STEP, 5))
+    assert masks_last(hk.RssNb.certified(1.0, 0.5), Setting(RING, 1, STEP, 5))
+    assert (
+        hk.certify(RING, algorithm, colluders=1, sensitivity=0.1, rounds=5, step=STEP, dim=1).mu == math.inf
+    )

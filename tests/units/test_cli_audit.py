@@ -17,6 +17,8 @@ from hocket.report.legend import legend_of, visible
 from tests.units.test_cli import ENVIRONMENT
 
 QUICK = ["--rounds", "8"]
+ALONE = ["--algorithm", "function-sharing", *QUICK]
+"""Where only the graph matters."""
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +41,10 @@ def audited(capsys):
 
 
 def test_a_ring_of_five_against_one_and_against_two(audited):
-    one = audited("--topology", "cycle:5", "--colluders", "1")
+    one = audited("--topology", "cycle:5", "--colluders", "1", *QUICK)
     assert (one["min_degree"], one["vertex_connectivity"]) == (2, 2)
     assert (one["p1"], one["p2"], one["exposed"]) == (True, True, [])
-    two = audited("--topology", "cycle:5", "--colluders", "2")
+    two = audited("--topology", "cycle:5", "--colluders", "2", *QUICK)
     assert (two["min_degree"], two["vertex_connectivity"]) == (2, 2)
     assert (two["p1"], two["p2"], two["exposed"]) == (False, False, [0, 1, 2, 3, 4])
     assert "the objectives of agents 0, 1, 2, 3 and 4" in " ".join(two["verdict"])
@@ -98,17 +100,17 @@ def test_the_table_names_whom_a_tap_serves_better():
 
 def test_links_from_a_file(tmp_path, audited):
     (tmp_path / "ward.txt").write_text("# a ring\n0 1\n1, 2\n2 3\n3 0\n")
-    found = audited("--edges", "ward.txt", "--colluders", "1", *QUICK)
+    found = audited("--edges", "ward.txt", "--colluders", "1", *ALONE)
     assert (found["topology"], found["agents"], found["links"]) == ("ward", 4, 4)
     assert found["p2"] is True
 
 
 def test_forbidden_links_are_not_added(audited):
-    free = audited("--topology", "cycle:6", "--colluders", "2", *QUICK)["repair"]["added"]
+    free = audited("--topology", "cycle:6", "--colluders", "2", *ALONE)["repair"]["added"]
     forbidden = ",".join(f"{j}-{i}" for i, j in free)  # in either order
-    found = audited("--topology", "cycle:6", "--colluders", "2", "--forbid", forbidden, *QUICK)
+    found = audited("--topology", "cycle:6", "--colluders", "2", "--forbid", forbidden, *ALONE)
     assert not {*map(tuple, free)} & {*map(tuple, found["repair"]["added"])}
-    none = audited("--topology", "cycle:6", "--colluders", "2", "--forbid", "0-2,0-3,0-4", *QUICK)
+    none = audited("--topology", "cycle:6", "--colluders", "2", "--forbid", "0-2,0-3,0-4", *ALONE)
     assert none["repair"] is None
     assert "cut {0} from {2, 3, 4}" in none["unmendable"]
 
@@ -253,7 +255,13 @@ def solved(folder, name, keep='keep = "transcript"'):
     assert main(["solve", "problem.toml", "--out", "done"]) == 0
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("rss-nb", "function-sharing") else pytest.mark.slow)
+        for name in ALGORITHMS
+    ],
+)
 def test_a_folder_holds_all_that_an_audit_needs(tmp_path, capsys, audited, name):
     solved(tmp_path, name)
     capsys.readouterr()

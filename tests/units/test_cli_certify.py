@@ -66,6 +66,8 @@ def test_infinity_is_an_answer(capsys):
         (["--colluders", "1", "--move", "1"], "--move '1' is no move"),
         (["--colluders", "1", "--move", "1,2,a"], "no number"),
         (["--colluders", "1", "--shift", "1"], "--shift '1' is no shift"),
+        (["--coalition", "0", "--shift", "1:1,1:2"], "names agent 1 twice"),
+        (["--colluders", "1", "--transfer", "1", "--rate", ".5"], "where one record is replaced"),
         (["--colluders", "1"], "none was named"),
         (["--transfer", "1"], "neither was named"),
         (["--colluders", "1", "--transfer", "1", "--edges", "x"], "one of --topology and --edges"),
@@ -74,6 +76,31 @@ def test_infinity_is_an_answer(capsys):
 def test_mistakes_are_named(words, culprit, capsys):
     assert main([*RING, *words]) == 1
     assert culprit in capsys.readouterr().err
+
+
+def test_a_word_by_itself_is_told_what_it_lacks(capsys):
+    assert main([*RING, "--colluders", "1", "--transfer", "1", "function-sharing"]) == 2
+    assert "name it, as in --algorithm rss-nb" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [("999999999", "20,000,000 are the most"), ("20000", "for 2,000 agents at most")]
+)
+def test_networks_beyond_all_measure_are_refused(size, said, capsys):
+    assert main(["certify", "--topology", f"cycle:{size}", "--colluders", "1", "--transfer", "1"]) == 1
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_secret_coins_and_the_price_are_said(capsys):
+    words = ["--sensitivity", ".4", "--own", "1", "--algorithm", "rss-nb", "--rounds", "20", "--rate", ".1"]
+    assert main([*RING, "--colluders", "1", *words]) == 0
+    said = capsys.readouterr().out
+    assert "to whoever knows in which rounds it takes part), by Theorem B1 with S" in said
+    assert "Gap: " in said
+    assert (
+        "Rounds to a tenth of the gap: about 2.22, with a server 1.15, everybody for itself 2.22; averaging"
+        in said
+    )
 
 
 def test_an_audit_begins_with_the_certificate_where_there_is_one():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ import pytest
 import hocket as hk
 from hocket.engines.transcripts import transcripts
 from hocket.errors import BadInput
+from hocket.experiments.certificates import told as told_cases
 from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
+from hocket.privacy.attacks.likelihood_ratio import Comparison, _mixed, _moved
 from hocket.privacy.certificates.empirical import Told
+from tests.units.certificate_cases import Momentum
 
 RING = hk.Network.cycle(5)
 STEP = hk.Power(1.0, 20, 0.75)
@@ -28,6 +32,11 @@ def world(changes: dict[tuple[int, int], float] | None = None) -> hk.Problem:
     for (agent, power), change in (changes or {}).items():
         rows[agent][power] += change
     return hk.polynomials(rows, box=(-1e6, 1e6))
+
+
+def linear(change: float) -> hk.Problem:
+    """Slopes alone, of which that of agent 1 is changed."""
+    return hk.polynomials([[0.0, 0.1 * j + change * (j == 1)] for j in range(5)], box=(-1e6, 1e6))
 
 
 def case_a1() -> tuple[dict[str, Any], dict[str, Any]]:
@@ -117,6 +126,45 @@ def test_totals_with_own_noise_are_told_apart_as_theory_says(runs):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [told_cases.A2_GRID, told_cases.MASKED, told_cases.B1_GRID], ids=lambda one: one.theorem
+)
+def test_so_are_they_on_a_grid_and_from_a_masked_start(case):
+    found = told_cases.held(replace(case, share=1.0), 200)
+    low, high = Told(found.told.first, found.told.second, confidence=0.999).interval
+    assert low < found.certificate.mu < high
+    assert Told(found.told.first, found.told.second, confidence=0.999).mu_bound() <= found.certificate.mu
+    assert found.certificate.arithmetic == ("exact" if "grid" in case.theorem else "real-arithmetic model")
+    assert found.told.mu > 0.7 * found.certificate.mu  # of so few runs a bound is within 0.2 of it
+
+
+@pytest.mark.parametrize("runs", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_momentum_is_told_apart_as_the_general_accountant_says(runs):
+    """Theorem L: what a word shows is a sum over all gradients before, each less by the momentum."""
+    change, rounds, algorithm = 0.2, 8, Momentum(3.0, 1.0)
+    worlds = (linear(0.0), linear(change))
+    ask = {"coalition": {0}, "step": hk.Constant(0.1), "rounds": rounds}
+    theory = hk.certify(RING, algorithm, sensitivity=change, by="linearisation", **ask).mu
+    test = Comparison(worlds, RING, algorithm, frozenset({0}), hk.Constant(0.1), rounds)
+    carried = np.tril(algorithm.beta ** np.subtract.outer(np.arange(rounds), np.arange(rounds)))
+    precision = np.linalg.inv(test.covariance("paired") + test.covariance("own"))
+    scores = []
+    for place, problem in enumerate(worlds):
+        seeds = range(place * runs, (place + 1) * runs)
+        words = transcripts(problem, RING, algorithm, rounds=rounds, seeds=seeds, step=0.1, start=0.0)
+        seen = (_moved(test, words, _mixed(test, words)) + test.known(words, "paired")[:, 1:])[..., 0]
+        shown = change * carried.sum(axis=1)  # of agent 1, the first that is honest
+        before = carried.sum(axis=1)[:, None] * np.array([0.1 * j for j in range(1, 5)])
+        scores.append(((seen - before) @ precision[0] - shown * precision[0, 0] / 2) @ shown)
+    found = Told(*scores, confidence=0.999)
+    low, high = found.interval
+    assert low < theory < high
+    assert found.mu_bound() <= theory
+    if runs == MANY:
+        assert Told(*scores).mu_bound() > 0.7 * theory
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_reach_seven_tenths_of_the_certificate(name):
     theory, found = told(name, MANY)
@@ -132,6 +180,14 @@ def test_a_mechanism_without_enough_noise_is_caught():
     found = Told(rng.normal(0, 1, 2000), rng.normal(mu, 1, 2000))
     assert mu / 2 < found.mu_bound(mu / 2) <= mu
     assert gdp.epsilon(mu / 2, 1e-2) < found.epsilon_bound(1e-2) <= gdp.epsilon(mu, 1e-2)
+
+
+def test_bounds_on_epsilon_are_found_both_ways_round():
+    """The halves changed over, the bound is the same: neither is the one that thresholds are chosen on."""
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(0, 1, 400), rng.normal(1.5, 1, 400)
+    swapped = [np.stack([one[1::2], one[::2]], axis=1).ravel() for one in (first, second)]
+    assert Told(first, second).epsilon_bound(1e-2) == Told(*swapped).epsilon_bound(1e-2) > 0
 
 
 def test_confidence_intervals_hold_what_they_promise():

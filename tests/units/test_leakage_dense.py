@@ -181,3 +181,19 @@ def test_several_runs(kept, start, name, members, threat, **how):
 @pytest.mark.parametrize("network", TURNS, ids=["all", "some", "apart"])
 def test_a_longer_run_on_each_network(network, name):
     compare(network, name, frozenset({2}), "coalition", rounds=7, step=STEPS[1], anchor=0.7)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_many_agents_are_followed_to_the_same_numbers(name, monkeypatch):
+    """Among many, sources are kept apart and links are few: another order of the same sums."""
+    network = hk.Network.random_regular(4, 24, seed=1)
+    how = {"coalition": {0, 1, 2}, "rounds": 30, "step": hk.Power(1, 20, 0.75), "runs": 2}
+    few = hk.leakage(network, name, **how)
+    monkeypatch.setattr("hocket.privacy.estimate.posterior.MANY", 0)
+    monkeypatch.setattr("hocket.privacy.estimate.heard_network.MANY", 0)
+    monkeypatch.setattr("hocket.privacy.estimate.heard_network.SPARSE", 1.0)
+    many = hk.leakage(network, name, **how)
+    # Sixty rounds of a dozen roundings each, beside a prior of 100.
+    np.testing.assert_allclose(many.sd, few.sd, rtol=1e-9, atol=1e-7)
+    np.testing.assert_allclose(many.covariance, few.covariance, rtol=1e-9, atol=1e-6)
+    assert (many.exact, many.identifiable) == (few.exact, few.identifiable)

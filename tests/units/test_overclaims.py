@@ -58,7 +58,7 @@ def test_a_form_that_is_not_followed_is_named():
     problem = hk.least_squares(
         rng.normal(size=(5, 20, 13)), rng.normal(size=(5, 20)), feasible=hk.Everywhere()
     )
-    run = hk.solve(problem, K5, hk.RssNb(1.0), rounds=4, step=0.01, keep="transcript")
+    run = hk.solve(problem, K5, hk.RssNb(1.0), rounds=2, step=0.01, keep="transcript")
     verdict = hk.audit(K5, coalition={0}, run=run)
     assert "if objectives are quadratics was not worked out: 520 numbers are too many" in " ".join(
         verdict.verdict

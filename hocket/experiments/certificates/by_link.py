@@ -10,6 +10,7 @@ from hocket.algorithms import FunctionSharing
 from hocket.engines.sweep import sweep
 from hocket.networks.network import Network
 from hocket.privacy.certificates.edge_noise import EdgeNoise, optimise_links
+from hocket.privacy.certificates.price import noise_at_worst
 from hocket.problems.standard import polynomials
 from hocket.steps import Power
 
@@ -60,19 +61,11 @@ def by_link(name: str, network: Network, colluders: int, runs: int) -> ByLink:
         colluders,
         moved,
         optimise_links(network, colluders, limit=limit, protect="record", own=1.0),
-        (_at_worst(network, both[0]), _at_worst(network, both[1])),
+        (noise_at_worst(network, both[0]), noise_at_worst(network, both[1])),
         None
         if moved.gain < PLAYED
         else (_gap(network, MOVED * both[0], runs), _gap(network, MOVED * both[1], runs)),
     )
-
-
-def _at_worst(network: Network, sigma: np.ndarray) -> float:
-    """Two directed draws on each of an agent's links."""
-    at_agent = np.zeros(network.n)
-    for end in network.links.T:
-        np.add.at(at_agent, end, 2 * sigma**2)
-    return float(np.sqrt(at_agent.max()))
 
 
 def _gap(network: Network, sigma: np.ndarray, runs: int) -> float:

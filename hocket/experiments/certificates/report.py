@@ -74,8 +74,6 @@ def page(found: Certificates) -> Page:
             "in the view.",
             found.clinics.audit.words[0],
         ],
-        tables=(),
-        configuration="",
         commands=["hocket reproduce certificates"],
     )
 

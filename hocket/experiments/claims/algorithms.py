@@ -8,17 +8,20 @@ from hocket.algorithm import Setting
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
 from hocket.errors import BadAlgorithm
 from hocket.experiments.claims.cases import RING, ROUNDS, STEP, added, kept, kept_fs, mixed, recorded
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT, small_polynomials
 from hocket.networks.network import Network
 from hocket.problems.standard import PAPER_POLYNOMIALS
 from hocket.theory.quantities import added_constants
 
+ALGORITHMS = Group("The algorithms")
 ROUNDING = 1e-11
 """float64: noise is read off words as w − x and divided by α, which is as small as .07 here."""
 
 
-@claim("nb-cancels", "Algorithm 1, eq. (3)", "RSS-NB: the perturbations sum to zero over the network.")
+@ALGORITHMS.claim(
+    "nb-cancels", "Algorithm 1, eq. (3)", "RSS-NB: the perturbations sum to zero over the network."
+)
 def nb_cancels() -> Finding:
     """Σ_j d_j = 0 in every round."""
     d = np.einsum("kjjd->kjd", added(kept("RSS-NB")))
@@ -30,7 +33,7 @@ def nb_cancels() -> Finding:
     )
 
 
-@claim("nb-bounded", "Section III-B", "RSS-NB: ‖s‖ ≤ Δ/(2n) implies ‖d‖ ≤ Δ.")
+@ALGORITHMS.claim("nb-bounded", "Section III-B", "RSS-NB: ‖s‖ ≤ Δ/(2n) implies ‖d‖ ≤ Δ.")
 def nb_bounded() -> Finding:
     """‖s‖ ≤ Δ/2n gives ‖d‖ ≤ Δ, with room to spare on any graph but the complete one."""
     largest = {}
@@ -45,7 +48,7 @@ def nb_bounded() -> Finding:
     )
 
 
-@claim("nb-first", "Algorithm 1, line 1", "RSS-NB: the first round is not perturbed.")
+@ALGORITHMS.claim("nb-first", "Algorithm 1, line 1", "RSS-NB: the first round is not perturbed.")
 def nb_first() -> Finding:
     """Round 1 is sent without noise, all others with."""
     d = abs(added(kept("RSS-NB"))).max(axis=(1, 2, 3))
@@ -55,7 +58,7 @@ def nb_first() -> Finding:
     )
 
 
-@claim("lb-balanced", "Algorithm 2, eq. (4)", "RSS-LB: Σ_i B[i,j] d_ji = 0, ‖d_ji‖ ≤ Δ, d_jj = 0.")
+@ALGORITHMS.claim("lb-balanced", "Algorithm 2, eq. (4)", "RSS-LB: Σ_i B[i,j] d_ji = 0, ‖d_ji‖ ≤ Δ, d_jj = 0.")
 def lb_balanced() -> Finding:
     """Σ_i B[i,j] d_{j,i} = 0, ‖d‖ ≤ Δ, and none to itself."""
     d = added(kept("RSS-LB"))
@@ -68,7 +71,7 @@ def lb_balanced() -> Finding:
     )
 
 
-@claim("lb-alone", "Section III-C", "RSS-LB: agents need not cooperate to generate noise.")
+@ALGORITHMS.claim("lb-alone", "Section III-C", "RSS-LB: agents need not cooperate to generate noise.")
 def lb_alone() -> Finding:
     """Nothing is agreed between agents in RSS-LB, as it is in RSS-NB."""
     runs = {name: kept(name).transcript for name in ("RSS-NB", "RSS-LB")}
@@ -79,7 +82,7 @@ def lb_alone() -> Finding:
     )
 
 
-@claim(
+@ALGORITHMS.claim(
     "lb-one-neighbour",
     "Algorithm 2, line 4",
     "RSS-LB: every agent chooses balanced random vectors.",
@@ -100,7 +103,7 @@ def lb_one_neighbour() -> Finding:
     return Finding(False, "a path of three was accepted")
 
 
-@claim(
+@ALGORITHMS.claim(
     "mixed-noise",
     "Appendix, boundedness and aggregate randomness",
     "For both: Σ_j e_j = 0 and ‖e_j‖ ≤ Δ after mixing.",
@@ -119,7 +122,7 @@ def mixed_noise() -> Finding:
     )
 
 
-@claim("fs-cancels", "Algorithm 3", "FS: Σ_j p_j = 0, so Σ_j f̂_j = f.")
+@ALGORITHMS.claim("fs-cancels", "Algorithm 3", "FS: Σ_j p_j = 0, so Σ_j f̂_j = f.")
 def fs_cancels() -> Finding:
     """Σ_j p_j = 0, coefficient by coefficient."""
     p = _noise_functions()
@@ -130,7 +133,7 @@ def fs_cancels() -> Finding:
     )
 
 
-@claim("fs-convexity", "Section III-D", "FS: the obfuscated objectives need not be convex.")
+@ALGORITHMS.claim("fs-convexity", "Section III-D", "FS: the obfuscated objectives need not be convex.")
 def fs_not_convex() -> Finding:
     """How often adding a noise function makes an agent's objective bend down somewhere on X."""
     rng, draws, x = np.random.default_rng(0), 500, np.linspace(-30, 30, 601)
@@ -151,7 +154,7 @@ def fs_not_convex() -> Finding:
     )
 
 
-@claim("fs-regular", "Section III-D", "FS: the obfuscated objectives satisfy Assumption 2.")
+@ALGORITHMS.claim("fs-regular", "Section III-D", "FS: the obfuscated objectives satisfy Assumption 2.")
 def fs_regular() -> Finding:
     """What noise functions add to L and N on X is finite, and grows steeply with the set."""
     slope, bend = added_constants(
@@ -164,7 +167,7 @@ def fs_regular() -> Finding:
     )
 
 
-@claim(
+@ALGORITHMS.claim(
     "fs-special-case",
     "Section III-D",
     "FS is a special case of RSS-NB, with noise that depends on the state.",
@@ -195,21 +198,3 @@ def _noise_functions() -> np.ndarray:
         p[high] += forth - back
         p[low] += back - forth
     return p
-
-
-ALGORITHMS = Group(
-    "The algorithms",
-    (
-        nb_cancels,
-        nb_bounded,
-        nb_first,
-        lb_balanced,
-        lb_alone,
-        lb_one_neighbour,
-        mixed_noise,
-        fs_cancels,
-        fs_not_convex,
-        fs_regular,
-        fs_special_case,
-    ),
-)

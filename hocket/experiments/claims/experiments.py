@@ -17,13 +17,14 @@ import numpy as np
 
 from hocket.algorithms import Dgd, RssLb, RssNb
 from hocket.experiments.claims.cases import STEP, played
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.learning.cases import COMPLETE as K5
 from hocket.experiments.learning.cases import DGD, LB, NB, SGD_C, USUAL_STEPS, Case, one
 from hocket.experiments.learning.cases import RING as C5
 from hocket.experiments.tradeoff.noise_level import swept
 from hocket.problems.standard import PAPER_POLYNOMIALS, paper_polynomials
 
+EXPERIMENTS = Group("Experiments")
 DELTAS = (1.0, 10.0)
 COMMITTED = Path(__file__).parents[3] / "docs" / "results"
 LEVEL = 0.5
@@ -49,7 +50,7 @@ def _path(name: str) -> Path:
 AWAITED = awaited()
 
 
-@claim(
+@EXPERIMENTS.claim(
     "polynomial-sum",
     "Experiments, polynomial optimization",
     "The five polynomials sum to 2.5 (x² + x⁴).",
@@ -62,7 +63,7 @@ def polynomial_sum() -> Finding:
     return Finding(right, f"Σ f_j = {float(total[2])} x² + {float(total[4])} x⁴, in exact arithmetic")
 
 
-@claim(
+@EXPERIMENTS.claim(
     "polynomial-figure",
     "Figure 1",
     "RSS-NB and RSS-LB converge to x* = 0 for two Δ; larger Δ is slower, smaller Δ closer to DGD.",
@@ -105,7 +106,7 @@ class Measured:
         ]
 
 
-@claim(
+@EXPERIMENTS.claim(
     "mnist",
     "Figure 2, top",
     "MNIST: RSS-NB and RSS-LB converge quickly to high accuracy, on C5 and K5.",
@@ -128,7 +129,7 @@ def mnist() -> Finding:
     return Finding(holds, f"{measured.source}, noise of {LEVEL:g} times a gradient; {'; '.join(parts)}")
 
 
-@claim(
+@EXPERIMENTS.claim(
     "reuters",
     "Figure 2, bottom",
     "Reuters: accuracy comparable to SGD-C; on C5 DGD is best, then RSS-NB, then RSS-LB.",
@@ -150,7 +151,7 @@ def reuters() -> Finding:
     )
 
 
-@claim(
+@EXPERIMENTS.claim(
     "local-steps",
     "Experiments, machine learning",
     "Exchanging only every 40 gradient steps saves traffic and retains accuracy.",
@@ -179,6 +180,3 @@ def _measured(name: str) -> Measured:
     rows = {Case(**{field: row[field] for field in fields}, seed=0): row for row in found["results"]}
     source = f"{found['runs']} runs of `hocket reproduce {name}`, kept in docs/results/{name}.json"
     return Measured(source, NEAR[name], rows, found["results"][0]["split"])
-
-
-EXPERIMENTS = Group("Experiments", (polynomial_sum, polynomial_figure, mnist, reuters, local_steps))

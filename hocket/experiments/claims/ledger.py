@@ -66,23 +66,23 @@ class Claim:
         return f"{COMMAND} --only {self.name}"
 
 
-def claim(
-    name: str, where: str, statement: str, *, corrected: str = "", awaits: str = ""
-) -> Callable[[Callable[[], Finding]], Claim]:
-    """Makes a claim of the check that stands for it; one that awaits something is not checked yet."""
-
-    def claimed(check: Callable[[], Finding]) -> Claim:
-        return Claim(name, where, statement, None if awaits else check, corrected, awaits)
-
-    return claimed
-
-
 @dataclass(frozen=True)
 class Group:
-    """Claims that belong together."""
+    """Claims that belong together, in the order in which their checks are written down."""
 
     title: str
-    claims: tuple[Claim, ...]
+    claims: list[Claim] = field(default_factory=list[Claim])
+
+    def claim(
+        self, name: str, where: str, statement: str, *, corrected: str = "", awaits: str = ""
+    ) -> Callable[[Callable[[], Finding]], Claim]:
+        """Enters the check that stands for a claim; one that awaits something is not checked yet."""
+
+        def entered(check: Callable[[], Finding]) -> Claim:
+            self.claims.append(Claim(name, where, statement, None if awaits else check, corrected, awaits))
+            return self.claims[-1]
+
+        return entered
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,7 @@ def _chosen(groups: Sequence[Group], only: Sequence[str]) -> list[Group]:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the claims are {', '.join(known)}"
             raise BadInput(f"the paper makes no claim called {name!r}; {hint}")
-    kept = [
-        Group(group.title, tuple(c for c in group.claims if not only or c.name in only)) for group in groups
-    ]
+    kept = [Group(group.title, [c for c in group.claims if not only or c.name in only]) for group in groups]
     return [group for group in kept if group.claims]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hocket.experiments.claims.cases import STEP, kept, many, monitors, tightest
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT
 from hocket.problems.standard import heterogeneous_polynomials
 from hocket.theory.lemmas import Mixing
+
+LEMMAS = Group("Lemmas and steps of the proofs")
 
 
 def _bound(name: str) -> Finding:
@@ -21,7 +23,7 @@ def _bound(name: str) -> Finding:
     )
 
 
-@claim(
+@LEMMAS.claim(
     "lemma-1",
     "Lemma 1",
     "Disagreement: max‖δ_{k+1}‖ ≤ nθβ^k max‖x_1‖ + 2α_k(L+Δ) + nθ(L+Δ) Σβ^{k+1−l}α_{l−1}.",
@@ -31,7 +33,7 @@ def lemma1() -> Finding:
     return _bound("Lemma 1")
 
 
-@claim(
+@LEMMAS.claim(
     "lemma-2",
     "Lemma 2, and Section V with 2N in ΣF_k",
     "Iterates: η²_{k+1} ≤ (1+F_k) η²_k − 2α_k (f(x̄_k) − f(y)) + H_k.",
@@ -42,7 +44,7 @@ def lemma2() -> Finding:
     return _bound("Lemma 2")
 
 
-@claim("lemma-3", "Lemma 3", "Σ_k Σ_j β^{k−j} ζ_j < ∞ where Σζ_k < ∞.")
+@LEMMAS.claim("lemma-3", "Lemma 3", "Σ_k Σ_j β^{k−j} ζ_j < ∞ where Σζ_k < ∞.")
 def lemma3() -> Finding:
     """The double sum is the single one divided by 1 − β, at most."""
     zeta, beta = np.arange(1, 200_001) ** -1.5, Mixing.of(5, 0.25).beta
@@ -59,13 +61,15 @@ def lemma3() -> Finding:
     )
 
 
-@claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")
+@LEMMAS.claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")
 def lemma4() -> Finding:
     """Products of weights approach 1/n geometrically."""
     return _bound("|Φ − 1/n| ≤ θβ^(k−s+1)")
 
 
-@claim("lemma-5", "Lemma 5, in the proof of Theorem 1", "ΣF_k, ΣH_k and Σα_k (f(x̄_k) − f*) are finite.")
+@LEMMAS.claim(
+    "lemma-5", "Lemma 5, in the proof of Theorem 1", "ΣF_k, ΣH_k and Σα_k (f(x̄_k) − f*) are finite."
+)
 def lemma5() -> Finding:
     """Σ F_k, Σ H_k and Σ α_k (f(x̄_k) − f*) converge: each decade adds less than the one before."""
     runs = many("RSS-NB", "heterogeneous", "C5")
@@ -96,13 +100,13 @@ def _sum_between(k: np.ndarray, term: np.ndarray, low: int, high: int) -> float:
     return float(np.exp(np.interp(np.log(every), np.log(k), np.log(np.maximum(term, 1e-300)))).sum())
 
 
-@claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")
+@LEMMAS.claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")
 def mixing_contracts() -> Finding:
     """ξ² ≤ η²: mixing brings nobody farther from a common point, taken together."""
     return _bound("ξ² ≤ η²")
 
 
-@claim("consensus", "Claim 1", "All agents asymptotically agree.")
+@LEMMAS.claim("consensus", "Claim 1", "All agents asymptotically agree.")
 def consensus() -> Finding:
     """Disagreement goes to zero like the step."""
     parts, numbers, holds = [], {}, True
@@ -122,7 +126,7 @@ def consensus() -> Finding:
     )
 
 
-@claim(
+@LEMMAS.claim(
     "time-average",
     "Section V, proof of Theorem 3",
     "The mean of the time averages equals Σα_k x̄_k.",
@@ -144,7 +148,7 @@ def average_identity() -> Finding:
     )
 
 
-@claim(
+@LEMMAS.claim(
     "past-steps",
     "Appendix, proof of Theorem 3",
     "Σ_k α_{k+1} Σ_l β^{k+1−l} α_{l−1} ≤ C1 (log T + 1).",
@@ -165,9 +169,3 @@ def past_steps() -> Finding:
         f"at T = 10⁴ on C5 the sum is {actual:,.0f}, the bound C1 (log T + 1) {bound:,.0f}",
         {"sum": actual, "bound": bound},
     )
-
-
-LEMMAS = Group(
-    "Lemmas and steps of the proofs",
-    (lemma1, lemma2, lemma3, lemma4, lemma5, mixing_contracts, consensus, average_identity, past_steps),
-)

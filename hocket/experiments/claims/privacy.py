@@ -10,7 +10,7 @@ from hocket.algorithms import Dgd, FunctionSharing, RssNb
 from hocket.engines.solver import solve
 from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import RING, STEP, Tried, disguised, kept_fs, recorded
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.exponents import signed
 from hocket.experiments.privacy.anchors import over_rounds
 from hocket.experiments.privacy.theorem2 import witnesses
@@ -25,13 +25,14 @@ from hocket.problems.standard import heterogeneous_polynomials, polynomials
 from hocket.runs.run import Run
 from hocket.steps import Constant
 
+PRIVACY = Group("Privacy")
 EXACT = 1e-6
 """Relative error of an attack that has only rounding left, magnified by the fit of a polynomial."""
 LIMITS = "For polynomials no higher in degree than the noise functions, up to the width that their bound buys; the "
 ABSORBED = "agents that absorb the difference may need objectives that are not convex."
 
 
-@claim("dgd-leaks", "Section III-A", "An adversary may learn an agent's objective by observing DGD.")
+@PRIVACY.claim("dgd-leaks", "Section III-A", "An adversary may learn an agent's objective by observing DGD.")
 def dgd_leaks() -> Finding:
     """Both neighbours of an agent on the ring, with nothing but what they heard."""
     run = recorded(heterogeneous_polynomials(), Dgd())
@@ -49,7 +50,7 @@ def dgd_leaks() -> Finding:
     )
 
 
-@claim(
+@PRIVACY.claim(
     "noise-hides",
     "Section IV",
     "Noise on states creates ambiguity; a larger Δ gives greater privacy.",
@@ -75,7 +76,7 @@ def noise_hides() -> Finding:
     )
 
 
-@claim(
+@PRIVACY.claim(
     "p1",
     "Theorem 2",
     "P1: with minimum degree ≥ f+1, what is seen is compatible with any objective of any one agent.",
@@ -84,17 +85,6 @@ def noise_hides() -> Finding:
 def p1() -> Finding:
     """Random networks with enough links, any coalition, any other objective for any one agent; exact arithmetic."""
     return _disguises(disguised(whole_sets=False, instances=20))
-
-
-@claim(
-    "p2",
-    "Theorem 2",
-    "P2: with connectivity ≥ f+1, what is seen is compatible with any objectives of any set of honest agents.",
-    corrected="Of any set but all honest agents, whose sum is known. " + LIMITS + ABSORBED,
-)
-def p2() -> Finding:
-    """Random networks connected enough, any coalition, other objectives for any set but all; exact arithmetic."""
-    return _disguises(disguised(whole_sets=True, instances=20))
 
 
 def _disguises(tried: list[Tried]) -> Finding:
@@ -111,7 +101,9 @@ def _disguises(tried: list[Tried]) -> Finding:
     )
 
 
-@claim("p1-necessary", "Appendix, proof of Theorem 2", "P1 is lost where an agent's neighbours all collude.")
+@PRIVACY.claim(
+    "p1-necessary", "Appendix, proof of Theorem 2", "P1 is lost where an agent's neighbours all collude."
+)
 def p1_necessary() -> Finding:
     """Both neighbours of an agent on the ring, against function sharing."""
     run, around = kept_fs(), {1, 4}
@@ -124,7 +116,18 @@ def p1_necessary() -> Finding:
     )
 
 
-@claim(
+@PRIVACY.claim(
+    "p2",
+    "Theorem 2",
+    "P2: with connectivity ≥ f+1, what is seen is compatible with any objectives of any set of honest agents.",
+    corrected="Of any set but all honest agents, whose sum is known. " + LIMITS + ABSORBED,
+)
+def p2() -> Finding:
+    """Random networks connected enough, any coalition, other objectives for any set but all; exact arithmetic."""
+    return _disguises(disguised(whole_sets=True, instances=20))
+
+
+@PRIVACY.claim(
     "p2-necessary",
     "Appendix, proof of Theorem 2",
     "P2 is lost where the coalition cuts the network: sums over components are exposed.",
@@ -161,7 +164,7 @@ def p2_necessary() -> Finding:
     )
 
 
-@claim(
+@PRIVACY.claim(
     "witness",
     "Remark 1",
     "Other noise functions are found by solving along a spanning tree of the honest agents.",
@@ -180,7 +183,7 @@ def spanning_tree() -> Finding:
     )
 
 
-@claim(
+@PRIVACY.claim(
     "equally-likely",
     "Appendix, proof of Theorem 2",
     "Any estimate of the objectives is equally likely to the adversary.",
@@ -230,8 +233,3 @@ def _off(estimate: np.ndarray | None, right: np.ndarray) -> float:
 
 def _tree(links: tuple[tuple[int, int], ...]) -> str:
     return ", ".join(f"{i}-{j}" for i, j in links)
-
-
-PRIVACY = Group(
-    "Privacy", (dgd_leaks, noise_hides, p1, p1_necessary, p2, p2_necessary, spanning_tree, equally_likely)
-)

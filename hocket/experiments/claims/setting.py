@@ -7,18 +7,19 @@ import numpy as np
 from hocket.algorithms import RssNb
 from hocket.errors import NoTheorem
 from hocket.experiments.claims.cases import DELTAS, RING, STEP, kept, mixed, monitors
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT
 from hocket.networks.network import Network
 from hocket.problems.standard import paper_polynomials
 from hocket.steps import Power
 from hocket.theory import theorem1
 
+SETTING = Group("The setting")
 ROUNDING = 1e-12
 """float64, sums of at most a dozen numbers of order 1."""
 
 
-@claim(
+@SETTING.claim(
     "weights",
     "Section III-A",
     "Metropolis weights 1/(1 + max(|N_i|, |N_j|)) make B doubly stochastic.",
@@ -46,7 +47,7 @@ def weights() -> Finding:
     )
 
 
-@claim(
+@SETTING.claim(
     "assumptions",
     "Assumptions 1 and 2",
     "The polynomial experiment satisfies the assumptions: X compact, f_j convex, gradients bounded and "
@@ -65,7 +66,7 @@ def assumptions() -> Finding:
     )
 
 
-@claim(
+@SETTING.claim(
     "inside",
     "Appendix, proof of Lemma 1",
     "The fused state v lies in X, so that ‖∇f_j(v)‖ ≤ L.",
@@ -90,7 +91,7 @@ def inside() -> Finding:
     )
 
 
-@claim("mean", "Appendix, before Lemma 3", "Mixing preserves the average of the states.")
+@SETTING.claim("mean", "Appendix, before Lemma 3", "Mixing preserves the average of the states.")
 def average_preserved() -> Finding:
     """Mixing leaves the mean where it is."""
     run = kept("RSS-NB")
@@ -99,7 +100,7 @@ def average_preserved() -> Finding:
     return Finding(off < ROUNDING, f"|v̄_k − x̄_k| at most {off:.0e} over {run.rounds} rounds", {"off": off})
 
 
-@claim(
+@SETTING.claim(
     "step",
     "Section III-A and Theorem 3",
     "α_k is non-increasing with Σα_k = ∞ and Σα_k² < ∞; Theorem 3 uses α_k = 1/√k.",
@@ -116,14 +117,9 @@ def step_conditions() -> Finding:
     return Finding(False, "1/√k was accepted, although Σ 1/k diverges")
 
 
-@claim("sum-of-steps", "Appendix, proof of Theorem 3", "Σ_{k≤T} 1/√k ≥ √T.")
+@SETTING.claim("sum-of-steps", "Appendix, proof of Theorem 3", "Σ_{k≤T} 1/√k ≥ √T.")
 def root_of_sums() -> Finding:
     """Σ_{k≤T} 1/√k ≥ √T for every T."""
     T = np.arange(1, 10**6 + 1)
     least = float((np.cumsum(T**-0.5) / np.sqrt(T)).min())
     return Finding(least >= 1, f"Σ 1/√k is at least {least:.4f} √T for every T up to 10⁶", {"least": least})
-
-
-SETTING = Group(
-    "The setting", (weights, assumptions, inside, average_preserved, step_conditions, root_of_sums)
-)

@@ -8,19 +8,20 @@ import numpy as np
 
 from hocket.algorithms import Dgd, RssNb
 from hocket.experiments.claims.cases import RING, START, many, monitors, played, tightest
-from hocket.experiments.claims.ledger import Finding, Group, claim
+from hocket.experiments.claims.ledger import Finding, Group
 from hocket.experiments.exponents import signed
 from hocket.experiments.tradeoff.noise_level import by_noise, by_rounds, small_polynomials
 from hocket.experiments.tradeoff.runs import falling, private
 from hocket.problems.standard import heterogeneous_polynomials
 from hocket.theory import finite_time
 
+THEOREMS = Group("Theorems and remarks on convergence")
 PLACES = (("paper", "C5"), ("paper", "K5"), ("heterogeneous", "C5"), ("heterogeneous", "K5"))
 FALL = 0.5
 """Over the last decade of rounds a gap that vanishes like the step squared falls thirtyfold; half is plenty."""
 
 
-@claim("dgd", "Algorithm 0, citing prior work", "DGD solves Problem 1.")
+@THEOREMS.claim("dgd", "Algorithm 0, citing prior work", "DGD solves Problem 1.")
 def dgd() -> Finding:
     """DGD on agents that want different things."""
     run = played(heterogeneous_polynomials(), Dgd())
@@ -42,25 +43,25 @@ def _theorem1(name: str) -> Finding:
     return Finding(holds, "largest gap of 100 executions at k = 10³ and 10⁴: " + "; ".join(parts), numbers)
 
 
-@claim("theorem-1-nb", "Theorem 1", "RSS-NB solves Problem 1, in every execution.")
+@THEOREMS.claim("theorem-1-nb", "Theorem 1", "RSS-NB solves Problem 1, in every execution.")
 def theorem1_nb() -> Finding:
     """RSS-NB in every execution."""
     return _theorem1("RSS-NB")
 
 
-@claim("theorem-1-lb", "Theorem 1", "RSS-LB solves Problem 1, in every execution.")
+@THEOREMS.claim("theorem-1-lb", "Theorem 1", "RSS-LB solves Problem 1, in every execution.")
 def theorem1_lb() -> Finding:
     """RSS-LB in every execution."""
     return _theorem1("RSS-LB")
 
 
-@claim("theorem-1-fs", "Theorem 1", "FS solves Problem 1, in every execution.")
+@THEOREMS.claim("theorem-1-fs", "Theorem 1", "FS solves Problem 1, in every execution.")
 def theorem1_fs() -> Finding:
     """FS in every execution."""
     return _theorem1("FS")
 
 
-@claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.")
+@THEOREMS.claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.")
 def biased_noise() -> Finding:
     """Noise that always points the same way on every link still cancels."""
     noise = RssNb(0.0, noise=lambda sender, receiver, k: 0.5 if sender < receiver else -0.5)
@@ -73,7 +74,7 @@ def biased_noise() -> Finding:
     )
 
 
-@claim(
+@THEOREMS.claim(
     "theorem-3",
     "Theorem 3 and its constants",
     "f(x̂_T) − f* ≤ (C11 + C12 log T)/√T + (C8 + (C9 + C10) log T)/2√T.",
@@ -101,7 +102,7 @@ def theorem3() -> Finding:
     )
 
 
-@claim("rate", "Theorem 3", "The time average converges like log T/√T.")
+@THEOREMS.claim("rate", "Theorem 3", "The time average converges like log T/√T.")
 def rate() -> Finding:
     """The gap of the time average over log T/√T, where that rate is attained."""
     run = by_rounds(RssNb(1.0), rounds=(1000, 3000, 10_000), seeds=20)
@@ -118,7 +119,7 @@ def rate() -> Finding:
     )
 
 
-@claim("quadratic", "Theorem 3", "The gap is quadratic in the noise bound Δ, as an upper bound.")
+@THEOREMS.claim("quadratic", "Theorem 3", "The gap is quadratic in the noise bound Δ, as an upper bound.")
 def quadratic() -> Finding:
     """Exponents of Δ: of the bound for large Δ, of the last iterate, and of the time average."""
     bound = partial(finite_time, "corrected", rounds=3000, n=5, rho=0.25, L=6, N=14)
@@ -133,7 +134,7 @@ def quadratic() -> Finding:
     )
 
 
-@claim(
+@THEOREMS.claim(
     "no-error",
     "Remark after Theorem 3",
     "RSS slows convergence but adds no error, unlike ε-differential privacy, whose error is O(1/ε²).",
@@ -159,9 +160,3 @@ def no_error() -> Finding:
 def _decade(rounds: np.ndarray, gap: np.ndarray) -> tuple[float, float]:
     """The values at a tenth of the run and at its end."""
     return float(gap[int(np.searchsorted(rounds, rounds[-1] // 10))]), float(gap[-1])
-
-
-THEOREMS = Group(
-    "Theorems and remarks on convergence",
-    (dgd, theorem1_nb, theorem1_lb, theorem1_fs, biased_noise, theorem3, rate, quadratic, no_error),
-)

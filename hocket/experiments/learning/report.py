@@ -94,7 +94,6 @@ def page(found: Found) -> Page:
             "The second experiment of Gade and Vaidya (2017), Figure 2: five agents train one model, each on data of "
             "its own, and speak with their neighbours every 40 steps."
         ],
-        tables=(),
         caption="Accuracy on held-out data against epochs, on average over agents; below, accuracy at the end against "
         "the size of the noise.",
         configuration="\n".join(f"# {method.name} hides {method.hides}" for method in METHODS.values()),

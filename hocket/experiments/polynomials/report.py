@@ -10,7 +10,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd
-from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
+from hocket.experiments.experiment import Experiment, on_ring, quantiles
 from hocket.experiments.polynomials.runs import (
     FULL,
     LEVELS,
@@ -26,6 +26,7 @@ from hocket.experiments.polynomials.runs import (
 )
 from hocket.networks.network import Network
 from hocket.privacy import audit
+from hocket.privacy.plain_values import plain_values
 from hocket.problems.standard import paper_polynomials
 from hocket.report.exposure import compared
 from hocket.report.figures import Drawing
@@ -136,11 +137,11 @@ def data(found: Polynomials) -> dict[str, Any]:
 def reference_rows(found: Polynomials) -> list[dict[str, Any]]:
     """Measured medians beside published ones, for JSON and CSV."""
     names = ("algorithm", "k", "measured", "published", "ratio", "agrees")
-    return [chosen(entry, *names) for entry in found.references]
+    return [plain_values(entry, *names) for entry in found.references]
 
 
 def _about(curve: Curve) -> dict[str, Any]:
-    return chosen(curve, "problem", "network", "algorithm", "level")
+    return plain_values(curve, "problem", "network", "algorithm", "level")
 
 
 def drawing(found: Polynomials) -> Drawing:
@@ -227,7 +228,6 @@ def page(found: Polynomials) -> Page:
             "The first experiment of Gade and Vaidya (2017), Figure 1: five agents minimise the sum of their "
             "polynomials on [−30, 30]. The heterogeneous problem moves each polynomial to a minimiser of its own."
         ],
-        tables=(),
         caption="The gap of the worst agent against rounds, both axes logarithmic; above the paper's problem, below "
         "one whose agents want different things; left the ring, right the complete graph.",
         configuration=f"# One of these runs: RSS-NB on the ring, the paper's problem\n\n{config.text()}",

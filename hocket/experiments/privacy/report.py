@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
+from hocket.experiments.experiment import Experiment, on_ring, quantiles
 from hocket.experiments.privacy.anchors import Change, Told
 from hocket.experiments.privacy.figure import drawing
 from hocket.experiments.privacy.reconstruction import Reconstruction, Shape
@@ -15,6 +15,7 @@ from hocket.experiments.privacy.setting import SHARE, STEP
 from hocket.experiments.privacy.tables import conclusion, notes, tables
 from hocket.experiments.privacy.theorem2 import fewest_links
 from hocket.experiments.tradeoff.noise_level import SMALL_POLYNOMIALS
+from hocket.privacy.plain_values import plain_values
 from hocket.report.page import Page
 
 
@@ -43,7 +44,7 @@ def data(found: Privacy) -> dict[str, Any]:
 
 def _reconstruction(one: Reconstruction) -> dict[str, Any]:
     known = {"identifiable": one.forecast.identifiable, "points": _points(one)}
-    return _about(one) | chosen(one, "attack", "exact") | known
+    return _about(one) | plain_values(one, "attack", "exact") | known
 
 
 def _shape(shape: Shape) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def _anchors(all_told: list[Told]) -> list[dict[str, Any]]:
 
 def _biases(found: Privacy) -> list[dict[str, Any]]:
     return [
-        chosen(bias, "delta", "step", "rounds")
+        plain_values(bias, "delta", "step", "rounds")
         | {
             "algorithm": name,
             "gap": bias.last[name],
@@ -132,7 +133,6 @@ def page(found: Privacy) -> Page:
             "whoever hears the whole neighbourhood; noise that is drawn once, in functions or in anchors, is not. Who "
             "knows all noise of a target sees through every algorithm whose noise is shared."
         ],
-        tables=(),
         caption="Above: reconstruction error of ∇f_0(x*) against rounds, in units of a typical gradient, for everybody "
         "who looks and two noise levels. Lines are foretold by hk.leakage from the plan alone, marks are medians of "
         "attacks on real runs with 10 to 90 % bars; exact attacks are set off below. Below: anchors, scaled rightly "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hocket.experiments.experiment import Experiment, chosen
+from hocket.experiments.experiment import Experiment
 from hocket.experiments.reconstruction.graphs import ABSENT
 from hocket.experiments.reconstruction.runs import (
     ALGORITHMS,
@@ -15,6 +15,7 @@ from hocket.experiments.reconstruction.runs import (
     Reconstruction,
     play,
 )
+from hocket.privacy.plain_values import plain_values
 from hocket.report.page import Page
 from hocket.report.tables import Table
 
@@ -98,14 +99,14 @@ def data(found: Reconstruction) -> dict[str, Any]:
 
 
 def _count(one: Comparison) -> dict[str, Any]:
-    about = chosen(one, "graph", "attack", "attackers", "rounds", "agents", "equal")
+    about = plain_values(one, "graph", "attack", "attackers", "rounds", "agents", "equal")
     return about | {name: list(getattr(one, name)) for name in ("theirs", "ours", "exact")}
 
 
 def count_rows(found: Reconstruction) -> list[dict[str, Any]]:
     """Every single count, a row each."""
     return [
-        chosen(one, "graph", "attack", "attackers", "rounds", "agents")
+        plain_values(one, "graph", "attack", "attackers", "rounds", "agents")
         | {"number": place, "theirs": theirs, "ours": ours, "exact": exact}
         for one in found.comparisons
         for place, (theirs, ours, exact) in enumerate(zip(one.theirs, one.ours, one.exact, strict=True))
@@ -115,7 +116,7 @@ def count_rows(found: Reconstruction) -> list[dict[str, Any]]:
 def left_rows(found: Reconstruction) -> list[dict[str, Any]]:
     """What every algorithm leaves, a row each."""
     names = ("graph", "attackers", "rounds", "honest", "algorithm", "exact", "averaged")
-    return [chosen(one, *names) for one in found.left]
+    return [plain_values(one, *names) for one in found.left]
 
 
 def page(found: Reconstruction) -> Page:
@@ -127,8 +128,6 @@ def page(found: Reconstruction) -> Page:
             "alone. The counts are those of the authors' own code; beside them stands what the auditor finds left "
             "under each of hocket's algorithms."
         ],
-        tables=(),
-        configuration="",
         commands=["hocket reproduce reconstruction"],
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithms import RssNb
-from hocket.experiments.experiment import Experiment, chosen, on_ring, quantiles
+from hocket.experiments.experiment import Experiment, on_ring, quantiles
 from hocket.experiments.exponents import signed
 from hocket.experiments.tradeoff.figure import drawing
 from hocket.experiments.tradeoff.noise_level import (
@@ -22,6 +22,7 @@ from hocket.experiments.tradeoff.noise_level import (
 )
 from hocket.experiments.tradeoff.runs import FULL, QUICK, SIGMA, STEP, Falling, Private, Tradeoff, play
 from hocket.networks.network import Network
+from hocket.privacy.plain_values import plain_values
 from hocket.report.page import Page
 from hocket.report.tables import Table, plain
 from hocket.theory import Bound, finite_time
@@ -169,19 +170,19 @@ def data(found: Tradeoff) -> dict[str, Any]:
 
 def _falling(run: Falling) -> dict[str, Any]:
     reached = {"gap": quantiles(run.gap[:, -1]), "exponent_of_T": run.slope.data()}
-    return chosen(run, "algorithm", "delta", "noise_rms") | reached
+    return plain_values(run, "algorithm", "delta", "noise_rms") | reached
 
 
 def _floor(run: Private) -> dict[str, Any]:
     sigma = dict(zip(map(str, run.rounds), run.sigma, strict=True))
     about = {"at_T": run.best_rounds, "exponent_of_T": run.slope.data(), "sigma": sigma}
-    return chosen(run, "epsilon", "failure", "clip", "floor") | about
+    return plain_values(run, "epsilon", "failure", "clip", "floor") | about
 
 
 def _exponents(run: ByNoise) -> dict[str, Any]:
     last, average = run.last_exponent.data(), run.average_exponent.data()
     fitted = {"last_iterate_exponent": last, "time_average_exponent": average}
-    return chosen(run, "algorithm", "rounds") | fitted
+    return plain_values(run, "algorithm", "rounds") | fitted
 
 
 def _boundary(run: ByRounds) -> dict[str, Any]:
@@ -234,7 +235,6 @@ def page(found: Tradeoff) -> Page:
             "noise that does not cancel costs half of the slope, and a fixed budget of differential privacy costs the "
             "answer itself."
         ],
-        tables=(),
         caption="(a) Gap of the worst agent against rounds. "
         + MECHANISM.format(clip=private.clip, failure=private.failure)
         + " (b) Gap after a fixed number of rounds against Δ, for the last iterate and the time average. (c) The "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import named
 
 NO_PROJECTION = "no state was moved back into X in the rounds used"
@@ -67,17 +68,6 @@ class Attack:
 
     def to_json(self) -> dict[str, Any]:
         """The outcome in numbers."""
-        return {
-            "name": self.name,
-            "target": list(self.target),
-            "what": self.what,
-            "identifiable": self.identifiable,
-            "exact": self.exact,
-            "why": self.why,
-            "estimate": None if self.estimate is None else self.estimate.tolist(),
-            "predicted_sd": None if self.predicted_sd is None else self.predicted_sd.tolist(),
-            "typical_sd": None if self.estimate is None else self.typical_sd,
-            "rows": list(self.rows),
-            "at": None if self.at is None else self.at.tolist(),
-            "supposing": list(self.supposing),
-        }
+        about = plain_values(self, "name", "target", "what", "identifiable", "exact", "why")
+        numbers = plain_values(self, "estimate", "predicted_sd", "rows", "at", "supposing")
+        return about | numbers | {"typical_sd": None if self.estimate is None else self.typical_sd}

@@ -7,16 +7,16 @@ along with the gradients, by the same recursion that predicts leakage from a pla
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from hocket.algorithm import Algorithm, Setting
+from hocket.algorithm import Setting
 from hocket.noise.draws import Draw, Pair, Paired, When
 from hocket.privacy.attacks.attack import NO_PROJECTION, SAME_GRADIENT, Attack
-from hocket.privacy.attacks.words import AnyStep, check_target, dimension, with_plan
+from hocket.privacy.attacks.words import Plan, check_target, dimension, with_plan
 from hocket.privacy.estimate.leakage import EXACT, told_apart
 from hocket.privacy.estimate.levels import planned_levels
 from hocket.privacy.estimate.listener import Drive, Listener
@@ -38,39 +38,24 @@ def averaging_attacks(
     *,
     start: Any = None,
     prior: float = 1e3,
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> dict[int, Attack]:
     """Every honest agent's gradient from one pass over the view.
 
     `start` is the public start, a vector or a row per agent; None if it is unknown. `prior` is the standard deviation
     of gradients, and of an unknown start, before anything was heard.
     """
-    view = _in_floats(with_plan(view, step, algorithm, any_words=True))
+    view = _in_floats(with_plan(view, any_words=True, **plan))
     assert view.step is not None
     if view.rounds < 2:
-        why = "a single round was seen, and a gradient shows in the next word"
-        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+        return _nothing(view, "a single round was seen, and a gradient shows in the next word")
     dim = dimension(view)
     levels = planned_levels(view.network, view.algorithm, dim=dim, step=view.step, rounds=view.rounds)
     listener = Listener(
         view.network, levels, view.step, view.rounds, coalition=view.coalition, threat=view.threat
     )
-    if view.algorithm.compresses:
-        why = (
-            "agents say a part of what they mean, which comes later in parts that this attack has no model of"
-        )
-        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
-    if any(one.summed for one in listener.rule.said):
-        why = "all that is shown are sums over honest agents that hang together, whoever listens"
-        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
-    functions = view.algorithm.functions
-    if functions is not None and functions.bend and not view.algorithm.plain:
-        why = "noise functions bend, and where their gradients are taken is not what agents say"
-        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
-    if len(view.words) != sum(one.numbers for one in listener.rule.said):
-        why = "agents say something beside the words that a gradient could be worked out from"
-        return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+    if why := _out_of_reach(view, listener):
+        return _nothing(view, why)
     course, words = Course(listener, view.rounds - 1), _Heard(view, listener)
     starts = np.broadcast_to(np.asarray(0.0 if start is None else start, np.float64), (view.network.n, dim))
     posterior = first_posterior(
@@ -98,6 +83,26 @@ def averaging_attacks(
         )
         for row, j in enumerate(listener.honest.tolist())
     }
+
+
+def _nothing(view: View, why: str) -> dict[int, Attack]:
+    return {j: Attack(NAME, (j,), _what(j), False, why) for j in view.honest}
+
+
+def _out_of_reach(view: View, listener: Listener) -> str:
+    """Why nothing can be estimated; empty where something can."""
+    functions = view.algorithm.functions
+    if view.algorithm.compresses:
+        return (
+            "agents say a part of what they mean, which comes later in parts that this attack has no model of"
+        )
+    if any(one.summed for one in listener.rule.said):
+        return "all that is shown are sums over honest agents that hang together, whoever listens"
+    if functions is not None and functions.bend and not view.algorithm.plain:
+        return "noise functions bend, and where their gradients are taken is not what agents say"
+    if len(view.words) != sum(one.numbers for one in listener.rule.said):
+        return "agents say something beside the words that a gradient could be worked out from"
+    return ""
 
 
 def _what(target: int) -> str:

@@ -10,18 +10,17 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.noise.draws import Paired
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.residuals import Points, Residuals, residuals, slopes
-from hocket.privacy.attacks.words import AnyStep, check_target, planned_draws, with_plan
+from hocket.privacy.attacks.words import Plan, check_target, planned_draws, with_plan
 from hocket.privacy.wording import counted, named
 from hocket.runs.view import View
 
@@ -91,15 +90,14 @@ def component_attack(
     agents: Iterable[int],
     *,
     degree: int | None = None,
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> Attack:
     """The sum of some honest agents' objectives under function sharing: exact over whole honest components.
 
     Polynomials come back as the coefficients of the sum's gradient, ascending, up to the noise's degree or `degree`;
     anything else as the sum of the gradients in each round, every agent's where it took it.
     """
-    view = with_plan(view, step, algorithm)
+    view = with_plan(view, **plan)
     if view.algorithm.noise_in is not None and view.algorithm.functions is None:
         raise BadInput(
             f"this attack sums up noise functions, and this run is {type(view.algorithm).__name__}'s; "

@@ -6,16 +6,15 @@ A gradient is what an agent's next word, or the state that it publishes in the e
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.residuals import Moments, Residuals, cleaned, residuals
 from hocket.privacy.attacks.words import (
-    AnyStep,
+    Plan,
     Words,
     check_target,
     dimension,
@@ -28,13 +27,11 @@ from hocket.privacy.wording import counted, named
 from hocket.runs.view import View
 
 
-def difference_attack(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Attack:
+def difference_attack(view: View, target: int, **plan: Unpack[Plan]) -> Attack:
     """An agent's gradient in every round, from its words and its neighbours'.
     The first thing to try: exact on DGD, and on RSS-NB and FS where all noise on the target's links is known.
     """
-    return from_differences("difference", residuals(view, target, step=step, algorithm=algorithm), view)
+    return from_differences("difference", residuals(view, target, **plan), view)
 
 
 def from_differences(name: str, found: Residuals, view: View) -> Attack:
@@ -66,26 +63,22 @@ def _outcome(name: str, found: Residuals, what: str, *, exposed: str, hidden: st
     )
 
 
-def lb_collusion_attack(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Attack:
+def lb_collusion_attack(view: View, target: int, **plan: Unpack[Plan]) -> Attack:
     """An agent's gradient in every round of RSS-LB, exactly, if all its neighbours collude or its links are tapped.
     One neighbour that keeps silent is enough to beat it; `states_behind` gives the states themselves.
     """
-    view = _balanced(view, step, algorithm)
+    view = _balanced(view, plan)
     return from_differences("LB collusion", residuals(view, target), view)
 
 
-def states_behind(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Words:
+def states_behind(view: View, target: int, **plan: Unpack[Plan]) -> Words:
     """x_j = Σ_i B[i,j] w_{j,i} / Σ_i B[i,j] in every round of RSS-LB; NaN where some neighbour's word is missing."""
-    view = _balanced(view, step, algorithm)
+    view = _balanced(view, plan)
     return own_word(view, check_target(view, target))
 
 
-def _balanced(view: View, step: AnyStep | None, algorithm: Algorithm | None) -> View:
-    view = with_plan(view, step, algorithm)
+def _balanced(view: View, plan: Plan) -> View:
+    view = with_plan(view, **plan)
     if not view.algorithm.tells:
         raise BadInput(
             f"this attack undoes the balance of RSS-LB, and this run is {type(view.algorithm).__name__}'s; "
@@ -94,18 +87,11 @@ def _balanced(view: View, step: AnyStep | None, algorithm: Algorithm | None) -> 
     return view
 
 
-def last_gradient_attack(
-    view: View,
-    target: int,
-    published_x: Any,
-    *,
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
-) -> Attack:
+def last_gradient_attack(view: View, target: int, published_x: Any, **plan: Unpack[Plan]) -> Attack:
     """An agent's last gradient, (v_K − x_{K+1}) / α_K, if it publishes its state as it is after the last round.
     Try it on every release: noise in the words does not help, since x_{K+1} itself carries none.
     """
-    view, target = with_plan(view, step, algorithm), check_target(view, target)
+    view, target = with_plan(view, **plan), check_target(view, target)
     x, what = _published(view, target, published_x), f"the last gradient of agent {target}"
     v = mixed(view, target)[-1:]
     if np.isnan(v).any():

@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Draw, When
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.residuals import Residuals, noise_ratio, residuals, slopes
-from hocket.privacy.attacks.words import AnyStep, check_target, dimension, planned_draws, with_plan
+from hocket.privacy.attacks.words import Plan, check_target, dimension, planned_draws, with_plan
 from hocket.runs.view import View
 
 Source = tuple[str, tuple[int, int], int]
@@ -75,13 +75,12 @@ def equations(
     agents: Iterable[int] | None = None,
     *,
     skip: Collection[int] = (),
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> Equations:
     """The equations of these honest agents, or of all whose whole neighbourhood was heard.
     Rounds to `skip` are left out, and those in which one of the agents was not heard.
     """
-    view = with_plan(view, step, algorithm)
+    view = with_plan(view, **plan)
     functions = view.algorithm.functions
     if functions is not None and not functions.family.separable:
         raise BadInput(

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Algorithm, Setting
+from hocket.algorithms.clipped_words import cut
 from hocket.engines.transcripts import Transcripts, transcripts
 from hocket.errors import BadInput
 from hocket.networks.network import Network
@@ -50,6 +51,11 @@ class Comparison(NamedTuple):
     @property
     def honest(self) -> list[int]:
         return [j for j in range(self.network.n) if j not in self.coalition]
+
+    @property
+    def inner(self) -> Any:
+        """The algorithm, or the one whose start it masks."""
+        return getattr(self.algorithm, "algorithm", self.algorithm)
 
     @property
     def draws(self) -> dict[str, Draw]:
@@ -133,7 +139,7 @@ def _check_normal(test: Comparison) -> None:
 def _mixed(test: Comparison, said: Transcripts) -> np.ndarray:
     """Where the honest agents took their gradients: (runs, rounds, honest, dim)."""
     v = np.einsum("ji,rkid->rkjd", test.network.B, said.words[:, :-1])
-    if getattr(test.algorithm, "project", None) == "mixed":
+    if getattr(test.inner, "project", None) == "mixed":
         with jax.enable_x64(True):
             v = np.asarray(jax.vmap(test.worlds[0].feasible.project)(v.reshape(-1, v.shape[-1]))).reshape(
                 v.shape
@@ -160,6 +166,8 @@ def _gradients(test: Comparison, problem: Problem, v: np.ndarray) -> np.ndarray:
             data = group.data_of(int(row))
             points = v[:, :, place].reshape(-1, v.shape[-1])
             slopes = jax.vmap(lambda x, group=group, data=data: group.objective.gradient(x, data))(points)
+            if (clip := getattr(test.inner, "clip", None)) is not None:
+                slopes = jax.vmap(lambda slope, clip=clip: cut(slope, clip, None))(slopes)
             found[:, :, place] = np.asarray(slopes).reshape(v[:, :, place].shape)
     return found
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Float
 
-from hocket.algorithm import Algorithm
 from hocket.privacy.attacks.attack import SAME_GRADIENT, Attack
 from hocket.privacy.attacks.residuals import Fresh, Residuals, residuals
-from hocket.privacy.attacks.words import AnyStep
+from hocket.privacy.attacks.words import Plan
 from hocket.privacy.wording import counted
 from hocket.runs.view import View
 
@@ -30,13 +30,11 @@ NEGLIGIBLE = 30.0
 """Logarithm of the ratio to the peak below which a posterior counts as zero."""
 
 
-def mean_attack(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Attack:
+def mean_attack(view: View, target: int, **plan: Unpack[Plan]) -> Attack:
     """An agent's gradient as the mean over rounds, each weighted by how little noise it carries (1/r_k²).
     The best linear estimate where all of N[j] is heard; its error falls like 1/√K unless noise is kept.
     """
-    return averaged(residuals(view, target, step=step, algorithm=algorithm))
+    return averaged(residuals(view, target, **plan))
 
 
 def averaged(found: Residuals) -> Attack:
@@ -128,13 +126,11 @@ def density_of_sum(bounds: Sequence[float]) -> Density:
     return Density(reach, np.maximum(heights[CELLS:], 0.0))
 
 
-def pitman_attack(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Attack:
+def pitman_attack(view: View, target: int, **plan: Unpack[Plan]) -> Attack:
     """An agent's gradient as the posterior mean under the true distribution of the noise, coordinate by coordinate.
     The stronger average where few honest links hide the target: about 1.2 to 1.6 times closer than the mean with one.
     """
-    return weighed_by_density(residuals(view, target, step=step, algorithm=algorithm))
+    return weighed_by_density(residuals(view, target, **plan))
 
 
 def weighed_by_density(found: Residuals) -> Attack:
@@ -202,11 +198,9 @@ def _posterior(rounds: Rounds, low: float, high: float) -> tuple[float, float] |
     return float(mean), float(np.sqrt(mass @ (h - mean) ** 2))
 
 
-def strongest_average(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Attack:
+def strongest_average(view: View, target: int, **plan: Unpack[Plan]) -> Attack:
     """An agent's gradient by the mean or by Pitman's estimate, whichever predicts the smaller error.
     What to report as the best known attack on RSS where all of N[j] is heard.
     """
-    found = residuals(view, target, step=step, algorithm=algorithm)
+    found = residuals(view, target, **plan)
     return min(averaged(found), weighed_by_density(found), key=lambda attack: attack.typical_sd)

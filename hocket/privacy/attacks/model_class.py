@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
+from typing import Unpack
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.equations import equations
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.sums import AnyFamily, fit_of
-from hocket.privacy.attacks.words import AnyStep, check_target
+from hocket.privacy.attacks.words import Plan, check_target
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.view import View
 
@@ -32,13 +32,12 @@ def model_attack(
     *,
     feasible: FeasibleSet | None = None,
     skip: Collection[int] = (),
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> Attack:
     """An agent's gradient in every round, from objectives of a known form fitted to all that was heard.
     The strongest attack where all of N[j] is heard and the form is public. `feasible` takes projections into account.
     """
-    equated = partial(equations, view, skip=skip, step=step, algorithm=algorithm)
+    equated = partial(equations, view, skip=skip, **plan)
     heard = equated()
     if check_target(view, target) not in heard.agents or not len(heard.rounds):
         alone = equated([target])
@@ -55,11 +54,10 @@ def model_fit(
     *,
     feasible: FeasibleSet | None = None,
     skip: Collection[int] = (),
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> ModelFit:
     """The parameters behind `model_attack`, of all agents whose whole neighbourhood was heard, fitted together."""
-    heard = equations(view, skip=skip, step=step, algorithm=algorithm)
+    heard = equations(view, skip=skip, **plan)
     if not len(heard.rounds):
         raise BadInput(f"there is nothing to fit objectives to: {heard.silence}")
     return fit_of(NAME, heard, family, feasible=feasible)

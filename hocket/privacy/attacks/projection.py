@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hocket.algorithm import Algorithm
 from hocket.privacy.attacks.attack import Attack
 from hocket.privacy.attacks.equations import equations
 from hocket.privacy.attacks.model_fit import ModelFit
 from hocket.privacy.attacks.prediction import cut_at
 from hocket.privacy.attacks.sums import AnyFamily, fit_of
-from hocket.privacy.attacks.words import AnyStep, check_target
+from hocket.privacy.attacks.words import Plan, check_target
 from hocket.privacy.families import polynomials
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.view import View
@@ -53,8 +53,7 @@ def projection_attack(
     feasible: FeasibleSet,
     *,
     family: AnyFamily | None = None,
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> Attack | Projection:
     """An agent's gradient and its anchor, told apart by the rounds in which X cut the agent's step short.
 
@@ -62,12 +61,12 @@ def projection_attack(
     proportion to x unless a `family` is given. Without an active set this is the model attack. Comes back as a bare
     `Attack`, without an estimate, where not all of N[j] was heard.
     """
-    alone = equations(view, [check_target(view, target)], step=step, algorithm=algorithm)
+    alone = equations(view, [check_target(view, target)], **plan)
     if not len(alone.rounds):
         return Attack(NAME, (target,), f"the gradient of agent {target} in each round", False, alone.silence)
     form = polynomials(2, alone.dim) if family is None else family
     known = [j for j in form if j in view.honest] if isinstance(form, Mapping) else None
-    together = equations(view, known, step=step, algorithm=algorithm)
+    together = equations(view, known, **plan)
     if target in together.agents and len(together.rounds):
         fit = fit_of(NAME, together, form, feasible=feasible)
         if fit.fits:

@@ -11,17 +11,16 @@ taken off, exactly. The rest is described by its distribution, which is public.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from hocket.algorithm import Algorithm
 from hocket.noise.draws import Gaussian, Own, Paired
 from hocket.noise.functions import Family
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.words import (
-    AnyStep,
+    Plan,
     check_target,
     mixed,
     own_word,
@@ -200,13 +199,11 @@ class Residuals:
         return f"noise on {counted(len(self.hidden), 'link')} ({linked(self.hidden)}) that the attacker does not know"
 
 
-def residuals(
-    view: View, target: int, *, step: AnyStep | None = None, algorithm: Algorithm | None = None
-) -> Residuals:
+def residuals(view: View, target: int, **plan: Unpack[Plan]) -> Residuals:
     """An agent's gradients as they look to whoever heard its whole neighbourhood, with known noise removed.
     For building attacks: those in this package start here. `step` and `algorithm` are for runs loaded from disk.
     """
-    view, target = with_plan(view, step, algorithm), check_target(view, target)
+    view, target = with_plan(view, **plan), check_target(view, target)
     assert view.step is not None
     v, w = mixed(view, target), own_word(view, target)
     usable = np.flatnonzero(np.isfinite(v[:-1]).all(axis=1) & np.isfinite(w[1:]).all(axis=1))

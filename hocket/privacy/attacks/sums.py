@@ -8,17 +8,17 @@ drives the points apart. Anchors sum to zero as well.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from typing import Unpack
 
 import numpy as np
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import NO_PROJECTION
 from hocket.privacy.attacks.equations import Equations, equations
 from hocket.privacy.attacks.model_fit import ModelFit, fitted
 from hocket.privacy.attacks.prediction import cut_at
 from hocket.privacy.attacks.system import Heard, Key, System, Use
-from hocket.privacy.attacks.words import AnyStep
+from hocket.privacy.attacks.words import Plan
 from hocket.privacy.families import Family, polynomials
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.problems.sets import FeasibleSet
@@ -35,8 +35,7 @@ def sum_attack(
     degree: int = 2,
     feasible: FeasibleSet | None = None,
     skip: Collection[int] = (),
-    step: AnyStep | None = None,
-    algorithm: Algorithm | None = None,
+    **plan: Unpack[Plan],
 ) -> ModelFit:
     """Everybody's parameters from sums over whole honest components, which noise that cancels does not hide.
 
@@ -45,14 +44,14 @@ def sum_attack(
     was cut short by X are told by `feasible`, left out by `skip`, or found since they disagree with most others, which
     takes a good majority of whole rounds. With `feasible` all ways are tried: `fits` says if one of them worked.
     """
-    heard = equations(view, skip=skip, step=step, algorithm=algorithm)
+    heard = equations(view, skip=skip, **plan)
     whole = [
         part for part in honest_components(view.network, view.coalition) if set(part) <= set(heard.agents)
     ]
     if not whole or not len(heard.rounds):
         why = heard.silence or "of no honest component was everything heard that its agents mix"
         raise BadInput(f"the sum attack takes all words around a whole honest component: {why}")
-    heard = equations(view, [j for part in whole for j in part], skip=skip, step=step, algorithm=algorithm)
+    heard = equations(view, [j for part in whole for j in part], skip=skip, **plan)
     given = polynomials(degree, heard.dim) if family is None else family
     found = fit_of(NAME, heard, given, feasible=feasible, use="sums")
     if feasible is None or found.fits:

@@ -8,23 +8,24 @@ the sums one by one, from words that only links have.
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import numpy as np
 
-from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.privacy.attacks.attack import NO_PROJECTION, Attack
-from hocket.privacy.attacks.words import AnyStep, dimension, with_plan
+from hocket.privacy.attacks.words import Plan, dimension, with_plan
 from hocket.privacy.wording import named
 from hocket.runs.view import View
 
 NAME = "total"
 
 
-def total_attack(view: View, *, step: AnyStep | None = None, algorithm: Algorithm | None = None) -> Attack:
+def total_attack(view: View, **plan: Unpack[Plan]) -> Attack:
     """The sum of the honest agents' gradients in every round but the last, from totals alone: exact, if one step is
     taken between two of them and members know their own objectives.
     """
-    view = with_plan(view, step, algorithm, any_words=True)
+    view = with_plan(view, any_words=True, **plan)
     if not view.algorithm.only_totals:
         raise BadInput(f"this attack is on totals, and agents say words in {type(view.algorithm).__name__}")
     if view.objectives is None or view.step is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from typing import TypedDict, Unpack
 
 import numpy as np
 from jaxtyping import Float
@@ -13,21 +14,26 @@ from hocket.algorithms import ALL
 from hocket.errors import BadInput, NotRecorded
 from hocket.noise.draws import Draw
 from hocket.privacy.wording import named
-from hocket.runs.view import View
+from hocket.runs.view import View, check_honest
 from hocket.steps import Step, as_step
 
 AnyStep = Step | float | Callable[[int], float]
 
 
-def with_plan(
-    view: View, step: AnyStep | None, algorithm: Algorithm | None, *, any_words: bool = False
-) -> View:
-    """The view with step and algorithm filled in, which a run loaded from disk lacks.
+class Plan(TypedDict, total=False):
+    """What a run loaded from disk lacks, as every attack takes it by name: public, so that every attacker has it."""
 
-    Both are public, so every attacker has them. An algorithm whose noise is switched off becomes what it then is.
+    step: AnyStep | None
+    algorithm: Algorithm | None
+
+
+def with_plan(view: View, *, any_words: bool = False, **plan: Unpack[Plan]) -> View:
+    """The view with step and algorithm filled in. An algorithm whose noise is switched off becomes what it then is.
+
     Most attacks take words for x and noise; one that does not says `any_words`.
     """
-    planned, algorithm = view.step if step is None else as_step(step), algorithm or view.algorithm
+    step, algorithm = plan.get("step"), plan.get("algorithm") or view.algorithm
+    planned = view.step if step is None else as_step(step)
     if planned is None or algorithm is None:
         name = "step" if planned is None else "algorithm"
         raise NotRecorded(
@@ -45,13 +51,7 @@ def with_plan(
 
 def check_target(view: View, target: int) -> int:
     """A target is an honest agent of the network."""
-    if not 0 <= target < view.network.n:
-        raise BadInput(f"agent {target} is unknown: this network has agents 0 to {view.network.n - 1}")
-    if target in view.coalition:
-        raise BadInput(
-            f"agent {target} is in the coalition, which knows its objective; aim at an honest agent"
-        )
-    return int(target)
+    return check_honest(target, view.coalition, view.network.n)
 
 
 def planned_draws(view: View) -> Mapping[str, Draw]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hocket.privacy.certificates import gdp
+from hocket.privacy.certificates import sampling
 from hocket.privacy.wording import braced, counted
 
 Arithmetic = Literal["exact", "real-arithmetic model"]
@@ -19,7 +19,8 @@ class Certificate:
     """What insiders can tell apart at most, as Gaussian differential privacy. Print it, or take it apart."""
 
     mu: float
-    """μ: two worlds are no easier to tell apart than N(0, 1) and N(μ, 1); infinite where nothing is promised."""
+    """μ: two worlds are no easier to tell apart than N(0, 1) and N(μ, 1), even by whoever knows all coins; infinite
+    where nothing is promised."""
     algorithm: str
     topology: str
     theorem: str
@@ -34,8 +35,7 @@ class Certificate:
     kappa: float | None
     """κ of that agent, for records: the squared μ of one look for a unit of sensitivity."""
     per_round: float | None
-    """μ of a single round for records, the largest: what an accountant of secret batches begins with, whose noise
-    multiplier is 1/μ."""
+    """μ of a single round for records, the largest, if the record takes part: what secret batches begin with."""
     rounds: int | None
     """Gradients that are covered; None for any number of rounds."""
     runs: int
@@ -46,14 +46,23 @@ class Certificate:
     """Each condition, and whether it was checked."""
     reason: str = ""
     """Why μ is infinite; empty where it is not."""
+    rate: float = 1.0
+    """q: how likely a record is to take part in a round, by a coin that nobody else knows."""
 
     def epsilon(self, delta: float = SAID_AT) -> float:
-        """ε at this δ, exactly."""
-        return gdp.epsilon(self.mu, delta)
+        """ε at this δ: exactly; with secret coins, no less than it is."""
+        return sampling.epsilon([self.view], delta, known=self.mu)
 
     def delta(self, epsilon: float) -> float:
-        """δ at this ε, exactly."""
-        return gdp.delta(self.mu, epsilon)
+        """δ at this ε, likewise."""
+        return sampling.delta([self.view], epsilon, known=self.mu)
+
+    @property
+    def view(self) -> sampling.Sampled:
+        """All of it as one part of what runs tell together."""
+        if self.rate == 1 or self.per_round is None or self.rounds is None:
+            return sampling.Sampled(self.mu)
+        return sampling.Sampled(self.per_round, self.rate, self.rounds * self.runs)
 
     @property
     def holds(self) -> bool:
@@ -74,10 +83,13 @@ class Certificate:
                 f"{self.reason}."
             )
         model = "" if self.arithmetic == "exact" else ", in a real-arithmetic model"
+        epsilon = f"ε = {self.epsilon():.6g} at δ = {SAID_AT:g}"
+        how = f"μ = {self.mu:.6g} (Gaussian differential privacy; {epsilon})"
+        if self.rate < 1:
+            how = f"{epsilon} (μ = {self.mu:.6g} to whoever knows in which rounds it takes part)"
         return (
             f"Against {self.against}, hearing every word said, over {self.lasting}, {self.algorithm} on "
-            f"{self.topology} hides {self.protected} with μ = {self.mu:.6g} (Gaussian differential privacy; "
-            f"ε = {self.epsilon():.6g} at δ = {SAID_AT:g}), by Theorem {self.theorem}{model}."
+            f"{self.topology} hides {self.protected} with {how}, by Theorem {self.theorem}{model}."
         )
 
     @property
@@ -113,6 +125,7 @@ class Certificate:
             "agent": agents,
             "rounds": self.rounds,
             "runs": self.runs,
+            "rate": self.rate,
             "searched": self.searched,
             "arithmetic": self.arithmetic,
             "assumptions": list(self.assumptions),

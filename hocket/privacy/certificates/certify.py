@@ -28,6 +28,7 @@ from hocket.privacy.certificates.protected import (
     as_move,
     as_shift,
 )
+from hocket.privacy.certificates.sampling import check_rate
 from hocket.privacy.certificates.source import Source, source_of, whole
 from hocket.privacy.certificates.worst import Worst, named, worst
 from hocket.privacy.estimate.leakage import one_of
@@ -38,6 +39,10 @@ from hocket.steps import Number, Step, as_step
 
 By = Literal["theorem", "linearisation"]
 """Closed forms, where an algorithm says what its noise is; or the general accountant, where words are affine."""
+
+
+MOST_AGENTS = 2_000
+"""Of a network: its inverses take a minute, and grow with the third power."""
 
 
 def certify(
@@ -62,6 +67,7 @@ def certify(
     release: Release = "nothing",
     linear: bool = True,
     batches: bool = False,
+    rate: float = 1.0,
     problem: Problem | None = None,
     dim: int | None = None,
     on_grid: bool = False,
@@ -83,7 +89,8 @@ def certify(
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
     noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
-    `batches` that a step looks at some records only; `on_grid` that what is hidden counts what rounding to the
+    `batches` that a step looks at some records only, and `rate` how likely each is to take part in one, by a secret
+    coin of its own (then ε is smaller, by Theorem S); `on_grid` that what is hidden counts what rounding to the
     algorithm's grid adds to it, without which no certificate is called exact. `by="linearisation"` asks the general
     accountant, for any algorithm whose words are affine, where a record takes part in one round of `every` so many.
     `search` says whether all coalitions of a size are computed or none is, and a bound taken; by default whichever
@@ -98,6 +105,8 @@ def certify(
 that hang together'
     """
     network.both_ways("a certificate")
+    if network.n > MOST_AGENTS:
+        raise BadInput(f"certificates are worked out for {MOST_AGENTS:,} agents at most, not {network.n:,}")
     runs = whole("runs", runs)
     dim = _dimension(algorithm, move, shift, dim if problem is None else problem.dim)
     gone = _known(leavers, network.n)
@@ -122,13 +131,20 @@ that hang together'
         raise BadInput(
             f"agent {exposed[0]} has left, and what a leaver had counts as known; change what those who stay have"
         )
+    one = isinstance(protected, Record) and protected.held == 1 and by == "theorem"
+    if check_rate(rate) < 1 and (not one or network.period > 1):
+        raise BadInput(
+            f"rate = {rate:g}: secret coins are accounted for where one record is replaced, on links that stay, by "
+            "theorem; leave rate= out, which is safe"
+        )
     honest = network.n - (f + len(gone) if members is None else len(members))
     if isinstance(protected, Transfer) and honest < 2:
         raise BadInput("what moves needs two honest agents, and fewer are left; plan for fewer colluders")
     about = Circumstances(
         release=one_of("release", release, Release),
         linear=linear,
-        batches=batches,
+        batches=batches or rate < 1,
+        rate=float(rate),
         runs=runs,
         kept=kept,
         problem=problem,
@@ -172,7 +188,7 @@ def _by_theorem(
         mu=math.sqrt(cost.squared),
         algorithm=source.title,
         topology=network.name,
-        theorem=theorem,
+        theorem=theorem if about.rate == 1 else f"{theorem} with S",
         protected=f"a linear function: {protected.words}" if theorem == "B0" else protected.words,
         against=against_words(members, f, gone),
         coalition=result.coalition,
@@ -187,6 +203,7 @@ def _by_theorem(
         else "real-arithmetic model",
         assumptions=said,
         reason=cost.reason,
+        rate=about.rate,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
 from hocket.noise.mechanism import Mechanism
-from hocket.privacy.certificates.conduct import unfit
+from hocket.privacy.certificates.conduct import masks_last, unfit
 from hocket.privacy.certificates.protected import Protected, Record, Shift, Transfer
 from hocket.privacy.certificates.vouched import unvouched
 from hocket.privacy.estimate.recursion import Release
@@ -35,6 +35,15 @@ PUBLISHED_START = (
     "supposed: agents start from what they published in earlier runs, which follows from words that were said there, "
     "and never from a raw x; those runs count beside this one"
 )
+ALL_RECORDS = "that objective is over all records, in every step"
+NO_VALUE = "no value of an objective is reported, for constants are not hidden: agents get gradients alone"
+SUMS = "objectives are sums over records and not means, so that what moves leaves the total as it is"
+NO_RAW_X = "supposed: no raw x is ever released; publish what one more exchange makes of it"
+DIVISOR = "what a record contributes to a step is clipped, and sums are divided by a public constant"
+COINS = (
+    "supposed: every record takes part in a round by a coin of its own, with probability {rate:.6g} or less, and "
+    "nobody else learns who or how many did; S bounds what a record contributes, too, as twice a clip over b does"
+)
 RANGE = "supposed: dealt noise and words outside a public range are refused"
 
 
@@ -46,6 +55,8 @@ class Circumstances:
     linear: bool = True
     """Whether what moves between agents is a linear function."""
     batches: bool = False
+    rate: float = 1.0
+    """How likely a record is to take part in a round, in secret."""
     runs: int = 1
     kept: bool = False
     problem: Problem | None = None
@@ -62,7 +73,10 @@ def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> 
     found = _voided(mechanism, protected, about)
     if found or about.algorithm is None or about.setting is None:
         return found
-    return tuple(dict.fromkeys(unvouched(about.algorithm, about.setting, mechanism)))
+    found = tuple(dict.fromkeys(unvouched(about.algorithm, about.setting, mechanism)))
+    if found or mechanism.on == "objective" or masks_last(about.algorithm, about.setting):
+        return found
+    return ("the word after the last step has no noise in it, and shows the last gradient bare",)
 
 
 def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
@@ -81,10 +95,13 @@ def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) ->
                 'total changes; use reduction="sum"'
             )
         return (*found, *_outside_span(protected, about))
-    if about.release == "raw":
+    if about.release in ("raw", "means"):
+        what = "a raw last x is" if about.release == "raw" else "sums of raw states are"
         found.append(
-            "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
+            f"{what} released, which no noise covers; publish what one more exchange makes of the last x"
         )
+    if isinstance(protected, Record) and mechanism.sensitivity is None and _unbounded(about.problem):
+        found.append("nothing clips a record's gradient, which grows with x: no number bounds it; take clip=")
     if not isinstance(protected, Record):
         if not about.linear:
             found.append(
@@ -138,7 +155,7 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
     """What must be so, each marked as checked, covered or supposed."""
     said = [MASKS if mechanism.masked else SECRET, LIARS, RANGE]
     said += (
-        _of_objectives(protected)
+        _of_objectives(protected, about)
         if mechanism.on == "objective"
         else _of_gradients(mechanism, protected, about)
     )
@@ -162,11 +179,13 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
     return tuple(said)
 
 
-def _of_objectives(protected: Protected) -> list[str]:
+def _of_objectives(protected: Protected, about: Circumstances) -> list[str]:
+    code, problem = about.algorithm is not None, about.problem
     said = [
-        "supposed: all that an agent says follows from its objective plus noise function, over all records, from words "
-        "heard and from coins; start, step, smoothness and stopping rule are public or follow from the same",
-        "supposed: no value of an objective is reported: constants are not hidden",
+        f"{_how(code)}: all that an agent says follows from its objective plus noise function, from words and coins",
+        f"{_how(problem is not None)}: {ALL_RECORDS}",
+        "supposed: start, step, smoothness and stopping rule are public or follow from what was said",
+        f"{_how(code)}: {NO_VALUE}",
         "supposed: what changes lies in the span of the noise functions, and is counted in units in which each "
         "coefficient's noise has the stated deviation",
         "covered: projection, publication of x, and any method inside that is fed the noisy objective alone",
@@ -175,25 +194,30 @@ def _of_objectives(protected: Protected) -> list[str]:
         said.append(
             "supposed: noise of an agent's own is drawn once with its noise function, and never redrawn"
         )
+    else:
+        summed = problem is not None and all(group.objective.reduction == "sum" for group in problem.groups)
+        said.append(f"{_how(summed)}: {SUMS}")
     return said
 
 
 def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstances) -> list[str]:
-    how = "checked" if about.algorithm is not None else "supposed"
+    how = _how(about.algorithm is not None)
     said = [
         PUBLIC_START if mechanism.start == "public" else PUBLISHED_START,
         f"{how}: an agent mixes the noisy word that it said, never its clean state",
         f"{how}: nothing is carried from round to round but the state: no momentum, no adaptive optimiser",
-        "supposed: the word after the last step is masked like all others, and no raw x is ever released",
+        f"{how}: the word after the last step is masked like all others",
+        NO_RAW_X,
     ]
     if isinstance(protected, Record):
         said += [
-            "supposed: what a record contributes to a round's step is clipped, and sums are divided by a public "
-            "constant, never by the realised batch",
+            _clipped(mechanism, protected, about),
             "covered: gradients that depend on all words heard before; projection",
         ]
         if mechanism.anchor_sd is not None:
             said.append("covered: noise kept over rounds does not count for records, and is left out")
+        if about.rate < 1:
+            said.append(COINS.format(rate=about.rate))
     else:
         said.append(
             "supposed: what moves is a linear function, the same in every round, and agents take one step along their "
@@ -206,9 +230,30 @@ def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstanc
     return said
 
 
+def _clipped(mechanism: Mechanism, protected: Record, about: Circumstances) -> str:
+    """By what a record's part in a step is bounded, and who divides it by what."""
+    held = protected.held if isinstance(protected.held, int) else sum(protected.held.values())
+    if mechanism.sensitivity is not None and protected.size * held >= mechanism.sensitivity * (1 - 1e-9):
+        return "checked: the whole way of every step is cut to a length, whatever sums in it are divided by"
+    if about.problem is not None and not about.batches and not _looks_at_some(about.problem):
+        return "checked: all records take part in every step; supposed: none moves a gradient by more than S"
+    return f"supposed: {DIVISOR}"
+
+
+def _how(seen: bool) -> str:
+    return "checked" if seen else "supposed"
+
+
 def _looks_at_some(problem: Problem) -> bool:
     """Whether agents descend along anything but their exact gradients."""
     return any(type(group.objective).local is not Objective.local for group in problem.groups)
+
+
+def _unbounded(problem: Problem | None) -> bool:
+    """Whether gradients of single records grow beyond all bounds: squares and higher powers, with x free."""
+    if problem is None or not _everywhere(problem) or (problem.objective_class.degree or 0) <= 1:
+        return False
+    return any(group.objective.reduction is not None for group in problem.groups)
 
 
 def _averages(problem: Problem) -> bool:

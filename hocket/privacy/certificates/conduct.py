@@ -7,6 +7,7 @@ nothing else from round to round. The generator is run as it stands and its coef
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,14 @@ def unfit(
             "momentum and its like show one gradient in many words"
         )
     return tuple(found)
+
+
+def masks_last(algorithm: Algorithm, setting: Setting) -> bool:
+    """Whether the word after the last step has noise in it like those before."""
+    rule = points_of(algorithm, replace(setting, rounds=ROUNDS - 1))
+    noise = slice(rule.given.start + 1, rule.given.stop)
+    last = rule.rounds[ROUNDS - 1, :, [said.outputs.start for said in rule.said]]
+    return bool(np.abs(last[..., noise]).any())
 
 
 def clean_mix(rule: Rule) -> bool:

@@ -146,9 +146,10 @@ def _refused(levels: Levels, setting: Setting, protected: Protected, about: Circ
         for name, draw in levels.draws.items()
         if not _normal(draw)
     ]
-    if about.release == "raw":
+    if about.release in ("raw", "means"):
+        what = "a raw last x is" if about.release == "raw" else "sums of raw states are"
         found.append(
-            "a raw last x is released, which no noise covers; publish what one more exchange makes of it"
+            f"{what} released, which no noise covers; publish what one more exchange makes of the last x"
         )
     if isinstance(about.algorithm, Algorithm) and (why := misread(about.algorithm)):
         found.append(f"{why}, so that what is read off its code is not what it does")

@@ -12,11 +12,11 @@ import numpy as np
 
 from hocket.errors import BadInput
 from hocket.networks.network import Network
-from hocket.privacy.certificates import gdp
+from hocket.privacy.certificates import gdp, sampling
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
 from hocket.privacy.certificates.edge_noise import WORTH, EdgeNoise, optimise_links, takes_seconds
-from hocket.privacy.certificates.price import Price
+from hocket.privacy.certificates.price import Price, price_of
 from hocket.privacy.wording import counted
 from hocket.steps import Number, Step
 
@@ -62,9 +62,7 @@ class CertificatePlan:
             f"{self.network.name}: σ = {self.sigma:.6g} between neighbours{own} give ε = "
             f"{self.certificate.epsilon(self.delta):.6g} at δ = {self.delta:g}",
             self.certificate.statement,
-            f"On the sum: noise of deviation {price.on_sum:.4g}; central {price.central:.4g}, local {price.local:.4g}"
-            if self.own
-            else f"On the sum: none, it cancels; central {price.central:.4g}, local {price.local:.4g}",
+            *price.in_words(1, self.network.n, curved=self.certificate.rounds is None),
             f"At an agent: {price.at_agent:.4g} from its neighbours, which cancels in the sum and costs rounds",
         ]
         if self.edges is not None:
@@ -113,6 +111,7 @@ def plan_certificate(
     rounds: int | None = None,
     runs: int = 1,
     step: Step | Number | None = None,
+    rate: float = 1.0,
     slack: float = SLACK,
     per_link: bool | Literal["auto"] = False,
 ) -> CertificatePlan:
@@ -127,7 +126,8 @@ def plan_certificate(
 
     Of several `networks` the one is chosen that costs fewest rounds, by the noise at an agent over how fast words mix.
     `per_link` chooses σ for each link apart; `"auto"` does where equal noise would take a twentieth more variance, and
-    finding out takes seconds. Noise in every round needs `rounds`, and a `step` if it is scaled by α_k.
+    finding out takes seconds. Noise in every round needs `rounds`, and a `step` if it is scaled by α_k. With a
+    `rate` records take part in a round by secret coins, and less noise does.
 
     >>> ring = Network.cycle(5)
     >>> found = plan_certificate(ring, "function-sharing", epsilon=1.0, delta=1e-5, colluders=1, sensitivity=1.0)
@@ -135,7 +135,7 @@ def plan_certificate(
     (1.0, 1.174)
     """
     asked = _Asked(
-        algorithm, epsilon, delta, colluders, protect, sensitivity, clip, rounds, runs, step, slack
+        algorithm, epsilon, delta, colluders, protect, sensitivity, clip, rounds, runs, step, slack, rate
     )
     several = [networks] if isinstance(networks, Network) else list(networks)
     if not several:
@@ -167,6 +167,7 @@ class _Asked:
     runs: int
     step: Step | Number | None
     slack: float
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         if self.protect not in get_args(Protect):
@@ -174,6 +175,10 @@ class _Asked:
         if not self.slack > 0:
             raise BadInput(
                 f"slack = {self.slack!r}; own noise comes as near as you like to its least, never to it"
+            )
+        if self.rate != 1 and self.step is not None:
+            raise BadInput(
+                "rate= takes noise that is scaled as the gradient is that it hides; leave step= away"
             )
         if not self.goal > 0 or not math.isfinite(self.goal):
             raise BadInput(
@@ -191,7 +196,10 @@ class _Asked:
     @property
     def goal(self) -> float:
         """μ of what is wanted."""
-        return gdp.mu(self.epsilon, self.delta)
+        if sampling.check_rate(self.rate) == 1:
+            return gdp.mu(self.epsilon, self.delta)
+        rounds = (self.rounds or 1) * self.runs
+        return math.sqrt(rounds) * sampling.mu_of_round(self.epsilon, self.delta, self.rate, rounds)
 
     @property
     def size(self) -> float:
@@ -213,6 +221,7 @@ class _Asked:
             rounds=self.rounds,
             runs=self.runs,
             step=self.step,
+            rate=self.rate,
             **hidden,
         )
 
@@ -231,7 +240,8 @@ class _Asked:
             edges = None
         by_link = sigma if edges is None else edges.sigma
         found, sigma = self.certificate(network, by_link, own), float(np.max(by_link))
-        price = self.price(network, by_link, own, found)
+        moved = self.size if self.protect == "transfer" else None
+        price = price_of(network, by_link, own, found, moved=moved)
         return CertificatePlan(
             found,
             network,
@@ -271,19 +281,6 @@ class _Asked:
         assert unit.kappa is not None
         found = optimise_links(network, self.colluders, limit=unit.kappa, protect="record", own=1.0)
         return _scaled(found, scale**2 * (1 + 1e-9))
-
-    def price(self, network: Network, sigma: Any, own: float, found: Certificate) -> Price:
-        n, deviations = network.n, np.broadcast_to(np.asarray(sigma, dtype=float), len(network.links))
-        at_agent = np.zeros(n)
-        np.add.at(at_agent, network.links[:, 0], 2 * deviations**2)
-        np.add.at(at_agent, network.links[:, 1], 2 * deviations**2)
-        if self.protect == "transfer":  # a server would publish the sum as it is: nothing moves there
-            central, local = 0.0, math.sqrt(2 * n) * self.size / found.mu
-        else:  # of one look, as κ is: a server composes as many
-            assert found.kappa is not None
-            central = 1 / math.sqrt(found.kappa)
-            local = math.sqrt(n) * central
-        return Price(own * math.sqrt(n), central, local, math.sqrt(at_agent.max()), 1 - network.lam)
 
 
 def _scaled(edges: EdgeNoise, factor: float) -> EdgeNoise:

@@ -12,6 +12,9 @@ from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.networks.network import Network
 from hocket.runs.view import Threat
 
+MANY, SPARSE = 200, 0.05
+"""Agents from which on, and the part of all links up to which, zeros are not worth their multiplications."""
+
 
 class Wired(NamedTuple):
     """The network in one phase, without those who have left."""
@@ -25,6 +28,13 @@ class Wired(NamedTuple):
     """Places and slots of words to one neighbour that a listener hears."""
     summed: Float[np.ndarray, "parts honest"]
     """Of numbers that are summed over all: the honest agents whose sum a listener knows, a row for each such part."""
+
+    def carried(self, words: Float[np.ndarray, "rounds honest columns"]) -> np.ndarray:
+        """What comes of words that everybody hears."""
+        if len(self.others) < MANY or np.count_nonzero(self.others) > SPARSE * self.others.size:
+            return self.others @ words
+        few = scipy.sparse.csr_matrix(self.others)
+        return np.stack([few @ one for one in words])
 
 
 def wired(

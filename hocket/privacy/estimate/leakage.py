@@ -33,6 +33,7 @@ from hocket.privacy.estimate.recursion import (
     first_posterior,
     watch,
 )
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import SUPPOSED, braced, counted, grouped, judged, listed
 from hocket.runs.view import Threat, check_watchers
@@ -151,18 +152,8 @@ class Leakage:
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in numbers."""
-        return {
-            "algorithm": self.algorithm,
-            "coalition": list(self.coalition),
-            "threat": self.threat,
-            "rounds": self.rounds,
-            "runs": self.runs,
-            "prior": self.prior,
-            "sd": self.sd.tolist(),
-            "exact": list(self.exact),
-            "identifiable": list(self.identifiable),
-            "models": [one.to_json() for one in self.models],
-        }
+        plan = plain_values(self, "algorithm", "coalition", "threat", "rounds", "runs", "prior")
+        return plan | plain_values(self, "sd", "exact", "identifiable", "models")
 
 
 def leakage(

@@ -313,7 +313,7 @@ class Listener:
     def _carry(self, wired: Wired, words: list[Rows]) -> Rows:
         """Σ_i B[j,i] w_i over honest neighbours i, from a word to all or a word for each slot."""
         if len(words) == 1:
-            return wired.others @ words[0]
+            return wired.carried(words[0])
         total = np.zeros_like(words[0])
         for slot in range(self.tables.slots):
             here = self.tables.filled[self.honest, slot]

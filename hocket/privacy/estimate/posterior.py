@@ -18,6 +18,8 @@ RESOLUTION = 1e-11
 """Words are double precision numbers: what is smaller than this, relative to their terms, is not in them."""
 WORK = 64
 """Numbers of working space per column that LAPACK is given."""
+MANY = 200
+"""Unknowns from which on sources that stir states alone are kept apart: among fewer, calls cost more than numbers."""
 _lapack: Any = scipy.linalg.lapack
 
 
@@ -43,22 +45,61 @@ class Posterior:
         *,
         values: Float[np.ndarray, "seen coordinates"] | None = None,
         largest: float,
+        stirred: int = 0,
     ) -> Posterior:
         """The posterior about the first `unknowns` once all the others were seen, and turned out to be `values`.
 
         `largest` is the size of the terms that those seen are sums of: what is below RESOLUTION times that is
-        rounding, not news.
+        rounding, not news. Of many unknowns, `stirred` says how many come first that fresh noise enters round by
+        round; the others stay, and most sources need never be mixed with theirs.
         """
-        kept, seen = self.factor[:unknowns], self.factor[unknowns:]
+        is_large = stirred and unknowns >= MANY
+        factor, shared = _apart(self.factor, stirred, unknowns) if is_large else (self.factor, 0)
+        kept, seen = factor[:unknowns], factor[unknowns:]
         q, r, order = pivoted_qr(seen.T)
         rank = int(np.count_nonzero(np.abs(np.diagonal(r)) > RESOLUTION * largest))
         q, r = q[:, :rank], r[:rank, :rank]
-        along = kept @ q
+        if is_large:
+            kept, q = _turned(kept, q, shared, stirred)
+        along = kept[:, : len(q)] @ q
         mean = self.mean[:unknowns]
         if values is not None:
             surprise = (values - self.mean[unknowns:])[order[:rank]]
             mean = mean + along @ scipy.linalg.solve_triangular(r, surprise, trans=1, check_finite=False)
-        return Posterior(mean, compressed(kept - along @ q.T))
+        if not is_large:
+            return Posterior(mean, compressed(kept - along @ q.T))
+        kept[:, : len(q)] -= along @ q.T
+        return Posterior(mean, _lasting_first(kept, stirred) if len(q) > 2 * (unknowns - stirred) else kept)
+
+
+def _apart(factor: np.ndarray, stirred: int, unknowns: int) -> tuple[np.ndarray, int]:
+    """A factor of the same covariance: first the sources that enter what stays, then few that do not; and how many
+    there are of the former."""
+    enters = factor[stirred:unknowns].any(axis=0)
+    others = compressed(np.delete(factor[:, ~enters], np.s_[stirred:unknowns], axis=0))
+    shared = int(np.count_nonzero(enters))
+    found = np.zeros((len(factor), shared + others.shape[1]))
+    found[:, :shared] = factor[:, enters]
+    found[:stirred, shared:], found[unknowns:, shared:] = others[:stirred], others[stirred:]
+    return found, shared
+
+
+def _turned(kept: np.ndarray, q: np.ndarray, shared: int, stirred: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sources beyond the shared ones turned, so that what is seen is in few of them; Q over those, and no more."""
+    if not 0 < q.shape[1] < len(q) - shared:  # nothing was seen, or there are few
+        return kept, q
+    reflectors, scales, _, _ = _lapack.dgeqrf(q[shared:])
+    kept = kept.copy()
+    kept[:stirred, shared:], _, _ = _lapack.dormqr(
+        "R", "N", reflectors, scales, kept[:stirred, shared:], WORK * stirred
+    )
+    return kept, np.vstack([q[:shared], np.triu(reflectors)[: q.shape[1]]])
+
+
+def _lasting_first(factor: np.ndarray, stirred: int) -> np.ndarray:
+    """Compressed so that what stays needs the fewest sources."""
+    found = compressed(np.roll(factor, -stirred, axis=0))
+    return np.roll(found, stirred, axis=0)
 
 
 def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarray, "unknowns fewer"]:

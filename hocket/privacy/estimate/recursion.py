@@ -13,8 +13,9 @@ from jaxtyping import Float
 from hocket.privacy.estimate.listener import Drive, Listener
 from hocket.privacy.estimate.posterior import Posterior, block_diagonal, compressed
 
-Release = Literal["nothing", "mixed", "raw"]
-"""What is published at the end: nothing, what one more exchange without a gradient makes of the last words, or x."""
+Release = Literal["nothing", "mixed", "raw", "means"]
+"""What is published at the end: nothing, what one more exchange without a gradient makes of the last words, or x. With
+"means" it is "mixed", and all are told the sum of all states as often as they may be, which is in every round."""
 CARRIED = 1e-3
 """Rounding that every round leaves in the states and later rounds carry along, as a part of the resolution."""
 ALIKE = 1e-9
@@ -49,19 +50,22 @@ class Course:
     def turn(self, unknowns: np.ndarray, k: int, drive: Drive | None = None) -> Turn:
         """Round k, for unknowns in rows: honest states, then gradients, then offsets."""
         found = self.listener.follow(k, unknowns, drive)
-        if k <= self.rounds:
-            return Turn(found.after, found.heard)
         states = unknowns[: self.listener.states]
-        published = {"nothing": [], "mixed": [found.mixed], "raw": [states[: self.listener.h]]}[self.release]
-        return Turn(states, np.concatenate([found.heard, *published]))
+        x = states[: self.listener.h]
+        means = [x.sum(axis=0, keepdims=True)] if self.release == "means" else []
+        if k <= self.rounds:
+            return Turn(found.after, np.concatenate([found.heard, *means]))
+        published = {"nothing": [], "raw": [x]}.get(self.release, [found.mixed])
+        return Turn(states, np.concatenate([found.heard, *published, *means]))
 
     def noise(self, k: int, *, every_word: bool = False) -> Turn:
         """What round k's fresh noise adds to both."""
         last = k > self.rounds
         other, heard = self.listener.noise(k, last=last, every_word=every_word)
+        means = [np.zeros((1, other.shape[1]))] if self.release == "means" else []
         if not last:
-            return Turn(other, heard)
-        published = {"nothing": [], "mixed": [other], "raw": [np.zeros_like(other)]}[self.release]
+            return Turn(other, np.concatenate([heard, *means]))
+        published = {"nothing": [], "raw": [np.zeros_like(other)]}.get(self.release, [other]) + means
         return Turn(np.zeros((self.listener.states, other.shape[1])), np.vstack([heard, *published]))
 
 
@@ -124,7 +128,9 @@ def watch(
         largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
         posterior = Posterior(
             news[:, :wide], np.hstack([news[:, wide:], np.concatenate([noise.after, lasting, noise.heard])])
-        ).see(len(rows), values=None if told is None else told.heard, largest=largest + rounded)
+        ).see(
+            len(rows), values=None if told is None else told.heard, largest=largest + rounded, stirred=states
+        )
         yield k, posterior
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.networks.network import Network
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import (
     agents_in,
     check_colluders,
@@ -69,17 +70,10 @@ class CoalitionSearch:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers."""
-        return {
-            "colluders": self.colluders,
-            "searched": self.searched,
-            "total": self.total,
-            "complete": self.complete,
-            "proved": self.proved,
-            "surrounding": self.surrounding,
-            "cutting": self.cutting,
-            "surrounded_by": {str(agent): list(by) for agent, by in self.surrounded_by.items()},
-            "worst": None if self.worst is None else self.worst.to_json(),
-        }
+        search = plain_values(self, "colluders", "searched", "total", "complete", "proved")
+        found = plain_values(self, "surrounding", "cutting", "worst")
+        by = {str(agent): list(coalition) for agent, coalition in self.surrounded_by.items()}
+        return search | found | {"surrounded_by": by}
 
 
 def search_coalitions(

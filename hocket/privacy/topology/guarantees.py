@@ -16,6 +16,7 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.errors import NoTheorem
 from hocket.networks.network import Network
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import (
     check_colluders,
     check_hiding,
@@ -75,13 +76,7 @@ class Exposure:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers."""
-        return {
-            "coalition": list(self.coalition),
-            "p1": self.p1,
-            "p2": self.p2,
-            "surrounded": list(self.surrounded),
-            "components": [list(part) for part in self.components],
-        }
+        return plain_values(self, "coalition", "p1", "p2", "surrounded", "components")
 
 
 @dataclass(frozen=True)
@@ -128,18 +123,8 @@ class Guarantees:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers."""
-        return {
-            "agents": self.agents,
-            "links": self.links,
-            "colluders": self.colluders,
-            "min_degree": self.min_degree,
-            "vertex_connectivity": self.vertex_connectivity,
-            "connectivity_exact": self.connectivity_exact,
-            "p1": self.p1,
-            "p2": self.p2,
-            "exposed": list(self.exposed),
-            "smallest_cut": None if self.smallest_cut is None else self.smallest_cut.to_json(),
-        }
+        graph = ("agents", "links", "colluders", "min_degree", "vertex_connectivity", "connectivity_exact")
+        return plain_values(self, *graph, "p1", "p2", "exposed", "smallest_cut")
 
 
 def guarantees(network: Network, colluders: int, *, algorithm: str | Algorithm | None = None) -> Guarantees:

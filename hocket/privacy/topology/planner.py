@@ -12,6 +12,7 @@ from hocket.errors import BadNetwork
 from hocket.networks.network import Network
 from hocket.networks.topologies import Links
 from hocket.networks.weights import Weights
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_colluders, honest_components, vertex_connectivity
 from hocket.privacy.topology.link_search import Link, fewest_needed, search
 from hocket.privacy.wording import braced, counted, linked
@@ -37,12 +38,8 @@ class TopologyPlan:
 
     def to_json(self) -> dict[str, Any]:
         """The plan in numbers."""
-        return {
-            "colluders": self.colluders,
-            "agents": self.network.n,
-            "topology": self.network.name,
-            "links": self.network.links.tolist(),
-        }
+        about = {"colluders": self.colluders, "agents": self.network.n, "topology": self.network.name}
+        return about | plain_values(self.network, "links")
 
 
 @dataclass(frozen=True)
@@ -77,14 +74,8 @@ class Repair:
 
     def to_json(self) -> dict[str, Any]:
         """The repair in numbers."""
-        return {
-            "colluders": self.colluders,
-            "added": [list(link) for link in self.added],
-            "needed": self.needed,
-            "why": self.why,
-            "minimal": self.minimal,
-            "links": self.network.links.tolist(),
-        }
+        repair = plain_values(self, "colluders", "added", "needed", "why", "minimal")
+        return repair | plain_values(self.network, "links")
 
 
 def plan_topology(n: int, colluders: int, *, weights: Weights = "paper") -> TopologyPlan:

@@ -11,6 +11,7 @@ from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.guarantees import Exposure, Guarantees, exposure, guarantees
 from hocket.privacy.topology.planner import (
     Link,
@@ -165,34 +166,21 @@ class Audit:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers and words."""
-        numbers = self.guarantees.to_json() | {
-            "exposed": list(self.exposed),
-            "covered": self.covered,
-            "claim": self.claim.to_json(),
-        }
+        numbers = self.guarantees.to_json() | plain_values(self, "exposed", "covered", "claim")
         if self.covered:
             numbers |= {"p1": self.p1, "p2": self.p2}
         else:
             numbers |= {"p1": None, "p2": None, "smallest_cut": None}
         return numbers | {
             "topology": self.network.name,
-            "coalition": None if self.coalition is None else list(self.coalition),
             "components": None
             if self.exposure is None
             else [list(part) for part in self.exposure.components],
-            "answer": self.answer,
-            "certificate": None if self.certificate is None else self.certificate.to_json(),
-            "verdict": list(self.verdict),
             "gradient_size": self.gradient_size.size,
-            "local_steps": self.local_steps,
-            "findings": [one.to_json() for one in self.findings],
-            "remarks": list(self.remarks),
-            "measured": [one.to_json() for one in self.measured],
             "attacks": [one.to_json() for one in self.tried],
-            "repair": None if self.repair is None else self.repair.to_json(),
             "unmendable": self.unmendable or None,
-            "cheapest": self.cheapest.to_json(),
-            "statement": list(self.statement),
+            **plain_values(self, "coalition", "answer", "certificate", "verdict", "local_steps", "findings"),
+            **plain_values(self, "remarks", "measured", "repair", "cheapest", "statement"),
         }
 
 

@@ -14,6 +14,7 @@ from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.model_class import KnownModel
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsal
 from hocket.privacy.estimate.worst_case import worst_leakage
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.guarantees import Exposure, exposure
 from hocket.privacy.verdict.theorem import PrivacyClaim
 from hocket.privacy.wording import SUPPOSED, judged, known, listed, searched_share
@@ -171,13 +172,7 @@ class Finding:
         """The line in numbers."""
         return {
             "algorithm": self.label,
-            "threat": self.threat,
-            "basis": self.basis,
-            "claim": self.claim.to_json(),
-            "coalition": list(self.coalition),
-            "searched": None if self.searched is None else list(self.searched),
-            "exact": list(self.exact),
-            "averaged": list(self.averaged),
+            **plain_values(self, "threat", "basis", "claim", "coalition", "searched", "exact", "averaged"),
             "in_sums": list(self.hidden),
             "least_sd": self.least,
             "gradient_size": self.gradient_size,

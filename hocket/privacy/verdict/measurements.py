@@ -21,6 +21,7 @@ from hocket.privacy.attacks import (
 )
 from hocket.privacy.attacks.attack import SAME_GRADIENT
 from hocket.privacy.attacks.words import mixed
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import honest_components
 from hocket.privacy.wording import known, listed, named, renamed
 from hocket.runs.run import Run
@@ -153,14 +154,8 @@ class Attempt:
 
     def to_json(self) -> dict[str, Any]:
         """The attempt in numbers and words."""
-        return {
-            "name": self.name,
-            "applies": bool(self.found),
-            "why": self.why or None,
-            "result": self.result(),
-            "predicted": self.predicted or None,
-            "found": [one.to_json() for one in self.found],
-        }
+        words = {"why": self.why or None, "result": self.result(), "predicted": self.predicted or None}
+        return plain_values(self, "name", "found") | {"applies": bool(self.found)} | words
 
 
 def _whom(found: Sequence[Measurement], labels: Sequence[object] | None) -> str:

@@ -15,10 +15,12 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
 
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import honest_components, leaving_links
 from hocket.privacy.witness.functions import Functions, gains, padded, read_coefficients
 from hocket.privacy.wording import braced, named
 from hocket.rationals import as_fractions
+from hocket.runs.view import check_honest
 
 Component = Sequence[int]
 Nets = Shaped[np.ndarray, "links terms dim"]
@@ -146,16 +148,10 @@ class Alternative:
         """The instance in numbers: the objectives that changed, as ascending coefficients, a column per coordinate."""
         changed = sorted({*self.agents, *self.absorbing})
         objectives = self.functions.objectives[changed].astype(np.float64).tolist()
-        return {
-            "agents": list(self.agents),
-            "absorbing": list(self.absorbing),
-            "objectives": {str(agent): rows for agent, rows in zip(changed, objectives, strict=True)},
-            "tree": [list(link) for link in self.tree],
-            "largest_noise": self.largest_noise,
-            "bound": self.bound,
-            "within_bound": self.within_bound,
-            "width": self.width,
-        }
+        numbers = plain_values(
+            self, "agents", "absorbing", "tree", "largest_noise", "bound", "within_bound", "width"
+        )
+        return numbers | {"objectives": dict(zip(map(str, changed), objectives, strict=True))}
 
 
 def alternative(
@@ -189,12 +185,7 @@ def _false_objectives(
         raise BadInput("no false objectives are given; name at least one honest agent and its coefficients")
     n, degree, found = true.network.n, true.dealt.powers, {}
     for agent, row in objectives.items():
-        if not 0 <= agent < n:
-            raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
-        if agent in members:
-            raise BadInput(
-                f"agent {agent} is in the coalition, which knows its objective; name an honest agent"
-            )
+        check_honest(agent, members, n)
         given = read_coefficients(row, true.dim)
         terms = max(len(given), true.terms)
         change = padded(given, terms) - padded(true.objectives[agent], terms)

@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from hocket.errors import BadInput
 from hocket.networks.network import Network
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding, honest_components, leaving_links
 from hocket.privacy.witness.alternatives import gain_matrix, inner_links
 from hocket.privacy.witness.functions import Functions, functions_of, gains, padded, read_coefficients
@@ -23,6 +24,7 @@ from hocket.privacy.witness.linear_programme import Flows, Knowledge, places, ra
 from hocket.privacy.wording import braced, counted, named
 from hocket.problems.sets import FeasibleSet
 from hocket.runs.run import Run
+from hocket.runs.view import check_honest
 
 Component = tuple[int, ...]
 
@@ -86,18 +88,11 @@ class Ambiguity:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers."""
-        return {
-            "coalition": list(self.coalition),
-            "agents": list(self.agents),
-            "leaving": self.leaving,
-            "bound": self.bound,
-            "degree": self.degree,
-            "width": self.width,
-            "exposed": [list(part) for part in self.exposed],
-            "knowing": str(self.knowing),
-            "intervals": [vars(interval) | {"width": interval.width} for interval in self.intervals],
-            "outer": self.outer,
-        }
+        intervals = [vars(interval) | {"width": interval.width} for interval in self.intervals]
+        found = plain_values(
+            self, "coalition", "agents", "leaving", "bound", "degree", "width", "exposed", "outer"
+        )
+        return found | {"knowing": str(self.knowing), "intervals": intervals}
 
 
 def ambiguity(
@@ -161,14 +156,7 @@ def _honest(agents: Iterable[int], members: frozenset[int], n: int) -> tuple[int
     asked = tuple(sorted({int(agent) for agent in agents}))
     if not asked:
         raise BadInput("no agents are asked about; name at least one honest agent")
-    for agent in asked:
-        if not 0 <= agent < n:
-            raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
-        if agent in members:
-            raise BadInput(
-                f"agent {agent} is in the coalition, which knows its objective; name honest agents only"
-            )
-    return asked
+    return tuple(check_honest(agent, members, n) for agent in asked)
 
 
 def _of_this_network(run: Run, network: Network) -> Functions:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hocket.engines.solver import solve
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.witness.alternatives import Alternative, Fill, alternative
 from hocket.privacy.witness.functions import Functions, functions_of
@@ -80,19 +81,9 @@ class Witness:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in numbers, without the runs."""
-        return {
-            "coalition": list(self.coalition),
-            **self.other.to_json(),
-            "rounds": self.run.rounds,
-            "exact": self.exact,
-            "same_functions": self.same_functions,
-            "equal": self.equal,
-            "difference": self.difference,
-            "compared": self.compared,
-            "same_states": self.same_states,
-            "convex": self.convex,
-            "not_convex": list(self.not_convex),
-        }
+        compared = ("exact", "same_functions", "equal", "difference", "compared", "same_states")
+        found = plain_values(self, "coalition", *compared, "convex", "not_convex")
+        return found | self.other.to_json() | {"rounds": self.run.rounds}
 
 
 def witness(

@@ -109,15 +109,21 @@ def least_squares(rounds: int = 4) -> Case:
 
 
 def simulated(
-    case: Case, algorithm: hk.Algorithm, *, averaging: bool = False
+    case: Case, algorithm: hk.Algorithm, *, averaging: bool = False, dtype: Any = np.float64
 ) -> tuple[Callable[[], Any], int]:
     """The simulator's compiled rounds, without measurements; and the block in which it draws noise."""
     job = Job.asked(
-        case.problem, case.network, algorithm, step=case.step, rounds=case.rounds, start=case.start
+        case.problem,
+        case.network,
+        algorithm,
+        step=case.step,
+        rounds=case.rounds,
+        start=case.start,
+        dtype=dtype,
     )
     program = Compiled(prepare(job, algorithm, averaging=averaging))
     steps = step_table(job, 0)
-    carry = program.begin(jnp.asarray(job.first_states), steps)
+    carry = program.begin(jnp.asarray(job.first_states, dtype), steps)
     stops, looks = np.full(STOPS, case.rounds + 1), Looks.nowhere()
 
     def turn() -> Any:

@@ -32,8 +32,9 @@ from hocket.engines.prepare import Measured, prepare
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.schedule import STOPS, Looks
 from hocket.engines.simulator import step_table
-from hocket.engines.solver import DEFAULT_STEP, play
+from hocket.engines.solver import play
 from hocket.runs.job import Job
+from hocket.steps import DEFAULT_STEP
 
 DIM, SAMPLES, DEGREE = 20, 50, 4
 ROUNDS = {20: 1000, 200: 1000, 2000: 200}
@@ -50,7 +51,7 @@ class Nothing(Gauge):
 
     kind: ClassVar[type] = Measures
 
-    def __call__(self, program: Program, carry: Carry, steps: Steps) -> Measures:
+    def __call__(self, program: Program, carry: Carry, steps: Steps, look: Looks) -> Measures:
         x = x_of(carry.state)
         numbers = dict.fromkeys(Measures._fields, jnp.zeros((), x.dtype))
         return Measures(**numbers | {"finite": jnp.ones(len(x), bool)})
@@ -97,18 +98,16 @@ def bowls(n: int, dim: int, rounds: int) -> Case:
 
 def unmeasured(case: Case, algorithm: hk.Algorithm) -> hk.Run:
     """What `hk.solve` does, with nothing measured on the way."""
-    asked = dict(case.how)
+    asked: dict[str, Any] = {"step": DEFAULT_STEP} | case.how
     averaging = asked.pop("time_average", True)
-    job = Job.asked(
-        case.problem, case.network, algorithm, rounds=case.rounds, **{"step": DEFAULT_STEP} | asked
-    )
+    job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)
     nothing = Measured(averaging=averaging, gauge=Nothing())
     return play(job, algorithm.effective(), nothing, engine="simulator", marks=np.array([case.rounds]))
 
 
 def rounds_alone(case: Case, algorithm: hk.Algorithm) -> Callable[[], Any]:
     """The compiled rounds, once everything is laid out."""
-    asked = {"step": DEFAULT_STEP} | case.how
+    asked: dict[str, Any] = {"step": DEFAULT_STEP} | case.how
     averaging = asked.pop("time_average", True)
     with jax.enable_x64(asked.get("dtype") is not np.float32):
         job = Job.asked(case.problem, case.network, algorithm, rounds=case.rounds, **asked)

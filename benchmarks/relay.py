@@ -219,6 +219,9 @@ async def opened(folder: Path, me: str, name: str) -> Any:
 
 async def relay(folder: Path, port: str, *names: str) -> None:
     """The relay, for these two."""
+    from hocket.links.relay.connection import keep_memory
+
+    keep_memory()
     async with made(folder, int(port), names):
         await asyncio.Event().wait()
 
@@ -241,9 +244,11 @@ def made(folder: Path, port: int, names: Sequence[str]) -> Any:
 async def by_itself(folder: Path, scheme: str) -> None:
     """Bytes through two forwarders and a relay, all in this loop."""
     from hocket.links.identity import Identity
+    from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.forwarder import Forwarder, Orders
     from hocket.machine import held_ports
 
+    keep_memory()
     heard, all_of_it = 0, asyncio.Event()
 
     async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

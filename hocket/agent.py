@@ -64,6 +64,8 @@ class Agent:
     feasible: FeasibleSet
     shares: Mapping[str, Any]
     """This round's noise, by kind."""
+    adders: Mapping[str, Callable[[Any], Any]] | None = None
+    """By kind of noise that an engine draws as it is added: x + scale · noise, from the two of them; None for none."""
     grad_at: str = "mixed"
     members: int = 1
     """How many agents take part, this one included."""
@@ -79,7 +81,7 @@ class Agent:
 
         Whoever is handed it sees nothing of the noise by itself.
         """
-        return replace(self, plus=plus, shares={})
+        return replace(self, plus=plus, shares={}, adders=None)
 
     def with_part(self, part: Any) -> Agent:
         """This agent with a part of every step."""
@@ -116,6 +118,14 @@ class Agent:
     def own_noise(self, k: Any) -> Any:
         """Noise of this agent alone, which nothing cancels; None if it draws none."""
         return self.shares.get("own")
+
+    def add_noise(self, kind: str, x: Any, scale: Any) -> Any:
+        """x + scale · (this round's noise of a kind), for a word to be said: on a GPU, drawn and added in one pass."""
+        return (self.adders or {})[kind]((x, scale)) if self.adds(kind) else x + scale * self.shares[kind]
+
+    def adds(self, kind: str) -> bool:
+        """Whether noise of a kind is drawn as it is added, so that `add_noise` saves a pass."""
+        return kind in (self.adders or {})
 
     def mix(self, own: Any, heard: Heard) -> Any:
         """v_j = Σ_i B[j,i] w_i, with `own` as this agent's word to itself [paper, line 8]."""

@@ -57,7 +57,8 @@ class Step(ABC):
         """α_first, …, α_last, both included, in float64."""
         if first < 1:
             raise BadInput(f"round {first} has no step size; rounds are numbered from 1")
-        values = self._values(np.arange(first, last + 1))
+        with np.errstate(all="ignore"):  # what is no step is refused below
+            values = self._values(np.arange(first, last + 1))
         wrong = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
         if wrong.size:
             raise BadInput(

@@ -10,8 +10,9 @@ import equinox as eqx
 import numpy as np
 
 from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken
+from hocket.algorithm import Round, Say, Setting
 from hocket.algorithms.compressors import Compressor, TopK, Whole
+from hocket.algorithms.noiseless import Noiseless
 from hocket.algorithms.parameters import check_positive
 from hocket.networks.network import Network
 from hocket.rationals import matching
@@ -25,7 +26,7 @@ class Shown(NamedTuple):
     mixed: Any
 
 
-class Choco(Algorithm):
+class Choco(Noiseless):
     """h = P_X(x − α∇f(x)), say q = C(h − x̂), x̂ ← x̂ + q, s ← s + Bq, x ← h + γ(s − x̂): CHOCO-SGD [Koloskova, Stich and
     Jaggi 2019, Algorithm 6].
 
@@ -35,7 +36,6 @@ class Choco(Algorithm):
 
     key: ClassVar[str] = "choco"
     label: ClassVar[str] = "CHOCO"
-    hides_nothing: ClassVar[bool] = True
 
     compressor: Compressor = eqx.field(static=True, default=TopK(0.1), converter=Compressor.parse)
     """What is said of a difference; in text as `top-k:0.1`, `random-k:20` or `quantised:4`."""
@@ -44,10 +44,6 @@ class Choco(Algorithm):
 
     def __check_init__(self) -> None:
         check_positive("gamma", self.gamma, "it is the part of the way that agents go", most=1)
-
-    @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
-        return None if anchored else cls()
 
     def setup(self, agent: Agent, x: Any) -> Shown:
         return Shown(x, 0 * x, 0 * x)
@@ -82,12 +78,6 @@ class Choco(Algorithm):
     def compresses(self) -> bool:
         return not isinstance(self.compressor, Whole)
 
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
-        return 0 * state.x
-
     @property
     def open_anyway(self) -> str:
         return "it adds no noise, and what is left out of one word comes with a later one"
-
-    def cure(self, *, exact: bool) -> str:
-        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
-from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Spoken
+from hocket.algorithms.noiseless import Noiseless
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -74,14 +73,11 @@ class Shape:
         )
 
 
-class ExactMethod(Algorithm):
+class ExactMethod(Noiseless):
     """An algorithm whose fixed point is the optimum: gaps fall by a factor in every round, where DGD's fall by 1/√k.
 
-    None of them hides anything. What they say is the gradient or tells it: put them inside `FunctionSharing(inner=…)`
-    where objectives must be hidden.
+    None of them hides anything: what they say is the gradient or tells it.
     """
-
-    hides_nothing: ClassVar[bool] = True
 
     @property
     def asks_gradients(self) -> bool:
@@ -90,10 +86,6 @@ class ExactMethod(Algorithm):
     @property
     def derives_step(self) -> bool:
         return True
-
-    @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
-        return None if anchored else cls()
 
     def auto_step(self, problem: Problem, network: Network, *, bend: float = 0.0) -> Derived:
         shape = Shape.of(self.title, problem, network, bend)
@@ -118,16 +110,6 @@ class ExactMethod(Algorithm):
     def bold_step(self, shape: Shape) -> float:
         """The step that a safeguard tries first."""
         return float(self.step_for(shape).a)
-
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
-        return 0 * state.x
-
-    @property
-    def open_anyway(self) -> str:
-        return "it adds no noise, and whoever hears a member's words works its gradients out of them"
-
-    def cure(self, *, exact: bool) -> str:
-        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"
 
 
 class TrackingMethod(ExactMethod):

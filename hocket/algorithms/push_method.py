@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from hocket.agent import Agent
-from hocket.algorithm import Algorithm, Spoken, Unheard
+from hocket.algorithm import Unheard
+from hocket.algorithms.noiseless import Noiseless
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 
 
-class PushMethod(Algorithm):
+class PushMethod(Noiseless):
     """An algorithm for directed links, where weights balance over what is said and not over what is heard.
 
     Whatever is said keeps its sum over the network, and beside it goes a share that begins as one everywhere: the
@@ -19,8 +19,6 @@ class PushMethod(Algorithm):
     difference to what it heard last, so that lost words are only late [Hadjicostis, Vaidya and Domínguez-García 2016;
     Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
     """
-
-    hides_nothing: ClassVar[bool] = True
 
     @property
     def directed(self) -> bool:
@@ -38,10 +36,6 @@ class PushMethod(Algorithm):
     def asks_gradients(self) -> bool:
         return True
 
-    @classmethod
-    def typical(cls, *, anchored: bool = False) -> Algorithm | None:
-        return None if anchored else cls()
-
     def arrange(self, problem: Problem, network: Network) -> tuple[Problem, Network]:
         if problem.penalty is not None:
             raise BadAlgorithm(
@@ -49,16 +43,6 @@ class PushMethod(Algorithm):
                 "or take a method that ends its steps in one, on links that go both ways"
             )
         return problem, network
-
-    def perturbation(self, agent: Agent, state: Any, spoken: Spoken, k: Any) -> Any:
-        return 0 * state.x
-
-    @property
-    def open_anyway(self) -> str:
-        return "it adds no noise, and whoever hears a member's words works its gradients out of them"
-
-    def cure(self, *, exact: bool) -> str:
-        return f"{self.name} hides nothing: plan function-sharing with {self.name} inside it"
 
 
 def quotient(mass: Any, share: Any) -> Any:

@@ -66,7 +66,7 @@ class RssLb(Algorithm):
         return True
 
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
-        w = state + agent.step(k) * agent.balanced_noise(k)  # a row per neighbour
+        w = agent.add_noise("balanced", state, agent.step(k))  # a row per neighbour
         heard = yield Tell(w)
         return agent.descend(agent.mix(state, heard), k)  # d_{j,j} = 0: to itself an agent says its state
 

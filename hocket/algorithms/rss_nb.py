@@ -137,10 +137,23 @@ class RssNb(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         if self.clip is not None:
             return (yield from clipped_round(self, agent, state, k))
-        w = state + self.noise_in_word(agent, k)
+        w = self.word(agent, state, k)
         heard = yield Say(w)
         # Its own noisy word, as everybody else: with its clean state in the mix, what it says next would tell twice.
         return agent.descend(agent.mix(w, heard), k, project=self.project)  # lines 8 and 9
+
+    def word(self, agent: Agent, state: Any, k: Any) -> Any:
+        """What an agent says in round k."""
+        # In one pass where an engine can, and where no class of somebody's own says what noise there is.
+        if (
+            type(self) is RssNb
+            and agent.adds("paired")
+            and agent.own_noise(k) is agent.anchor_noise() is None
+        ):
+            return agent.add_noise(
+                "paired", state, agent.step(k - 1) if self.late(agent, k) else agent.step(k)
+            )
+        return state + self.noise_in_word(agent, k)
 
     def noise_in_word(self, agent: Agent, k: Any) -> Any:
         """What stands between an agent's state and its word in round k."""

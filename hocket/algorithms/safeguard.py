@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
-import networkx as nx
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Say, Setting, Spoken, x_of
@@ -80,7 +79,9 @@ class Safeguard(ExactMethod):
 
     def check(self, setting: Setting) -> None:
         self.inner.check(setting)
-        across = nx.diameter(setting.network.graph) if setting.network.n > 1 else 0
+        import networkx  # not at the door: it takes a tenth of a second
+
+        across = networkx.diameter(setting.network.graph) if setting.network.n > 1 else 0
         if across > self.every:
             raise BadAlgorithm(
                 f"word of growth takes up to {across} rounds through this network, and a spell has {self.every}: give "

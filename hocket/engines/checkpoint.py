@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
+from hocket import __version__
 from hocket.engines.measures import measures_kind
 from hocket.engines.prepare import fingerprint
 from hocket.engines.schedule import recorded_rounds
@@ -49,6 +50,7 @@ class Checkpoint:
             return self.path
         self.folder.mkdir(parents=True, exist_ok=True)
         arrays = {f"carry/{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+        arrays["hocket"] = np.array(__version__)
         arrays["fingerprint"] = np.array(_fingerprint(sim))
         arrays["steps"] = _some_steps(sim.job, sim.done)
         arrays["round"] = np.array([k for k, _ in sim.history], dtype=np.int64)

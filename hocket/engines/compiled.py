@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -87,7 +88,8 @@ class Compiled:
         return _begin(self.blueprint, self.numbers, start, steps)
 
     def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
-        return _advance(self.blueprint, self.numbers, carry, steps, stops, looks)
+        after, measures = _advance(self.blueprint, self.numbers, carry, steps, stops, looks)
+        return replace(after, kept=carry.kept), measures
 
     def sound(self, carry: Carry) -> bool:
         x = x_of(carry.state)
@@ -101,7 +103,7 @@ class Compiled:
 
     def spread(self, carry: Carry) -> Carry:
         """The carry on this device."""
-        return jax.tree.map(jnp.asarray, carry)
+        return jax.device_put(carry)
 
     def agree(self, seconds: float, stopping: bool) -> tuple[float, bool]:
         """What was asked: there is nobody to agree with."""
@@ -126,7 +128,10 @@ def _begin(blueprint: Blueprint, numbers: Any, start: Any, steps: Steps) -> Carr
 def _advance(
     blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, looks: Looks
 ) -> tuple[Carry, Measures]:
-    return legs(blueprint.program(numbers), carry, steps, stops, looks)
+    after, measures = legs(blueprint.program(numbers), carry, steps, stops, looks)
+    return replace(
+        after, kept={}
+    ), measures  # noise that stays is not copied; function sharing has much of it
 
 
 def compilations() -> int:
@@ -140,13 +145,16 @@ def legs(program: Program, carry: Carry, steps: Steps, stops: Any, looks: Looks)
     rows = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (len(stops), *leaf.shape)), nothing)
 
     def leg(i: Any, reached: tuple[Carry, Measures]) -> tuple[Carry, Measures]:
-        carry, rows = reached
-        carry = run_until(program, carry, steps, stops[i])
+        bare, rows = reached
+        carry = run_until(program, replace(bare, kept=kept), steps, stops[i])
         look = looks.at(i)
         measured = jax.lax.cond(
             look.agents > 0, lambda: measure(program, carry, steps, look), lambda: nothing
         )
-        return carry, jax.tree.map(lambda row, value: row.at[i].set(value), rows, measured)
+        return replace(carry, kept={}), jax.tree.map(lambda row, value: row.at[i].set(value), rows, measured)
 
-    # A loop over all stops would copy the states at every one of them, reached or not.
-    return jax.lax.fori_loop(0, 1 + jnp.sum(stops < stops[-1]), leg, (carry, rows))
+    # A loop over all stops would copy the states at every one of them, reached or not; and one over noise that is kept
+    # would copy that.
+    kept, bare = carry.kept, replace(carry, kept={})
+    bare, rows = jax.lax.fori_loop(0, 1 + jnp.sum(stops < stops[-1]), leg, (bare, rows))
+    return replace(bare, kept=kept), rows

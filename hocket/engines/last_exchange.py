@@ -11,7 +11,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
@@ -44,7 +43,7 @@ def _steps(job: Job, k: int) -> Steps:
     """α_{k−1} and α_k; α_0 is zero."""
     table = np.zeros(2)
     table[0 if k > 1 else 1 :] = job.step.table(max(k - 1, 1), k)
-    return Steps(jnp.asarray(k - 1), jnp.asarray(table, job.dtype))
+    return Steps(*jax.device_put((np.asarray(k - 1), np.asarray(table, job.dtype))))
 
 
 @eqx.filter_jit

@@ -10,10 +10,10 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import Algorithm
+from hocket.engines.compile_cache import keep_compiled
 from hocket.engines.mail import Sky
 from hocket.engines.measures import Gauge
 from hocket.engines.program import Program
@@ -57,6 +57,7 @@ def prepare(
     With a `judge`, a problem of one agent, losses are measured on that: on held-out data, where nobody knows f*. With
     `room`, the network is laid out in that, so that others that fit into it share the program.
     """
+    keep_compiled()
     draws = job.draws(algorithm)
     _check_counters(draws, job.own_network)
     by_slot = job.weather is not None or any(isinstance(draw, Balanced) for draw in draws.values())
@@ -86,7 +87,7 @@ def prepare(
     )
     # Lone numbers of the feasible set are compiled in: loading them takes a tenth of a tiny round's time.
     feasible = jax.tree.map(
-        lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jnp.asarray(leaf), job.own_problem.feasible
+        lambda leaf: float(leaf) if np.ndim(leaf) == 0 else jax.device_put(leaf), job.own_problem.feasible
     )
     return eqx.tree_at(lambda program: program.problem.feasible, on_device(program, job.dtype), feasible)
 
@@ -107,8 +108,10 @@ def on_device(tree: Any, dtype: Any) -> Any:
         array = np.asarray(leaf)
         if array.dtype == object:
             array = array.astype(np.float64)
-        floating = np.issubdtype(array.dtype, np.floating)
-        return jnp.asarray(array, dtype=dtype if floating else None)
+        if np.issubdtype(array.dtype, np.floating):
+            array = array.astype(dtype, copy=False)
+        # Not jnp.asarray: that compiles a program for every shape, 15 ms each.
+        return jax.device_put(array)
 
     return jax.tree.map(convert, tree)
 
@@ -120,7 +123,7 @@ def fingerprint(program: Program, start: np.ndarray) -> str:
     """
     digest = hashlib.sha256()
     leaves, structure = jax.tree.flatten(eqx.filter(program, eqx.is_array))
-    at_start = float(_total(program.pooled, jnp.asarray(start[0])))
+    at_start = float(_total(program.pooled, start[0]))
     digest.update(_ADDRESS.sub("", f"{structure}{at_start:.9e}").encode())
     for leaf in [start, *leaves]:
         array = np.ascontiguousarray(leaf)

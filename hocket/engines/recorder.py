@@ -84,7 +84,7 @@ class Recorder:
         looks.own[count] = own
         # The count as an array: a plain number would be compiled in, and the next one compiled again.
         carry, (states, said, drawn, measures) = play_recorded(
-            self.program, carry, steps, jnp.asarray(count), looks, self.words
+            self.program, carry, steps, jax.device_put(np.asarray(count)), looks, self.words
         )
         self.states.append(np.asarray(states)[:count])
         if self.words and count:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,9 +18,10 @@ from jax.custom_batching import custom_vmap
 
 from hocket.agent import Agent, no_step
 from hocket.algorithm import Say, Spoken, Tell, Total, converse, opened, x_of
+from hocket.engines import mixing_kernel
 from hocket.engines.mail import Arrivals, Mail, arrivals, delivered, no_mail, own_weight
 from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
-from hocket.engines.round_noise import fresh_noise, kept_noise, noise_of_round
+from hocket.engines.round_noise import adders, fresh_noise, kept_noise, noise_of_round
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables
 
@@ -66,14 +68,12 @@ def together(function: Callable[[Any], Any], value: Any) -> Any:
 class Said(NamedTuple):
     """The same word to all: mixed for all agents at once, in the way that suits the graph."""
 
-    place: Place
     word: Any
-    sum_others: Callable[[Any], Any]
-    """Σ_{i≠j} B[j,i] w_i for every agent j, from the stack of words."""
+    mixed: Callable[[Any], Any]
+    """B[j,j] own_j + Σ_{i≠j} B[j,i] w_i for every agent j, from the stacks of its own and of words."""
 
     def mixed_with(self, own: Any) -> Any:
-        others = together(self.sum_others, self.word)
-        return jax.tree.map(lambda kept, rest: self.place.own * kept + rest, own, others)
+        return together(self.mixed, (own, self.word))
 
 
 class Told(NamedTuple):
@@ -145,15 +145,22 @@ def exchange(
     """Carry what was said or told to the neighbours; what comes back is theirs."""
     if isinstance(spoken, Tell):
         return Told(place, jax.tree.map(population.told, stacked(spoken.words)))
-    sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[tables.layout]
 
-    def heard(stack: Any) -> Any:
-        words = jax.tree.map(population.said, stack)
+    def mixed(stacks: tuple[Any, Any]) -> Any:
+        own, words = stacks[0], jax.tree.map(population.said, stacks[1])
         if spoken.decode is not None:  # what crosses between devices is the word as it was said
             words = jax.vmap(spoken.decode)(words)
-        return jax.tree.map(lambda leaf: sum_others(tables, phase, leaf), words)
+        return jax.tree.map(lambda kept, leaf: _mixed(tables, phase, kept, leaf), own, words)
 
-    return Said(place, spoken.word, heard)
+    return Said(spoken.word, mixed)
+
+
+def _mixed(tables: NeighbourTables, phase: Any, own: Any, words: Any) -> Any:
+    if mixing_kernel.fits(tables, words):
+        return mixing_kernel.mixed(tables, phase, own, words)
+    sum_others = {"slots": _by_slots, "dense": _by_matrix, "links": _by_links}[tables.layout]
+    own_weight = tables.own[phase].reshape(-1, *(1,) * (words.ndim - 1))
+    return own_weight * own + sum_others(tables, phase, words)
 
 
 def _by_slots(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
@@ -237,9 +244,11 @@ def one_round(
     phase = program.phase(k)
     post = None if program.sky is None else Post(program, phase, arrivals(program, k, phase, moving.mail))
     exchanges: list[Say | Tell] = []
+    added = {name: partial(together, adder) for name, adder in adders(program, k).items()}
 
     def one(agent: Agent, args: Any) -> tuple[Any, list[Any], list[Any]]:
         state, place = args
+        agent = replace(agent, adders=added)
         if stay:
             agent = replace(agent, local=no_step)
         said: list[Any] = []

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -52,9 +51,8 @@ class LaneSteps(NamedTuple):
             table = np.asarray(step_table(job, base).table)
             tables.setdefault(table.tobytes(), table)
             rows.append(list(tables).index(table.tobytes()))
-        return LaneSteps(
-            jnp.asarray(base), jnp.asarray(np.stack([*tables.values()])), np.asarray(rows, np.int32)
-        )
+        first, table = jax.device_put((np.asarray(base), np.stack([*tables.values()])))
+        return LaneSteps(first, table, np.asarray(rows, np.int32))
 
 
 class Varied(eqx.Module):
@@ -125,7 +123,7 @@ def play_together(
     program = dataclasses.replace(programs[0], lanes=count)
     varied = _stacked(programs, steps.row, seeds)
     began = time.monotonic()
-    carry = _begin_all(program, varied, jnp.asarray(job.first_states, job.dtype), steps)
+    carry = _begin_all(program, varied, jax.device_put(job.first_states.astype(job.dtype)), steps)
     # Nothing is played yet: whatever is compiled is compiled now, and the rounds are timed without it.
     standing = Leg.to(0, agents=0)
     carry, _ = _advance_all(program, varied, carry, steps, standing.padded + 1, standing.looks)
@@ -180,7 +178,9 @@ def _stacked(programs: Sequence[Program], rows: np.ndarray, seeds: Sequence[int]
         for key in keys
     ]
     # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
-    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([np.asarray(leaf) for leaf in leaves])), *lanes)
+    return jax.tree.map(
+        lambda *leaves: jax.device_put(np.stack([np.asarray(leaf) for leaf in leaves])), *lanes
+    )
 
 
 def _reach(jobs: Sequence[Job], steps: LaneSteps, done: int) -> tuple[LaneSteps, int]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import x_of
@@ -102,7 +101,7 @@ def simulate(
     `watch` sees the run whenever the host looks at it, about twice a second; what it raises ends the run.
     """
     player, steps = Compiled(program) if player is None else player, step_table(job, 0)
-    carry = player.begin(jnp.asarray(job.first_states, job.dtype), steps)
+    carry = player.begin(jax.device_put(job.first_states.astype(job.dtype)), steps)
     sim = Simulation(player, job, carry, steps)
     if checkpoint is not None:
         checkpoint.restore(sim)
@@ -259,7 +258,7 @@ def step_table(job: Job, base: int) -> Steps:
     table[first - base : last - base + 1] = job.step.table(first, last)
     # The measurement after the last round asks how large the noise of one more would be. Its step need not exist.
     table[last - base + 1 :] = table[last - base]
-    return Steps(jnp.asarray(base), jnp.asarray(table))
+    return Steps(*jax.device_put((np.asarray(base), table)))
 
 
 def table_length(job: Job) -> int:

@@ -17,7 +17,6 @@ from hocket.engines.prepare import prepare
 from hocket.engines.program import Moving, Program, Steps
 from hocket.engines.round_noise import noise_of_round, pairwise
 from hocket.engines.rounds import begin, one_round
-from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.problems.problem import Problem
@@ -48,25 +47,28 @@ def transcripts(
     chosen = list(seeds)
     for seed in chosen:
         check_seed(seed)
-    if getattr(algorithm, "grid", None) is not None:
-        raise BadAlgorithm(
-            "noise on a grid is drawn before a run, by seed; leave grid= out, or solve for each seed"
-        )
-    job = Job.asked(problem, network, algorithm, step=step, rounds=rounds, start=start)
+    # Noise on a grid is drawn before a run, by seed: each has a program of its own, and they are played side by side.
+    each = getattr(getattr(algorithm, "algorithm", algorithm), "grid", None) is not None
+    asked: dict[str, Any] = {"step": step, "rounds": rounds, "start": start}
+    jobs = [
+        Job.asked(problem, network, algorithm, seed=seed, **asked) for seed in chosen[: None if each else 1]
+    ]
+    job = jobs[0]
     with jax.enable_x64(True):
-        program = prepare(job, job.algorithm.effective(), averaging=False)
-        steps = Steps(jnp.asarray(0), jnp.asarray([0.0, *job.step.table(1, rounds + 1)]))
-        keys = jnp.stack([jnp.asarray(threefry.seed_key(seed)) for seed in chosen])
-        words, noise = _played(program, keys, jnp.asarray(job.first_states, job.dtype), steps)
+        programs = [prepare(one, one.algorithm.effective(), averaging=False) for one in jobs]
+        program = jax.tree.map(lambda *one: jnp.stack(one), *programs) if each else programs[0]
+        steps = Steps(*jax.device_put((np.asarray(0), np.array([0.0, *job.step.table(1, rounds + 1)]))))
+        keys = jax.device_put(np.stack([threefry.seed_key(seed) for seed in chosen]))
+        words, noise = _played(program, each, keys, jax.device_put(job.first_states.astype(job.dtype)), steps)
         return Transcripts(np.asarray(words), {kind: np.stack(pair, axis=3) for kind, pair in noise.items()})
 
 
 @eqx.filter_jit
-def _played(program: Program, keys: Any, start: Any, steps: Steps) -> Any:
+def _played(program: Program, each: bool, keys: Any, start: Any, steps: Steps) -> Any:
     last = len(steps.table) - 1
 
-    def one(key: Any) -> Any:
-        this = dataclasses.replace(program, key=key)
+    def one(own: Program, key: Any) -> Any:
+        this = dataclasses.replace(own, key=key)
         carry = begin(this, start, steps)
 
         def played(k: Any, moving: Moving, *, stay: bool = False) -> tuple[Moving, Any]:
@@ -80,4 +82,4 @@ def _played(program: Program, keys: Any, start: Any, steps: Steps) -> Any:
         said = played(jnp.asarray(last), moving, stay=True)[1]
         return jnp.concatenate([words, said[None]]), pairwise(this, jnp.arange(1, last + 1))
 
-    return jax.vmap(one)(keys)
+    return eqx.filter_vmap(one, in_axes=(eqx.if_array(0) if each else None, 0))(program, keys)

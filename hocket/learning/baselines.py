@@ -17,9 +17,9 @@ from jaxtyping import Float, PyTree
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
 from hocket.errors import BadAlgorithm
-from hocket.learning.accounting import dp_accounting
 from hocket.learning.clipping import clipped_sum
 from hocket.noise import threefry
+from hocket.privacy.certificates.sampling import dp_accounting
 
 LEAST = 0.05
 """The smallest multiplier that is tried: less noise than this is none to speak of."""
@@ -158,5 +158,22 @@ def normal(key: tuple[Any, Any], agent: Any, t: Any, dim: int) -> Float[Any, " d
     half = jnp.arange((dim + 1) // 2, dtype=np.uint32)
     first, second = threefry.uniform((own[0], own[1]), jnp.asarray(t, np.uint32)[None], half, np.float32)
     radius = jnp.sqrt(-2 * jnp.log(jnp.maximum(jnp.abs(first), 2.0**-32)))  # a draw of zero stays finite
-    both = jnp.concatenate([radius * jnp.cos(np.pi * second), radius * jnp.sin(np.pi * second)])
-    return both[:dim]
+    cosine, sine = on_circle(second)
+    return jnp.concatenate([radius * cosine, radius * sine])[:dim]
+
+
+def on_circle(half_turns: Any) -> tuple[Any, Any]:
+    """Cosine and sine of π times numbers from −1 to 1, to a millionth.
+
+    By their series at half the angle: XLA's own, which serve angles of any size, take ten times as long on CPUs and
+    would be most of a private training step.
+    """
+    half = np.float32(np.pi / 2) * half_turns
+    square = half * half
+
+    def series(first: int) -> Any:
+        terms = [(-1) ** m / math.factorial(2 * m + first) for m in range(8)]
+        return functools.reduce(lambda total, term: total * square + np.float32(term), reversed(terms), 0.0)
+
+    sine, cosine = half * series(1), series(0)
+    return 1 - 2 * sine * sine, 2 * sine * cosine

@@ -18,9 +18,8 @@ import scipy
 from jaxtyping import Bool, Float, PyTree
 
 from hocket.errors import BadAlgorithm
+from hocket.learning.layer_gradients import TINY, clipped_by_layer
 
-TINY = 1e-30
-"""Keeps the norm of a vanishing gradient from being divided by."""
 OVERFLOW = 1e-20
 """How likely a Poisson batch may be to hold more records than there is room for, which leaves some out; a δ that nobody
 notices, even a billion times."""
@@ -128,6 +127,8 @@ def clipped_sum(
     present: Any = None,
 ) -> PyTree:
     """Σ of a batch's gradients, each cut to length `norm`; of those `present`, or of all."""
+    if (total := clipped_by_layer(losses, parameters, inputs, labels, norm, present)) is not None:
+        return total
 
     def length(sample: tuple[Any, Any]) -> Any:
         one, label = sample
@@ -137,10 +138,14 @@ def clipped_sum(
     # One sample after the other: its gradient stays in cache and is gone once measured. The sum of all clipped
     # gradients is then one more gradient, of a weighted sum of losses. Holding them all takes 20 times as long.
     lengths = jax.lax.map(length, (inputs, labels))
-    share = jnp.minimum(1, norm / jnp.maximum(lengths, TINY))
+    # A gradient that is no number counts for nothing; its record gives way to another, as zero times NaN is NaN.
+    finite = jnp.isfinite(lengths)
+    share = jnp.where(finite, jnp.minimum(1, norm / jnp.maximum(lengths, TINY)), 0)
     if present is not None:
         share = jnp.where(present, share, 0)
-    return jax.grad(lambda p: jnp.sum(share * losses(p, inputs, labels)))(parameters)
+    rows = jnp.where(finite, jnp.arange(len(finite)), jnp.argmax(finite))
+    total = jax.grad(lambda p: jnp.sum(share * losses(p, inputs[rows], labels[rows])))(parameters)
+    return jax.tree.map(lambda leaf: jnp.where(finite.any(), leaf, 0), total)
 
 
 def clipped_total(
@@ -151,14 +156,16 @@ def clipped_total(
     def one(record: tuple[Any, Any]) -> Any:
         values, here = record
         slope = jax.grad(loss)(x, values)
-        share = jnp.minimum(1, norm / jnp.maximum(jnp.linalg.norm(slope), TINY))
-        return jnp.where(here, share, 0) * slope
+        length = jnp.linalg.norm(slope)
+        share = jnp.minimum(1, norm / jnp.maximum(length, TINY))
+        return jnp.where(here & jnp.isfinite(length), share * slope, 0)
 
     return jnp.sum(jax.lax.map(one, (records, present)), axis=0)
 
 
 def shortened(v: Any, x: Any, most: Any) -> Any:
-    """The point towards x that is no farther from v than `most`."""
+    """The point towards x that is no farther from v than `most`; v itself where x is nowhere."""
     way = x - v
     length = jnp.linalg.norm(way)
-    return v + way * jnp.minimum(1, most / jnp.maximum(length, TINY))
+    share = jnp.minimum(1, most / jnp.maximum(length, TINY))
+    return v + jnp.where(jnp.isfinite(length), way * share, 0)

@@ -195,7 +195,7 @@ def gradient_rms(
     """
     model = as_model(model)
     objective = Minibatches(model, threefry.seed_key(seed), local_steps, batch)
-    shard = jax.tree.map(jnp.asarray, stacked_shards(shards.parts))
+    shard = jax.device_put(stacked_shards(shards.parts))
     return float(np.sqrt(np.mean(_mean_squares(objective, jnp.asarray(model.start), shard))))
 
 

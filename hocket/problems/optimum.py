@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float, PyTree
@@ -117,7 +116,7 @@ class _Mean:
         pooled = problem.pooled().astype(np.float64)
         self.feasible, self.dim = problem.feasible, problem.dim
         self.objective = pooled.groups[0].objective
-        self.data = jax.tree.map(jnp.asarray, pooled.groups[0].data_of(0))
+        self.data = jax.device_put(pooled.groups[0].data_of(0))
         self.penalty, self.curvature = problem.penalty, problem.strong_convexity or 0.0
         if self.penalty is not None:
             self.smoothness, along_axes = None, self.penalty.kinks(self.dim)

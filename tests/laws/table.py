@@ -56,13 +56,18 @@ def on_grid(level: float) -> hk.Algorithm:
 ROWS = [
     Row("dgd", lambda level: hk.Dgd(), noisy=False),
     Row("rss-nb", lambda level: hk.RssNb(level)),
-    Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper")),
+    Row("rss-nb-paper", lambda level: hk.RssNb(level, split="paper"), alike=True),
     Row("rss-nb-anchored", lambda level: hk.RssNb(level, anchor=0.5)),
-    Row("rss-nb-gaussian", lambda level: hk.RssNb(level, anchor=0.5, distribution="gaussian")),
+    Row(
+        "rss-nb-gaussian",
+        lambda level: hk.RssNb(level, anchor=0.5, distribution="gaussian"),
+        alike=True,
+    ),
     Row(
         "rss-nb-own",
         lambda level: hk.RssNb(level / 2, distribution="gaussian", own=level / 20),
         cancels=False,
+        alike=True,
     ),
     Row(
         "rss-nb-mixed",
@@ -79,7 +84,7 @@ ROWS = [
     ),
     Row("rss-lb", lambda level: hk.RssLb(level)),
     Row("fs-polynomial", lambda level: hk.FunctionSharing(2, level)),
-    Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian")),
+    Row("fs-gaussian", lambda level: hk.FunctionSharing(2, level, distribution="gaussian"), alike=True),
     Row("fs-quadratic", lambda level: hk.FunctionSharing(2, sd=level / 5, family="quadratic")),
     Row("fs-grid", on_grid, compiled=False),
     Row("fs-cosine", lambda level: hk.FunctionSharing(2, level / 5, family="cosine"), rational=False),
@@ -93,7 +98,7 @@ ROWS = [
     Row("aug-dgm", lambda level: hk.AugDgm(), noisy=False, plain=False),
     Row("gradient-tracking", lambda level: hk.GradientTracking(), noisy=False, plain=False, alike=True),
     Row("extra", lambda level: hk.Extra(), noisy=False, plain=False),
-    Row("nids", lambda level: hk.Nids(), noisy=False, plain=False),
+    Row("nids", lambda level: hk.Nids(), noisy=False, plain=False, alike=True),
     Row("exact-diffusion", lambda level: hk.ExactDiffusion(), noisy=False, plain=False, alike=True),
     Row("admm", lambda level: hk.Admm(), noisy=False, plain=False, alike=True),
     Row("accelerated-tracking", lambda level: hk.AcceleratedTracking(), noisy=False, plain=False),

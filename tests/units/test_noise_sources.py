@@ -13,8 +13,8 @@ import scipy
 import hocket as hk
 from hocket.algorithm import Setting
 from hocket.algorithms.parameters import sd_within_bound, sd_within_norm
+from hocket.engines import noise_kernel
 from hocket.engines.prepare import on_device
-from hocket.engines.round_noise import balanced_noise, in_one_kernel
 from hocket.networks.neighbour_tables import NeighbourTables, tabulate
 from hocket.noise import threefry
 from hocket.noise.draws import Draw, Gaussian, Own, Pair, Paired, When
@@ -219,5 +219,8 @@ def test_the_kernel_for_gpus_gives_the_numbers_of_array_code(network):
     key = threefry.derive(tuple(jnp.asarray(threefry.seed_key(9))), draw.label)
     when = moments(jnp, draw, tables, np.array([4]))
     dealt_out = draw.deal(draw.condense(draw.raw(key, when, tables, np.float32)), when, tables)
-    assert in_one_kernel(draw, when, tables, np.float32)
-    np.testing.assert_allclose(balanced_noise(draw, key, when, tables), dealt_out, rtol=0, atol=1e-6)
+    assert noise_kernel.fits(draw, when, tables, np.float32)
+    x, scale = dealt_out[0, :, 0] + 1, jnp.arange(1.0, 1 + graph.n, dtype=np.float32) / graph.n
+    words = noise_kernel.noisy(draw, key, when, tables, x, scale)
+    expected = x[:, None] + scale[:, None, None] * dealt_out[0]
+    np.testing.assert_allclose(words, expected, rtol=0, atol=1e-6)  # float32, sums of two numbers of size one

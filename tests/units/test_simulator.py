@@ -21,8 +21,30 @@ from hocket.runs.run import Ending
 from tests.laws.table import ROWS, quadratics
 from tests.units.engine_cases import SIX, STEP, play
 
+STATES = {
+    "dgd",
+    "rss-nb",
+    "rss-lb",
+    "fs-polynomial",
+    "fs-grid",
+    "aug-dgm",
+    "extra",
+    "accelerated-tracking",
+    "choco-top-k",
+    "push-diging",
+    "safeguard",
+    "joint-average",
+    "private-dgd",
+    "centralised",
+}
+"""A row for every form that a state has, and every way in which it is carried: noise changes no measurement."""
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, marks=() if row.name in STATES else pytest.mark.slow) for row in ROWS],
+    ids=str,
+)
 def test_what_a_run_reports_follows_from_its_path(row):
     run = play(row.build(1.0), keep="transcript", start=4.0)
     alpha, problem = STEP.table(1, 60), run.problem

@@ -53,6 +53,7 @@ def relay(
     whose cards say ws:// or tcp://.
     """
     from hocket.federation.relays import admitted, relay_names
+    from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.outbound import RelayName
     from hocket.links.relay.pipes import need_websockets
     from hocket.links.relay.server import Relay, RelayLimits
@@ -71,6 +72,7 @@ def relay(
     made = Relay(names, admission, listen=_place(listen), tls=_tls(cert, key), limits=limits)
     members = sorted({card.name for card in cards})
     given = f"{len(plans)} plans" if len(plans) != 1 else "one plan"
+    keep_memory()
     asyncio.run(_serve(made, f"for {len(members)} members ({given}) as {', '.join(sorted(names))}"))
     counts = asdict(made.counts)
     words = [

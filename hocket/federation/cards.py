@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
 from hocket.config.sections import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
@@ -116,7 +117,7 @@ class Card:
     def text(self) -> str:
         """The card as TOML."""
         heading = f"# The card of {self.name}; read its fingerprint to the others: {self.fingerprint}\n"
-        return heading + dumps({"card": self.table()})
+        return heading + f"# Written by hocket {__version__}\n" + dumps({"card": self.table()})
 
 
 def read_card(path: Path) -> Card:

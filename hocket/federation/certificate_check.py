@@ -21,7 +21,9 @@ from hocket.federation.row_digests import SharedRows
 from hocket.federation.served_plan import ServedPlan
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
+from hocket.privacy.certificates import sampling
 from hocket.privacy.certificates.certificate import Certificate
+from hocket.privacy.certificates.sampling import Sampled
 from hocket.privacy.sensitivity import least_squares_sensitivity
 from hocket.privacy.wording import counted
 from hocket.steps import as_step
@@ -35,6 +37,8 @@ class PlanCertificate:
     certificate: Certificate
     composed: float
     """μ of all runs on these data together, this one included; infinite where nothing is promised of them."""
+    parts: tuple[Sampled, ...]
+    """Each of them, with its coins."""
     history: tuple[str, ...] = ()
     """How it was composed, in words."""
 
@@ -46,7 +50,7 @@ class PlanCertificate:
     @property
     def composed_epsilon(self) -> float:
         """ε of all runs on these data, at the plan's δ."""
-        return gdp.epsilon(self.composed, self.section.delta)
+        return sampling.epsilon(self.parts, self.section.delta, known=self.composed)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -77,8 +81,8 @@ def check_certificate(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = (
                 ]
             )
         )
-    composed, history = _with_earlier(plan, found, earlier)
-    return PlanCertificate(section, found, composed, tuple(history))
+    composed, parts, history = _with_earlier(plan, found, earlier)
+    return PlanCertificate(section, found, composed, parts, tuple(history))
 
 
 def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan) -> Iterator[str]:
@@ -90,6 +94,8 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
             "its noise is on objectives, and without a grid members follow whatever gradients their tasks give, of a "
             "few records say, which the noise was never added to; on a grid they follow the stored sum alone"
         )
+    if plan.run.verifiable:
+        yield "the run is verifiable, and what members disclose for that shows gradients bare; leave --verifiable away"
     epsilon = found.epsilon(section.delta)
     if epsilon > section.epsilon * (1 + SAME):
         yield f"it promises ε = {section.epsilon:g} at δ = {section.delta:g}, and its noise gives {epsilon:.6g}"
@@ -137,8 +143,8 @@ def sensitivity_of(section: CertificateSection, plan: FederationPlan) -> float |
 
 def _with_earlier(
     plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun]
-) -> tuple[float, list[str]]:
-    """μ of this run and all earlier ones, and how it comes about."""
+) -> tuple[float, tuple[Sampled, ...], list[str]]:
+    """μ of this run and all earlier ones, what each is a part of, and how it comes about."""
     others = [one for one in earlier if one.dataset or not _same_noise(one.plan, plan)]
     kept, dataset = len(earlier) - len(others), plan.task.dataset
     said = (
@@ -151,20 +157,22 @@ def _with_earlier(
     back = {plan.agent(name) for one in earlier for name in one.left if name in plan.names}
     mine = found if not back else certificate_of_plan(plan, leavers=back)
     assert mine is not None
-    mus = [mine.mu]
+    every = [mine]
     for one in others:
-        mu = _earlier_mu(one, plan)
-        if isinstance(mu, str):
-            return math.inf, [*said, f"Nothing is promised of all runs on {dataset} together: {mu}."]
-        mus.append(mu)
-    together = gdp.composed(*mus)
+        before = _before(one, plan)
+        if isinstance(before, str):
+            why = f"Nothing is promised of all runs on {dataset} together: {before}."
+            return math.inf, (Sampled(math.inf),), [*said, why]
+        every.append(before)
+    together, parts = gdp.composed(*(one.mu for one in every)), tuple(one.view for one in every)
     if others and plan.certificate is not None:
         delta = plan.certificate.delta
+        how = "squares add up" if all(one.rate == 1 for one in every) else "losses of all rounds add up"
         said.append(
-            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, "
-            f"ε = {gdp.epsilon(together, delta):.4g} at δ = {delta:g} in all (μ = {together:.6g}: squares add up)."
+            f"With {counted(len(others), 'earlier run')} on {_names(dataset, others)}, ε = "
+            f"{sampling.epsilon(parts, delta, known=together):.4g} at δ = {delta:g} in all (μ = {together:.6g}: {how})."
         )
-    return together, said
+    return together, parts, said
 
 
 def _names(dataset: str, earlier: Sequence[EarlierRun]) -> str:
@@ -179,9 +187,9 @@ def _name(other: str, shared: SharedRows | None) -> str:
     return f"{other} ({shared.shared:,} of {shared.of:,} rows are the same)"
 
 
-def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
-    """μ of an earlier run for what this plan hides, with whoever left since among the colluders; or why there is
-    none. What a member does in a round is clipped by each run for itself."""
+def _before(one: EarlierRun, plan: FederationPlan) -> Certificate | str:
+    """The certificate of an earlier run for what this plan hides, with whoever left since among the colluders; or why
+    there is none. What a member does in a round is clipped by each run for itself."""
     before, section = one.plan, plan.certificate
     assert section is not None
     if before is None or before.certificate is None:
@@ -215,7 +223,7 @@ def _earlier_mu(one: EarlierRun, plan: FederationPlan) -> float | str:
         )
     except HocketError as error:
         return str(error)
-    return found.mu if found.holds else found.reason
+    return found if found.holds else found.reason
 
 
 def _same_noise(before: ServedPlan | None, plan: FederationPlan) -> bool:

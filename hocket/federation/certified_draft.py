@@ -48,6 +48,8 @@ class Wanted:
     target: float | None = None
     clip: float | None = None
     """For members: what a step's way, over the step, is cut to."""
+    rate: float | None = None
+    """For records: how likely one is to take part in a round, by a secret coin."""
 
     def __post_init__(self) -> None:
         given = [self.sensitivity is not None, self.columns is not None, self.clip is not None]
@@ -98,6 +100,7 @@ class CertifiedDraft:
     certificate: Mapping[str, Any]
     """The sections as they stand in a plan's file."""
     planned: CertificatePlan
+    price_in_words: Sequence[str] = ()
 
 
 def certified_draft(
@@ -132,6 +135,7 @@ def certified_draft(
         sensitivity=None if wanted.clip is not None else size,
         clip=wanted.clip,
         rounds=rounds if fresh else None,
+        rate=wanted.rate or 1.0,
         # Noise is scaled as the gradient is that it hides, so that the step does not matter.
         step=None,
         per_link="auto",
@@ -169,8 +173,11 @@ def certified_draft(
         "mu": planned.certificate.mu,
         **bounds,
         **({} if kappa is None else {"kappa": kappa}),
+        **({} if wanted.rate is None else {"rate": wanted.rate}),
     }
-    return CertifiedDraft(planned.network.name, {"name": key} | table, certificate, planned)
+    curved = algorithm.functions is not None and algorithm.functions.family.degree > 1
+    price = planned.price.in_words(dimension, len(cards), curved=curved)
+    return CertifiedDraft(planned.network.name, {"name": key} | table, certificate, planned, price)
 
 
 def networks_for(cards: Sequence[Card], topology: str, colluders: int, weights: str) -> list[Network]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic import Field
 
+from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
 from hocket.config.sections import Section, check, nearest
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan
@@ -83,7 +84,7 @@ class Invitation:
         check(InvitationSection, INVITATION, about)  # so that nobody is sent what cannot be read
         heading = (
             f"# From {self.sender.name}, to be opened with: hocket peer accept FILE\n"
-            f"# Fingerprint, to compare by voice: {self.fingerprint}\n\n"
+            f"# Fingerprint, to compare by voice: {self.fingerprint}\n# Written by hocket {__version__}\n\n"
         )
         return heading + dumps({INVITATION: about, **self._tables()})
 

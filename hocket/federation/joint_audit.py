@@ -17,7 +17,7 @@ from hocket.algorithm import Algorithm
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
-from hocket.federation.served_plan import RELEASE, ServedPlan
+from hocket.federation.served_plan import ServedPlan, release_of
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.joint_rehearsal import rehearsed_together
 from hocket.privacy.estimate.leakage import Leakage
@@ -96,7 +96,7 @@ class Sequel:
             rounds=plan.run.rounds,
             step=plan.step,
             dim=plan.task.dimension,
-            release=RELEASE,
+            release=release_of(plan),
             leavers=_within(plan.names, dict(self.left), plan.run.rounds),
             kept=not self.earlier or not self.earlier[-1].dataset,
             active=may_reach(

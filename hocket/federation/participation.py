@@ -58,7 +58,7 @@ from hocket.links.journal import Journal
 from hocket.links.lasting_noise import LastingNoise
 from hocket.links.wire import Limits
 from hocket.runs.job import versions
-from hocket.studies.results import Results
+from hocket.studies.results import RESULTS, Results
 
 T = TypeVar("T")
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
@@ -70,8 +70,10 @@ async def take_part(
     *,
     channels: Channels | None = None,
     watch: Callable[[Played, Presence], None] | None = None,
+    found: Callable[[Finished], None] = lambda finished: None,
 ) -> Finished:
-    """Run this member's part to the end; `channels` in place of the network are for tests."""
+    """Run this member's part to the end; `channels` in place of the network are for tests. `found` is told of the
+    result as soon as it is on the disk, before this member stays for slower neighbours."""
     member.check()
     folder = member.folder
     with _explained(folder):
@@ -89,7 +91,7 @@ async def take_part(
             attendance = Attendance(member.plan, member.identity, journal.run)
             while True:
                 try:
-                    return await _attempted(member, journal, attendance, earlier, channels, watch)
+                    return await _attempted(member, journal, attendance, earlier, channels, watch, found)
                 except Restart:
                     if channels is not None:  # they are closed, and whose they are must open them again
                         raise
@@ -102,6 +104,7 @@ async def _attempted(
     earlier: Sequence[EarlierRun],
     channels: Channels | None,
     watch: Callable[[Played, Presence], None] | None,
+    found: Callable[[Finished], None],
 ) -> Finished:
     """The run with whoever has not left: of sums, an attempt of its own."""
     with seat(member, journal) as (seated, own):
@@ -112,7 +115,7 @@ async def _attempted(
             log.say("begun anew", without=list(left))
         memories = Memories(own, seated.plan.neighbours(member.name), journal.begin_epoch())
         presence = Presence(attendance, journal, log, member.folder, memories, floor, earlier)
-        return await _played(seated, presence, own, channels, watch)
+        return await _played(seated, presence, own, channels, watch, found)
 
 
 async def _played(
@@ -121,6 +124,7 @@ async def _played(
     journal: Journal,
     channels: Channels | None,
     watch: Callable[[Played, Presence], None] | None,
+    found: Callable[[Finished], None],
 ) -> Finished:
     """All rounds, with whoever is still there."""
     folder, log = member.folder, presence.log
@@ -143,7 +147,7 @@ async def _played(
         await presence.departures.settle()  # a vote may have been the last thing before a crash
         server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)
         ticking = asyncio.create_task(_tick(member, presence))
-        if needs_keys(role):
+        if needs_keys(role) or member.plan.run.means:
             lasting = lasting_noise_of(member)
             presence.agreeing = agreeing_of(member, role, journal, lasting)
             await _while(ticking, presence.agreeing.agree(conversation))
@@ -152,14 +156,16 @@ async def _played(
         gone = presence.gone & {*member.plan.names}
         peer = _peer(member, member.role(gone), conversation, journal, lasting)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
+        peer.tell = presence.tell_means
+        peer.found = partial(_found, member, peer, presence, found)
         presence.peer = peer
         repeatable = isinstance(member.task, StudyTask) or is_repeatable(member.task, peer.start)
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
-        _publish(member, peer, finished)
-        Transcript.of(member.identity, presence.journal, peer.records).save(folder.path)
-        presence.finished = True
-        log.say("finished", waiting_for=list(finished.waiting_for))
+        if isinstance(member.task, StudyTask):  # by now others' signatures have come
+            _conclude(member, peer, finished)
+        if finished.waiting_for:
+            log.say("parted", not_done=list(finished.waiting_for))
         return finished
     finally:
         if ticking is not None:
@@ -168,7 +174,7 @@ async def _played(
             server.close()
         with suppress(OSError):  # what stopped the run is the news, not that its last words cannot be written
             metrics.close()
-            folder.write_status(presence.status() | {"pid": None})
+            folder.write_status(presence.status() | {"pid": None, "stays_for": []})
             log.close()
         await conversation.channels.close()
         if lasting is not None:
@@ -294,6 +300,7 @@ async def _tick(member: Member, presence: Presence) -> None:
         presence.complain_of_waiting()
         with presence.log.reserve.released():
             member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
+            await presence.vote_by_rule()
             await presence.departures.collect()
         await asyncio.sleep(1.0)
 
@@ -304,16 +311,35 @@ def _concluded(member: Member, analysis: Analysis, sums: np.ndarray) -> Results:
     return dataclasses.replace(analysis.result, members=len(member.plan.names))
 
 
-def _publish(member: Member, peer: Peer, finished: Finished) -> None:
-    if isinstance(member.task, StudyTask):
-        assert isinstance(peer.descend, Analysis)
-        results = _concluded(member, peer.descend, finished.published)
-        signed = signature_tables(member, results, finished)
-        member.task.write(results, member.plan.names, member.folder.path, left=left_of(member), signed=signed)
-        gather(member, results, peer.point, finished)
-        return
-    export = getattr(member.task, "export", None)
-    if export is None:
-        np.save(member.folder.published.with_suffix(".npy"), finished.published)
-    else:
-        export(finished.published, member.folder.published)
+def _found(
+    member: Member, peer: Peer, presence: Presence, tell: Callable[[Finished], None], finished: Finished
+) -> None:
+    """Put the result on the disk before anybody is stayed for; that of a study has its own signature so far."""
+    if not isinstance(member.task, StudyTask):
+        export = getattr(member.task, "export", None)
+        if export is None:
+            np.save(member.folder.published.with_suffix(".npy"), finished.published)
+        else:
+            export(finished.published, member.folder.published)
+    elif not (member.folder.path / RESULTS).exists():
+        _write_results(member, peer, finished)
+    Transcript.of(member.identity, presence.journal, peer.records).save(member.folder.path)
+    presence.finished = True
+    presence.log.say("finished")
+    tell(finished)
+
+
+def _conclude(member: Member, peer: Peer, finished: Finished) -> None:
+    """A study's results, with everybody's signature; those that came in an earlier process are kept."""
+    assert isinstance(peer.sealing, Signatures)
+    signed = finished._replace(seals=peer.sealing.kept() | dict(finished.seals))
+    gather(member, _write_results(member, peer, signed), peer.point, signed)
+
+
+def _write_results(member: Member, peer: Peer, finished: Finished) -> Results:
+    assert isinstance(member.task, StudyTask)
+    assert isinstance(peer.descend, Analysis)
+    results = _concluded(member, peer.descend, finished.published)
+    signed = signature_tables(member, results, finished)
+    member.task.write(results, member.plan.names, member.folder.path, left=left_of(member), signed=signed)
+    return results

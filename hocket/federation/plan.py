@@ -31,6 +31,7 @@ from hocket.federation.plan_sections import (
     RunSection,
     TaskSection,
 )
+from hocket.federation.rejoining import COME_BACK, no_return
 from hocket.links.identity import Identity, check_certificate, verify
 from hocket.links.noise_keys import NOISE
 from hocket.links.text import is_table, spoken
@@ -104,6 +105,20 @@ class FederationPlan:
             )
         if self.run.start != PUBLIC:
             masked_start(self.algorithm)
+        if self.run.rejoin:
+            raise BadPlan(f"rejoin = true: {no_return(self.algorithm)}. {COME_BACK}")
+        if self.run.drop_after and self.algorithm.sums and not self.algorithm.begins_anew:
+            raise BadPlan(
+                "no sum can be taken without a member, so that dropping one by rule would end the run: leave "
+                "drop_after away, or plan a study with --on-drop restart"
+            )
+        if self.run.means and (self.certificate is not None or self.algorithm.sums):
+            raise BadPlan(
+                "the plan adds up states as they are, which no ε covers; plan means = 0"
+                if self.certificate is not None
+                else f"{self.algorithm.title} sums over all members anyway, and all see by that whether it converges; "
+                "plan means = 0"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -198,7 +213,7 @@ class FederationPlan:
         return promised | {
             "federation": {"members": list(self.names), "protocol": self.protocol, "noise": self.noise},
             "task": self.task.model_dump(),
-            "run": self.run.model_dump(),
+            "run": self.run.table(),
             "algorithm": self.algorithm_section.model_dump(exclude_none=True),
             "step": self.step_section.model_dump(),
             "feasible": self.feasible_section.model_dump(),

@@ -12,7 +12,7 @@ from hocket.federation.certificate_check import PlanCertificate, check_certifica
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
-from hocket.federation.served_plan import RELEASE
+from hocket.federation.served_plan import release_of
 from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
@@ -106,9 +106,10 @@ class PlanAudit:
         found, names = self.worst, self.plan.names
         weakest = min(found.honest, key=lambda j: found.sd[j])
         runs = "" if found.runs == 1 else f", over {found.runs} runs on these data"
+        means = " and the means of all states on the way" if self.plan.run.means else ""
         return (
-            f"With the states that all members publish at the end{runs}, to {listed(found.coalition, names)} the "
-            f"gradient of {names[weakest]} would be {judged(found.sd[weakest], self.plan.audit.gradient_size)}."
+            f"With the states that all members publish at the end{means}{runs}, to {listed(found.coalition, names)} "
+            f"the gradient of {names[weakest]} would be {judged(found.sd[weakest], self.plan.audit.gradient_size)}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -209,7 +210,7 @@ def audit_plan(
     verdict = audit_of_plan(plan, colluders=f, watch=watch)
     # What members publish at the end is heard as well: one more exchange, mixed and masked.
     seen = verdict.findings[0].rehearsal
-    course |= {"models": seen.models, "active": seen.active, "release": RELEASE}
+    course |= {"models": seen.models, "active": seen.active, "release": release_of(plan)}
     if earlier:
         joint = sequel.worst(f)
         worst = joint.beside(leakage(plan.network, plan.algorithm, coalition=joint.coalition, **course))

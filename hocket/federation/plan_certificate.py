@@ -16,6 +16,7 @@ from hocket.federation.plan_sections import CertificateSection
 from hocket.networks.network import Network
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
+from hocket.privacy.certificates.conditions import ALL_RECORDS, DIVISOR, NO_RAW_X, RANGE, SUMS
 from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.steps import Step
@@ -23,23 +24,37 @@ from hocket.steps import Step
 SAME = 1e-6
 """Two machines may differ by so much in what they compute of one plan."""
 
+PLANNED = {
+    RANGE: "checked: words beyond the plan's reach are refused, and both ends of a link draw its noise themselves",
+    NO_RAW_X: "checked: members publish what one more exchange makes of their last words, and no raw x",
+    f"supposed: {ALL_RECORDS}": "checked: the stored sum is over all records, and asked for once",
+    f"supposed: {SUMS}": "checked: the stored sum is of records' coefficients, and no mean",
+    f"supposed: {DIVISOR}": "checked as a member begins: its task says that it clips, and by which constant it divides",
+}
+
 
 def in_words(section: CertificateSection, found: Certificate) -> str:
     """The certificate in one sentence, at the plan's own δ."""
     if not found.holds:
         return f"No certificate: {found.reason}."
+    coins = (
+        f" if it takes part in all rounds, which it does with probability {found.rate:.4g} in each, in secret"
+    )
+    coins = coins if found.rate < 1 else ""
     model = "exact arithmetic" if found.arithmetic == "exact" else "real-arithmetic model"
     return (
         f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, "
         f"{section.hidden} is hidden with ε = {found.epsilon(section.delta):.4g} at δ = {section.delta:g} "
-        f"(μ = {found.mu:.6g}).{_unchecked(section)}"
+        f"(μ = {found.mu:.6g}{coins}).{_unchecked(section, found)}"
     )
 
 
-def _unchecked(section: CertificateSection) -> str:
+def _unchecked(section: CertificateSection, found: Certificate) -> str:
     """What nobody can check of what is protected, as a sentence more."""
     if section.columns is not None or section.protect == "member":
         return ""
+    if found.rounds is not None and section.protect == "record":
+        return " That it moves no more is every member's own word, and that of its task, which says how it clips."
     return " That it moves no more is every member's own word: no columns are declared by which it could be checked."
 
 
@@ -112,11 +127,13 @@ def certificate_for(
         rounds=rounds,
         dim=dim,
         release="mixed",
+        rate=section.rate or 1.0,
         linear=objectives.degree is not None and objectives.degree <= 1,
         # Columns give a sensitivity that counts rounding, and a clipped way is cut on the grid itself.
         on_grid=section.columns is not None or section.protect == "member",
         **hidden,
     )
+    found = replace(found, assumptions=tuple(PLANNED.get(one, one) for one in found.assumptions))
     # What a network cannot show of noise functions is that their span holds all objectives.
     if algorithm.functions is not None:
         claim = privacy_claim(algorithm, objectives, dim=dim)

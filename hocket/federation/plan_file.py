@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
 from hocket.config.sections import check, nearest, read_step
 from hocket.errors import BadConfig, BadInput, BadPlan
@@ -38,7 +39,7 @@ LONGEST_SIGNATURE = 200
 def plan_text(plan: FederationPlan) -> str:
     """A plan as TOML, with its fingerprint on top and its signatures at the end."""
     heading = (
-        "# A plan for hocket, to be read and signed by every member.\n"
+        f"# A plan for hocket, to be read and signed by every member; written by hocket {__version__}.\n"
         f"# Its fingerprint, to compare by voice: {plan.fingerprint}\n\n"
     )
     return heading + dumps({**plan.tables(), SIGNATURES: dict(plan.signatures)})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -105,6 +106,13 @@ PUBLIC = "public"
 """In place of an earlier run: the start that the task draws from the public seed."""
 
 
+MOST_MEANS = 100
+UNITS = {"s": 1, "min": 60, "h": 3_600, "d": 86_400}
+"""Of a time, in seconds."""
+LATER = ("means", "drop_after", "rejoin")
+"""Keys that plans did not always have."""
+
+
 class RunSection(Section):
     """How long, and from where."""
 
@@ -132,10 +140,37 @@ class RunSection(Section):
         False,
         description="true if members keep their noise keys and steps, to disclose them for a verification",
     )
+    means: int = Field(
+        0,
+        ge=0,
+        le=MOST_MEANS,
+        description="how often in the run members add up their states under masks, to tell whether all of them have "
+        f"converged, at most {MOST_MEANS}",
+    )
+    drop_after: str = Field(
+        "",
+        pattern=rf"^([1-9][0-9]{{0,5}}({'|'.join(UNITS)}))?$",
+        description="how long a member may be silent before it is dropped without an operator, such as '24h' (s, min, "
+        "h or d); empty for as long as operators like",
+    )
+    rejoin: bool = Field(
+        False, description="whether who was dropped may come back; false, see the error for why"
+    )
     id: str = Field(
         pattern="^[0-9a-f]{16}$",
         description="sixteen random hexadecimal digits: a plan that says the same is still another plan",
     )
+
+    @property
+    def drop_seconds(self) -> float:
+        """For how long a member may be silent before it is dropped by rule; for ever if nothing is said."""
+        unit = self.drop_after.lstrip("0123456789")
+        return float(self.drop_after.removesuffix(unit)) * UNITS[unit] if unit else math.inf
+
+    def table(self) -> dict[str, Any]:
+        """As plain values. What came later is left out where nothing is said of it: such a plan has the hash that it
+        always had."""
+        return {key: value for key, value in self.model_dump().items() if key not in LATER or value}
 
 
 class NetworkSection(Section):
@@ -200,6 +235,9 @@ class CertificateSection(Section):
     )
     own: float = Field(ge=0, description="a number: that of noise of a member's own, as planned")
     mu: float = Field(gt=0, description="a positive number: the μ that this noise gives")
+    rate: float | None = Field(
+        None, gt=0, lt=1, description="a number: how likely a record is to take part in a round, in secret"
+    )
     kappa: float | None = Field(
         None, gt=0, description="a positive number: the squared μ of one look at a record of unit weight"
     )

@@ -7,13 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from hocket import __version__
 from hocket.errors import BadHandshake
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
+from hocket.federation.drop_rule import DropRule
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.engine.peer import Peer
+from hocket.federation.joint_means import JointMeans
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.relays import relays_used
@@ -64,6 +68,12 @@ class Presence:
             round=lambda: self._talk().now.round,
             earlier=self.earlier,
         )
+        self.rule = DropRule(self.departures)
+        self.means = (
+            JointMeans(self.attendance, self.journal.means, self.log, self._pass_on)
+            if self.plan.run.means
+            else None
+        )
 
     @property
     def plan(self) -> FederationPlan:
@@ -89,7 +99,8 @@ class Presence:
         if self.agreeing is not None and talk.now.round <= 1:
             await self.agreeing.greet(talk, neighbour)
         votes = (known.frame(self.plan) for known in self.departures.known())
-        for frame in (*self.attendance.frames(), *votes):
+        means = () if self.means is None else self.means.known()
+        for frame in (*self.attendance.frames(), *votes, *means):
             await talk.send(neighbour, pack(frame))
 
     async def lost(self, neighbour: str, reason: str) -> None:
@@ -104,6 +115,9 @@ class Presence:
                 await self._pass_on(self.attendance.frame(entry), neighbour)
         elif frame.kind is Kind.VOTE:
             await self.departures.hear(frame, neighbour)
+        elif frame.kind is Kind.MEAN:
+            if self.means is not None:
+                await self.means.hear(frame, neighbour)
         elif frame.kind is Kind.MARK:
             await self._compare(neighbour, frame)
         elif self.agreeing is not None:
@@ -127,11 +141,22 @@ class Presence:
     def waiting(self) -> list[str]:
         """For whom this member has waited longer than usual."""
         talk = self.conversation
-        if talk is None or self.finished or time.monotonic() - talk.waiting_since < PATIENCE:
+        if talk is None or time.monotonic() - talk.waiting_since < PATIENCE:
+            return []
+        return self._awaited(talk)
+
+    def _awaited(self, talk: Conversation) -> list[str]:
+        if self.finished:
             return []
         if self.peer is not None:
             return talk.missing
         return [name for name in talk.neighbours if not self._met(name)]
+
+    async def vote_by_rule(self) -> None:
+        """Vote to go on without those who are silent, as the plan says; whoever has not begun is waited for."""
+        talk = self.conversation
+        if self.plan.run.drop_after and talk is not None and self.journal.round:
+            await self.rule.look(talk, self._awaited(talk))
 
     def _met(self, neighbour: str) -> bool:
         """Whether all is settled with a neighbour that must be before a word is said."""
@@ -151,17 +176,25 @@ class Presence:
             "connected": [] if talk is None else sorted(talk.connected),
             "relays": {} if talk is None else relays_used(talk.channels),
             "waiting_for": self._waiting_for(),
+            "stays_for": talk.missing if talk is not None and self.finished else [],
             "waiting_seconds": 0.0
             if talk is None or not self.waiting
             else time.monotonic() - talk.waiting_since,
             "dropped": sorted(self.gone),
             "drop_refused": self.departures.refused,
+            "rule": self.rule.reason,
             "votes_against_me": self.departures.against_me,
             "other_versions": self.versions,
             "verdict": words_in(self.folder.survivors),
             "runs": len(self.earlier) + 1,
-            "measured": self.measured,
+            "measured": self.measured | ({} if self.means is None else self.means.measured),
         }
+
+    async def tell_means(self, k: int, before: np.ndarray, after: np.ndarray) -> None:
+        """Have this member's state added up with all others', where the plan says so and nobody has left."""
+        peer = self.peer
+        if self.means is not None and k in self.means.rounds and peer is not None and not self.gone:
+            await self.means.say(k, before, after, peer.role, peer.noise.streams)
 
     def _waiting_for(self) -> dict[str, str]:
         return {name: self._why(name) for name in self.waiting}

@@ -18,6 +18,8 @@ from hocket.problems.quadratic import quadratic_width, squares
 
 ROUNDING = 1e-9
 """A record may be beyond a bound by this part of it, for rounding; what it adds to S is lost among its digits."""
+ALIKE = 1e-9
+"""Coefficients may be off those of a least-squares record by this part of its size: doubles are to 1e-15."""
 HEAVIEST = 1_000
 """Records that are held against all others."""
 
@@ -43,7 +45,7 @@ def check_records(task: Task, plan: FederationPlan) -> None:
         _check_columns(task, plan, section.columns, section.target)
     elif section.protect != "member":
         _check_weights(task, plan, section)
-    _check_clipping(task, section)
+    _check_clipping(task, plan, section)
 
 
 def _check_columns(task: Task, plan: FederationPlan, bounds: Sequence[float], most: float) -> None:
@@ -94,11 +96,21 @@ def _check_weights(task: Task, plan: FederationPlan, section: CertificateSection
             )
 
 
-def _check_clipping(task: Task, section: CertificateSection) -> None:
-    """A task that clips knows how far a record moves its gradients."""
+def _check_clipping(task: Task, plan: FederationPlan, section: CertificateSection) -> None:
+    """A task that clips knows how far a record moves its gradients, and how likely one is to take part."""
     moves: Callable[..., float] | None = getattr(task, "sensitivity", None)
-    if moves is None or section.protect != "record":
+    if section.protect != "record" or (moves is None and plan.algorithm.functions is not None):
         return
+    if moves is None:
+        raise BadInput(
+            "the plan's noise hides records whose gradients are clipped and divided by a public constant, and this "
+            "task does not say so; run a ClippedTask, or give the task sensitivity(replace=True)"
+        )
+    if (rate := getattr(task, "rate", 1.0)) > (section.rate or 1.0) * (1 + ROUNDING):
+        raise BadInput(
+            f"in this task a record takes part in a round with probability {rate:.6g}, and the plan's certificate "
+            f"counts {section.rate:.6g}; take smaller batches, or have a plan drawn up with a larger --rate"
+        )
     if (found := moves(replace=True)) > section.sensitivity * (1 + ROUNDING):
         raise BadInput(
             f"in this task a record that is replaced moves a gradient by {found:.6g}, twice its clip over its batch, "
@@ -127,15 +139,18 @@ def records_of(
     a = np.sqrt(2 * np.maximum(coefficients[:, squares(dim)], 0.0))
     slopes, (p, q) = coefficients[:, :dim], np.triu_indices(dim)
     cross = coefficients[:, dim:] * np.where(p == q, 2.0, 1.0)
+    # Signs too, by the row of the largest column: with others it would be no square, and weigh more beside another.
+    place = np.zeros((dim, dim), dtype=int)
+    place[p, q] = place[q, p] = np.arange(len(p))
+    a = a * np.sign(np.take_along_axis(cross, place[a.argmax(axis=1)], axis=1))
     size = (a**2).sum(axis=1)
-    b = np.sqrt((slopes**2).sum(axis=1) / np.where(size > 0, size, 1.0))
-    tiny = 1e-6 * (1 + size)[:, None]
-    alike = (np.abs(np.abs(cross) - a[:, p] * a[:, q]) <= tiny).all() and (
-        np.abs(np.abs(slopes) - a * b[:, None]) <= tiny * (1 + b[:, None])
+    b = -(slopes * a).sum(axis=1) / np.where(size > 0, size, 1.0)
+    alike = (np.abs(cross - a[:, p] * a[:, q]) <= ALIKE * size[:, None]).all() and (
+        np.abs(slopes + a * b[:, None]) <= ALIKE * (np.sqrt(size) * np.abs(b))[:, None]
     ).all()
     if not alike:
         raise BadInput(
             "a record's coefficients are not those of ½ (aᵀx − b)², of which the plan's columns are; give one row of "
             "coefficients per record, or have a plan drawn up with --sensitivity"
         )
-    return a, b[:, None]
+    return np.abs(a), np.abs(b)[:, None]

@@ -18,6 +18,7 @@ from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim, rounds_and_runs
 from hocket.federation.plan_certificate import certificate_without
+from hocket.federation.served_plan import release_of
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
@@ -159,7 +160,7 @@ def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) 
             dim=plan.task.dimension,
             active=sequel.last.active,
             runs=runs,
-            release="mixed",
+            release=release_of(plan),
         )
 
     worst = min(chosen, key=lambda one: least_sd(known(one, scouted)))

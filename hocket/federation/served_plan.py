@@ -17,23 +17,31 @@ from hocket.federation.plan_sections import (
     AuditSection,
     CertificateSection,
     NetworkSection,
+    RunSection,
+    TaskSection,
     read_feasible,
     read_planned_algorithm,
 )
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint import PlannedRun
+from hocket.privacy.estimate.recursion import Release
 from hocket.privacy.estimate.rehearsal import may_reach
 from hocket.privacy.wording import SUPPOSED
 from hocket.problems.objective_class import ANY, ObjectiveClass
 
-RELEASE = "mixed"
+RELEASE: Release = "mixed"
 """What members publish at the end: what one more exchange makes of the last words."""
+
+
+def release_of(plan: FederationPlan) -> Release:
+    """What members of a plan are told beside each other's words."""
+    return "means" if plan.run.means else RELEASE
 
 
 def record_of(plan: FederationPlan) -> str:
     """A plan as a line of a ledger keeps it: all that was agreed but the cards, and nothing that is secret."""
     tables = {name: table for name, table in plan.tables().items() if name != "cards"}
-    return json.dumps(tables | {"release": RELEASE})
+    return json.dumps(tables | {"release": release_of(plan)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +67,7 @@ class ServedPlan:
         tables = json.loads(record)
         try:
             names = tuple(tables["federation"]["members"])
-            run, dimension = int(tables["run"]["rounds"]), int(tables["task"]["dimension"])
+            task, run = check(TaskSection, "task", tables["task"]), check(RunSection, "run", tables["run"])
             algorithm, step = (
                 read_planned_algorithm(tables["algorithm"], own).build(),
                 read_step(tables["step"]).build(),
@@ -69,21 +77,22 @@ class ServedPlan:
             planned = PlannedRun(
                 _network(names, check(NetworkSection, "network", tables["network"])),
                 algorithm,
-                rounds=run,
+                rounds=run.rounds,
                 step=step,
-                dim=dimension,
+                dim=task.dimension,
                 release=tables.get("release", RELEASE),
-                active=may_reach(feasible, dimension, algorithm, step=step, rounds=run, gradient_size=size),
+                active=may_reach(
+                    feasible, task.dimension, algorithm, step=step, rounds=run.rounds, gradient_size=size
+                ),
             )
-            kind = ObjectiveClass.parse(tables["task"].get("objectives", str(ANY)))
+            kind = ObjectiveClass.parse(task.objectives)
             promised = (
                 check(CertificateSection, "certificate", tables["certificate"])
                 if "certificate" in tables
                 else None
             )
-            steps = int(tables["run"].get("local_steps", 1))
-            return cls(names, planned, tables["algorithm"]["name"], kind, size, promised, steps)
-        except (BadInput, KeyError, IndexError, TypeError, ValueError) as error:
+            return cls(names, planned, tables["algorithm"]["name"], kind, size, promised, run.local_steps)
+        except (BadInput, LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
             raise BadConfig(f"the plan that was kept of a run cannot be read: {error}") from None
 
     @property

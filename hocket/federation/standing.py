@@ -1,14 +1,15 @@
 """How a run stands: converged to what tolerance, still moving or diverging. Status, report and watch say it from here.
 
 That all rounds were played is no convergence. One member sees its own state alone: that it rests is called settled.
-Converged is said only where what rests is everybody's: the average of a joint algorithm, or a study's sums.
+Converged is said only where what rests is everybody's: the mean of all states where members add them up
+(joint_means.py), the average of a joint algorithm, or a study's sums.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from hocket.federation.plan import FederationPlan
@@ -42,7 +43,38 @@ def standing_of(plan: FederationPlan, status: Mapping[str, Any]) -> Standing:
     """How a member's run of a plan stands, given its status."""
     if plan.study is not None:
         return _study(status)
-    return standing(status["measured"], joint=plan.algorithm.averages)
+    measured: Mapping[str, Any] = status["measured"]
+    if "joint_movement_ahead" in measured and not status.get("dropped"):
+        return _of_all(measured)
+    found = standing(measured, joint=plan.algorithm.averages)
+    if not plan.run.means or found.kind in ("unknown", "diverging"):
+        return found
+    why = "Since somebody left, states are no longer added up" if status.get("dropped") else NO_SUM
+    return replace(found, why=(*found.why, f"{why}: this is of this member's own state."))
+
+
+def _of_all(measured: Mapping[str, Any]) -> Standing:
+    """By the mean of all members' states, and how far this member's own is from it."""
+    whole = {
+        name.removeprefix("joint_"): value for name, value in measured.items() if name.startswith("joint_")
+    }
+    found = standing(whole, joint=True)
+    if found.kind == "diverging":
+        return found
+    at = (
+        f"Said of the mean of all members' states, added up under masks after round {int(whole['round']):,}, whose "
+        f"joint gradient is {whole['gradient']:.3g}."
+    )
+    away = whole.get("distance")
+    beside = (
+        [] if away is None else [f"This member's own state is {_percent(away)} of its size away from it."]
+    )
+    if found.kind == "converged" and away is not None and away > SETTLED:
+        words = (
+            f"settled, not converged: members are apart, this one by {_percent(away)} from the mean of all"
+        )
+        return Standing("settled", words, (at, *beside))
+    return replace(found, why=(found.why[0], at, *beside))
 
 
 def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
@@ -67,6 +99,7 @@ def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
 
 CURE = "A state that grows like this has no end: stop the run, and plan smaller steps or a bounded set."
 ALONE = "That a state rests is no proof that it is an optimum: only all members together could say so."
+NO_SUM = "No sum of all members' states has come together yet"
 SAME_FOR_ALL = "This state is the average over all members, so all of them see the same."
 
 

@@ -54,6 +54,12 @@ class Signatures:
         plan = self.member.plan
         return name in plan.names and verify(plan.card(name).certificate_pem, self._message, PURPOSE, seal)
 
+    def kept(self) -> dict[str, bytes]:
+        """What members said of the same in an earlier process of this one."""
+        found: Mapping[str, str] = read_json(self.member.folder.path / SIGNATURES)["signatures"]
+        seals = {name: base64.b64decode(seal) for name, seal in found.items()}
+        return {name: seal for name, seal in seals.items() if self.holds(name, seal)}
+
 
 def gather(member: Member, results: Results, point: bytes, finished: Finished) -> None:
     """Keep all members' signatures; refuses if one does not fit, or did not come by though nobody is waited for."""

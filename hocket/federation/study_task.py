@@ -90,12 +90,13 @@ class StudyTask:
         privacy = self.study.privacy
         if privacy is None or self._mu is None or not earlier:
             return
-        against = self.among.colluders
-        known = [mu for one in earlier if (mu := one.mu_against(against)) is not None]
+        known = [mu for one in earlier if (mu := one.mu_against(self.among)) is not None]
         if len(known) < len(earlier):
             yield "Some of these were without noise: of all together nothing is promised, of this study alone its ε."
             return
-        mu, whom = gdp.composed(self._mu, *known), counted(against, "colluder")
+        mu, whom = gdp.composed(self._mu, *known), counted(self.among.colluders, "colluder")
+        if any(one.among.strangers(self.among) for one in earlier):
+            whom += ", and whoever takes no part now,"
         if not math.isfinite(mu):
             yield f"Of all together nothing is promised: in an earlier one {whom} would take all noise off again."
             return

@@ -93,14 +93,14 @@ def check_survivors(plan: FederationPlan, gone: frozenset[str]) -> None:
         plan.agent(name)
     graph = plan.network.graph.subgraph([j for j, name in enumerate(plan.names) if name not in gone])
     if len(graph) < 2:
-        raise BadPlan(f"without {_listed(gone)} nobody has anybody to talk to; begin a new plan")
+        raise BadPlan(f"without {listed(gone)} nobody has anybody to talk to; begin a new plan")
     import networkx  # slow, and needed only where members leave
 
     parts = [sorted(part) for part in networkx.connected_components(graph)]
     if len(parts) > 1:
-        cut_off = _listed(plan.names[j] for j in min(parts, key=len))
+        cut_off = listed(plan.names[j] for j in min(parts, key=len))
         raise BadPlan(
-            f"without {_listed(gone)} the others fall apart: {cut_off} could no longer be reached; begin a new plan "
+            f"without {listed(gone)} the others fall apart: {cut_off} could no longer be reached; begin a new plan "
             "with another topology"
         )
 
@@ -109,5 +109,6 @@ def _message(plan: FederationPlan, leaver: str, numbers: bytes) -> bytes:
     return plan.run_hash + numbers + leaver.encode()
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Names in their order, as words."""
     return ", ".join(sorted(names))

@@ -87,13 +87,15 @@ class GrpcChannels:
         for stream in streams:
             stream.outgoing.put_nowait(LAST_WORD)
         # What was handed over goes out before the stream ends; a neighbour that does not listen is not waited for.
-        if talking:
-            await asyncio.wait(talking, timeout=FAREWELL)
-        for task in (*self.dialling, *talking):
-            task.cancel()
+        try:
+            if talking:
+                await asyncio.wait(talking, timeout=FAREWELL)
+        finally:  # stopped a second time, too: a server that nobody stops outlives its loop
+            for task in (*self.dialling, *talking):
+                task.cancel()
+            if self.server is not None:
+                await self.server.stop(grace=None)
         await asyncio.gather(*self.dialling, *talking, return_exceptions=True)
-        if self.server is not None:
-            await self.server.stop(grace=None)
 
     async def dial(self, line: Line, credentials: Any) -> None:
         """Keep a stream to this neighbour, for as long as we run."""

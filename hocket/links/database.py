@@ -167,6 +167,8 @@ class Database:
             yield
         except sqlite3.Error as error:
             raise JournalError(self._cure(getattr(error, "sqlite_errorcode", 0) & 0xFF, error)) from error
+        except UnicodeDecodeError as error:  # a text of its own that is none, be it in SQLite's complaint
+            raise JournalError(self._cure(sqlite3.SQLITE_CORRUPT, error)) from error
         except OSError as error:
             raise JournalError(
                 f"{self.path} cannot be opened: {error.strerror}; change that and start again"

@@ -193,7 +193,10 @@ def fingerprint(certificate_pem: bytes) -> str:
 
 def name_in(certificate_pem: bytes) -> str:
     """The name that a certificate is for."""
-    names = _read_certificate(certificate_pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    try:
+        names = _read_certificate(certificate_pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except ValueError:  # read no earlier than it is asked for; so BadIdentity passes here, too
+        raise BadIdentity("this is no certificate in PEM; copy the whole card, with its BEGIN line") from None
     return str(names[0].value) if names else ""
 
 
@@ -287,12 +290,15 @@ def _read(path: Path) -> bytes:
 def _read_certificate(certificate_pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(certificate_pem)
-    except ValueError:
+    except (ValueError, x509.InvalidVersion):
         raise BadIdentity("this is no certificate in PEM; copy the whole card, with its BEGIN line") from None
 
 
 def _public_key(certificate_pem: bytes) -> ec.EllipticCurvePublicKey:
-    key = _read_certificate(certificate_pem).public_key()
+    try:
+        key = _read_certificate(certificate_pem).public_key()
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
     if not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, ec.SECP256R1):
         raise BadIdentity(
             f"the certificate of {name_in(certificate_pem)} has no ECDSA P-256 key; make one with: hocket peer init"

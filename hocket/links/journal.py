@@ -21,9 +21,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+from hocket import __version__
 from hocket.errors import JournalError
 from hocket.links.database import PAGE, Database
-from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, write_large
+from hocket.links.journal_tables import OVERWRITE, RECALL, SCHEMA, Agreements, Ballots, Told, write_large
 from hocket.links.records import Marks, Record, digest_of, pack_records, unpack_records
 from hocket.links.text import spoken
 from hocket.links.wire import pack_named, unpack_named
@@ -62,6 +63,7 @@ class Journal(AbstractContextManager["Journal", None]):
         """Tells this run from others of the same plan."""
         self.agreements = Agreements(database)
         self.ballots = Ballots(database)
+        self.means = Told(database)
         self.marks = Marks(database.path)
         """Beside the database: what finds out that it went back."""
 
@@ -107,6 +109,7 @@ class Journal(AbstractContextManager["Journal", None]):
         """How often a process has taken this run up, this time included: a copy of the journal counts for itself."""
         with self._database.writing() as write:
             write.execute("UPDATE about SET epoch = epoch + 1")
+            write.execute("INSERT OR IGNORE INTO writers VALUES (?)", (__version__,))
         return self._database.read("SELECT epoch FROM about")[0][0]
 
     def process_of(self, neighbour: str) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""A journal's tables: rounds, agreements on noise, and votes.
+"""A journal's tables: rounds, agreements on noise, votes, and masked parts of sums.
 
 A row is overwritten, never deleted and put back, which would write twice as many pages. A state that fills pages has
 a table of its own and goes straight into the pages of the old one; in the row of the keys, where a small state is,
@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS about (
     only INTEGER PRIMARY KEY CHECK (only = 0), format INTEGER NOT NULL, plan BLOB NOT NULL, run BLOB NOT NULL,
     epoch INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS writers (version TEXT PRIMARY KEY) STRICT;
 CREATE TABLE IF NOT EXISTS positions (
     place INTEGER PRIMARY KEY, round INTEGER NOT NULL, digests BLOB NOT NULL, chains BLOB NOT NULL,
     heard BLOB NOT NULL, small BLOB
@@ -39,6 +40,10 @@ CREATE TABLE IF NOT EXISTS heard (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS votes (
     voter TEXT NOT NULL, leaver TEXT NOT NULL, vote BLOB NOT NULL, PRIMARY KEY (voter, leaver)
+) STRICT;
+CREATE TABLE IF NOT EXISTS means (
+    round INTEGER NOT NULL, member TEXT NOT NULL, told BLOB NOT NULL, signature BLOB NOT NULL,
+    PRIMARY KEY (round, member)
 ) STRICT;
 CREATE TABLE IF NOT EXISTS left (leaver TEXT PRIMARY KEY, round INTEGER NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS processes (
@@ -154,3 +159,20 @@ class Ballots:
     def left(self) -> dict[str, int]:
         """Who was dropped, and in which round."""
         return dict(self.database.read("SELECT leaver, round FROM left"))
+
+
+@dataclass(frozen=True)
+class Told:
+    """What members told of their states, under masks; the first word of each stands."""
+
+    database: Database
+
+    def add(self, round: int, member: str, told: bytes, signature: bytes) -> None:
+        """Keep what a member told after a round."""
+        with self.database.writing() as write:
+            write.execute("INSERT OR IGNORE INTO means VALUES (?, ?, ?, ?)", (round, member, told, signature))
+
+    def after(self, round: int) -> dict[str, tuple[bytes, bytes]]:
+        """What was told after a round, and its signature, by member."""
+        rows = self.database.read("SELECT member, told, signature FROM means WHERE round = ?", (round,))
+        return {member: (told, signature) for member, told, signature in rows}

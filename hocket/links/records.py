@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
+from hocket.errors import BadFrame
 from hocket.links.wire import pack_named, unpack_named
 
 LABEL = b"hocket/record/1"
@@ -58,7 +59,10 @@ def pack_records(records: Mapping[str, Record]) -> bytes:
 
 def unpack_records(data: bytes) -> dict[str, Record]:
     """What `pack_records` packed."""
-    return {name: Record(*FORM.unpack(one)) for name, one in unpack_named(data).items()}
+    try:
+        return {name: Record(*FORM.unpack(one)) for name, one in unpack_named(data).items()}
+    except struct.error:
+        raise BadFrame("garbage: a record of another length") from None
 
 
 def _run_on(running: bytes, moment: bytes, digest: bytes) -> bytes:

@@ -83,10 +83,8 @@ async def start_listening(
             ("grpc.so_reuseport", 0),
             # Who has the right certificate and opens no stream holds a connection no longer than a stranger may.
             ("grpc.max_connection_idle_ms", 1000 * HANDSHAKE_SECONDS),
-            (
-                "grpc.max_allowed_incoming_connections",
-                most_connections(dialers),
-            ),  # those that still shake hands count
+            # Those that still shake hands count.
+            ("grpc.max_allowed_incoming_connections", most_connections(dialers)),
         ],
         maximum_concurrent_rpcs=least_connections(dialers),
     )
@@ -96,8 +94,8 @@ async def start_listening(
         raise LinkError(
             f"this member cannot listen at {address}; is another process there, or is it no address of this machine?"
         ) from error
-    await server.start()
     try:
+        await server.start()
         await _refuse_older_tls(address)
     except BaseException:  # cancelled as well: a server that nobody stops keeps its process from ending
         await server.stop(None)

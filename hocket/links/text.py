@@ -86,7 +86,7 @@ def spoken(digest: bytes) -> str:
     >>> spoken(bytes(range(16)))
     'babad-bamag-bibaj-bimal-boban-bomar-bubat-bumaz'
     """
-    pairs = zip(digest[0:SPOKEN_BYTES:2], digest[1:SPOKEN_BYTES:2], strict=True)
+    pairs = zip(digest[0:SPOKEN_BYTES:2], digest[1:SPOKEN_BYTES:2], strict=False)
     return "-".join(_word(high << 8 | low) for high, low in pairs)
 
 

@@ -69,6 +69,8 @@ class Kind(IntEnum):
     """A member's signed number for this run, see federation/attendance.py."""
     MARK = 8
     """What this end has said and heard so far, see federation/rollback.py."""
+    MEAN = 9
+    """A member's masked part of the sum of all states, see federation/joint_means.py."""
 
 
 KINDS = {int(kind): kind for kind in Kind}
@@ -122,7 +124,10 @@ def pack_named(named: Mapping[str, bytes]) -> bytes:
 def unpack_named(data: bytes) -> dict[str, bytes]:
     """What `pack_named` packed."""
     parts = [bytes(part) for part in _parts(data, 0, None)]
-    return {name.decode(): one for name, one in zip(parts[::2], parts[1::2], strict=True)}
+    try:
+        return {name.decode(): one for name, one in zip(parts[::2], parts[1::2], strict=True)}
+    except ValueError:
+        raise BadFrame("garbage: not bytes by name") from None
 
 
 def unpack(data: bytes, limits: Limits, *, plan: bytes | None = None) -> Frame:

@@ -12,21 +12,27 @@ from hocket.federation.participation import take_part
 from hocket.federation.plan_file import read_plan
 from hocket.links.identity import Identity
 
+from .confession import confessing
 from .federation_case import ESCROW
 from .quadratic import task_of
 
-if __name__ == "__main__":
-    folder, name = Path(sys.argv[1]), sys.argv[2]
+
+def take_part_as(folder: Path, name: str) -> None:
+    """One member, from wherever it stands to the end."""
     plan, home = read_plan(folder / "plan.toml"), Home(folder / name)
     asyncio.run(
         take_part(
             Member(
                 plan,
                 Identity.load(home.identity),
-                task_of(plan.agent(name)),
+                confessing(task_of(plan.agent(name)), name),
                 home,
                 linger=120.0,
                 secrets=ESCROW,
             )
         )
     )
+
+
+if __name__ == "__main__":
+    take_part_as(Path(sys.argv[1]), sys.argv[2])

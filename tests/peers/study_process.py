@@ -1,11 +1,12 @@
 """One member of a study as a process, slowly: every exchange of every sum can be met by whoever kills it.
 
-Its arguments are the folder of all members and its name.
+Its arguments are the folder of all members and its name; STUDY_PAUSE in the environment says how slowly.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from hocket.federation.study_task import StudyTask
 from hocket.links.identity import Identity
 from hocket.studies.study import parse_study
 
+from .confession import confess_words
 from .study_case import tables
 
-PAUSE = 0.2
+PAUSE = float(os.environ.get("STUDY_PAUSE", "0.2"))
 
 if __name__ == "__main__":
     folder, name = Path(sys.argv[1]), sys.argv[2]
@@ -35,5 +37,7 @@ if __name__ == "__main__":
         return await carried(self, *args)
 
     Peer._carried = slowly  # type: ignore[method-assign]
-    task = StudyTask(parse_study(loads(plan.study)), tables()[name], name)
+    if "CONFESS" in os.environ:
+        confess_words(name)
+    task = StudyTask(parse_study(loads(plan.study)), tables(plan.names)[name], name)
     asyncio.run(take_part(Member(plan, Identity.load(home.identity), task, home, linger=120.0)))

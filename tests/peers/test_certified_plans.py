@@ -28,7 +28,7 @@ from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_certificate import certificate_of_plan
 from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import parse_plan, plan_text, read_plan
-from hocket.federation.record_bounds import check_records
+from hocket.federation.record_bounds import check_records, records_of
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.served_plan import ServedPlan, record_of
 from hocket.links.identity import Identity
@@ -243,6 +243,11 @@ def test_less_noise_than_promised_is_refused():
     open_form = plan.task.model_copy(update={"objectives": "any"})
     with pytest.raises(UnsafePlan, match="what noise functions do not span stays exposed"):
         check_certificate(dataclasses.replace(plan, task=open_form))
+
+
+def test_what_is_disclosed_for_a_verification_is_hidden_from_nobody():
+    with pytest.raises(UnsafePlan, match="what members disclose for that shows gradients bare"):
+        check_certificate(drawn(MEMBER, key="rss-nb", run={"verifiable": True}))
 
 
 def test_noise_on_objectives_is_certified_on_a_grid_alone():
@@ -509,3 +514,65 @@ def test_members_are_clipped_to_a_typical_gradient_unless_told_otherwise():
         assert made is not None
         assert made.algorithm["clip"] == cut
         assert f"cut to {cut:g} times the step" in " ".join(price_in_words(made))
+
+
+COINS = Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.25)
+
+
+def clipped(batch: int, size: int) -> ClippedTask:
+    data = np.ones((size, DIM)), np.ones(size)
+    return ClippedTask(
+        lambda x, one: (one[0] @ x - one[1]) ** 2, data, DIM, clip=batch / 20, batch=batch, size=size
+    )
+
+
+def test_secret_coins_are_planned_signed_run_and_composed():
+    how = {"key": "rss-nb", "objectives": "any"}
+    plan, plain = drawn(COINS, **how), drawn(dataclasses.replace(COINS, rate=None), **how)
+    assert plan.algorithm.own < 0.6 * plain.algorithm.own
+    found = check_certificate(parse_plan(plan_text(plan)))
+    assert 0.999 < found.epsilon <= 1.0
+    assert "Theorem B1 with S" in found.words[0]
+    assert "which it does with probability 0.25 in each, in secret" in found.words[0]
+    known = gdp.epsilon(found.certificate.mu, 1e-6)
+    for forged in (changed(plan, rate=0.5), changed(plan, rate=None)):
+        with pytest.raises(UnsafePlan, match="its noise gives"):
+            check_certificate(forged)
+    # Two runs: less than squares of μ would give, no less than what one more coin in each round would.
+    again = drawn(COINS, run={"id": 16 * "1"}, **how)
+    both = check_certificate(again, earlier=[before(plan)])
+    assert found.epsilon < both.composed_epsilon < gdp.epsilon(both.composed, 1e-6)
+    assert both.composed_epsilon < 2 * found.epsilon
+    assert "losses of all rounds add up" in both.words[1]
+    beside = check_certificate(again, earlier=[before(plain)])
+    assert both.composed_epsilon < beside.composed_epsilon < gdp.epsilon(beside.composed, 1e-6)
+    # Whoever leaves takes noise along, and coins still count.
+    left = certificate_of_plan(plan, leavers=[3])
+    assert found.epsilon < left.epsilon(1e-6) < known
+    said = left.assumptions
+    assert any(one.startswith("checked: members publish what one more exchange makes") for one in said)
+    assert any(one.startswith("checked as a member begins: its task says that it clips") for one in said)
+
+
+def test_a_task_whose_coins_fall_more_often_or_that_does_not_say_how_it_clips_is_refused():
+    plan = drawn(COINS, key="rss-nb", objectives="any")
+    check_records(clipped(5, 20), plan)
+    with pytest.raises(BadInput, match=r"probability 0\.5, .* counts 0\.25"):
+        check_records(clipped(10, 20), plan)
+    with pytest.raises(BadInput, match="does not say so; run a ClippedTask"):
+        check_records(TASK, plan)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_least_squares_records_are_told_from_others_of_any_size(size):
+    """Cross terms that are no square's, and signs that no square has, at every scale."""
+    rows = np.array([[1.0, 0.5, -1.0]]) * size
+    coefficients = LeastSquaresTask(rows, np.array([0.3 * size])).coefficients()
+    a, b = records_of(coefficients, DIM)
+    np.testing.assert_allclose(a, np.abs(rows))
+    np.testing.assert_allclose(b, 0.3 * size)
+    for place, factor in ((0, 1.001), (DIM + 1, 1.001), (DIM + 1, -1.0)):
+        wrong = coefficients.copy()
+        wrong[0, place] *= factor
+        with pytest.raises(BadInput, match="not those of"):
+            records_of(wrong, DIM)

@@ -61,6 +61,24 @@ def test_what_was_handed_over_arrives_before_the_end(address, first_to_go):
     play(scene)
 
 
+def test_whoever_is_stopped_while_it_closes_listens_no_longer(address):
+    """A second signal, or the end of the loop: a server that runs on after it can end the whole process."""
+
+    async def scene() -> None:
+        ash = await listener(address)
+        birch = await end(BIRCH, to_ash(address))
+        await first_of(ash, Joined)
+        closing = asyncio.create_task(ash.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
+        assert closing.cancelled()
+        assert not ash.server._server.is_running()
+        await birch.close()
+
+    play(scene)
+
+
 def test_a_broken_line_is_mended(address):
     async def scene() -> None:
         ash = await listener(address)

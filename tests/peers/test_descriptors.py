@@ -113,6 +113,7 @@ asyncio.run(scene())
 """Two ends of a link in a process with few files, where a journal is opened when the crowd has come."""
 
 
+@pytest.mark.slow
 def test_twelve_hundred_strangers_leave_files_for_the_journal(tmp_path):
     """A member at the usual limit of 1,024 files; the strangers are in a process that may open more."""
     raise_soft_limit()

@@ -49,6 +49,10 @@ ALGORITHMS = {
 
 ALIKE = {
     "gradient tracking",
+    "nids",
+    "admm",
+    "own",
+    "normal fs",
     "push-sum",
     "choco, some",
     "choco, rounded",

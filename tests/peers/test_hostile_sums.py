@@ -15,6 +15,7 @@ from .hostile_sums import SUMS, SUMS_ONLY
 [ALGORITHM] = SUMS_ONLY
 
 
+@pytest.mark.slow
 def test_no_sum_does_harm(tmp_path):
     check(played(tmp_path, dealt(SUMS, ALGORITHM), ALGORITHM))
 
@@ -42,10 +43,10 @@ def test_a_mask_less_than_planned_is_noticed(tmp_path, monkeypatch):
         spared = {0: 1, 1: 0}.get(role.index)
         return [mask for other, mask in zip(role.present, masks, strict=True) if other != spared]
 
-    usual = masked_sum._masks
+    usual = masked_sum.link_masks
     stages = []
     with monkeypatch.context() as patched:
-        patched.setattr(masked_sum, "_masks", without)
+        patched.setattr(masked_sum, "link_masks", without)
         stages = played(tmp_path, [("K4", HONEST)], ALGORITHM)
     [stage] = stages
     assert all(one.finished is not None for one in stage.honest.values())  # both ends leave it out

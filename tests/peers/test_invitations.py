@@ -122,6 +122,11 @@ def test_another_card_of_the_same_name_is_not_taken(tmp_path, hocket):
     (folder / "sent.toml").write_text(Invitation(Card.of(false, None)).text(false))
     assert "another card of clinic-a" in hocket("clinic-b", "accept", "sent.toml")["error"]
     assert "already holds an identity" in hocket("clinic-b", "accept", "sent.toml", "--name", "oak")["error"]
+    # Nor where a plan has it in the place of the one that was accepted.
+    (folder / "clinic-a.toml").unlink()
+    (folder / "clinic-c.toml").write_text(Card.of(Identity.create("clinic-c"), None).text())
+    (folder / "plan-sent.toml").write_text(SENT)
+    assert "another card of clinic-c" in hocket("clinic-b", "accept", "plan-sent.toml", "--yes")["error"]
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "sent.toml").write_text((folder / "sent.toml").read_text())
     assert "add --name" in hocket("new", "accept", "sent.toml")["error"]

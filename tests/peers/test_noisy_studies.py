@@ -155,6 +155,21 @@ def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
     assert any("nothing is promised" in line for line in other.check_releases(tmp_path))
 
 
+def test_members_of_an_earlier_study_who_take_no_part_now_count_as_colluders(tmp_path):
+    task = StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1, ("ash", "b", "c", "d")))
+    task.begin(tmp_path, "a run")
+    mu = gdp.mu(8.0, 1e-6)
+    for others, honest in (("bcd", 3), ("bcx", 2)):
+        now = replace(task, among=Among(4, 1, ("ash", *others)))
+        together = gdp.epsilon(gdp.composed(mu, mu * np.sqrt(3 / honest)), 1e-6)
+        assert f"any row is ε = {together:.3g} at" in now.check_releases(tmp_path, "another")[1]
+    gone = replace(task, among=Among(4, 1, ("ash", "x", "y", "z"))).check_releases(tmp_path, "another")
+    assert "nothing is promised: in an earlier one 1 colluder, and whoever takes no part now" in gone[1]
+    unnamed = tmp_path / "unnamed"
+    replace(task, among=Among(4, 1)).begin(unnamed, "a run")
+    assert "nothing is promised" in task.check_releases(unnamed, "another")[1]
+
+
 def test_against_more_colluders_an_earlier_study_promised_less(tmp_path):
     """Its noise was shared out so that those of three others suffice; two of them take theirs off again."""
     task = StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1))

@@ -154,8 +154,11 @@ def test_a_strangers_plan_names_nothing_but_a_file_and_its_hash(old, new, said):
         parse_plan(text, OwnCode(named="mine.py:Mine"))
 
 
-def test_nothing_beside_a_source_is_imported():
-    """The hash covers one file, and so that file must be all."""
+@pytest.mark.parametrize("place", [None, "", "."])
+def test_nothing_beside_a_source_is_imported(monkeypatch, place):
+    """The hash covers one file, and so that file must be all, even where Python looks beside it, as after -m."""
+    if place is not None:
+        monkeypatch.syspath_prepend(place)
     Path("beside.py").write_text("GAIN = 1.0\n")
     Path("mine.py").write_text("import beside\n" + MINE)
     with pytest.raises(BadConfig, match=r"mine.py failed .*No module named 'beside'"):

@@ -47,7 +47,9 @@ async def birch_by_hand(address: str) -> AsyncIterator[Any]:
         yield call
 
 
-@pytest.mark.parametrize("size", [1 << 20, 100], ids=["words", "small messages"])
+@pytest.mark.parametrize(
+    "size", [1 << 20, pytest.param(100, marks=pytest.mark.slow)], ids=["words", "small messages"]
+)
 def test_who_never_reads_is_named_before_it_takes_our_memory(address, size):
     async def scene() -> None:
         ash = await listener(address, limits=LIMITS)

@@ -39,6 +39,25 @@ def test_members_come_to_the_mean_of_their_targets(tmp_path):
         )
 
 
+def test_a_result_is_there_before_anybody_is_stayed_for(tmp_path):
+    """Whoever starts a finished run again is answered at once; and in a run the result waits for no slow neighbour."""
+    federation = Federation(tmp_path)
+    there: list[bool] = []
+
+    def found(finished: Finished) -> None:
+        there.append((federation.member("ash").folder.path / "published.npy").exists())
+
+    async def everybody() -> None:
+        others = (take_part(federation.member(name)) for name in federation.names[1:])
+        await asyncio.gather(take_part(federation.member("ash"), found=found), *others)
+
+    asyncio.run(asyncio.wait_for(everybody(), 60))
+    assert there == [True]
+    [again] = play([federation.member("ash", linger=3600.0)])  # alone
+    assert again.waiting_for == ()
+    np.testing.assert_array_equal(again.published, federation.ended("ash").published)
+
+
 def test_a_member_behind_a_router_dials_all_its_links(tmp_path):
     federation = Federation(tmp_path)
     cards = [federation.plan.card(name) for name in federation.names]

@@ -18,7 +18,7 @@ from hocket.federation.standing import standing, standing_of
 from hocket.federation.task import GradientTask
 from hocket.steps import DEFAULT_STEP, Constant
 from tests.peers.federation_case import Federation, play
-from tests.peers.plans import JOINT, drawn
+from tests.peers.plans import JOINT, RSS_NB, drawn
 from tests.peers.study_case import planned
 
 NAMES = ["mean radius", "mean texture", "mean smoothness"]
@@ -66,21 +66,26 @@ def test_the_newcomer_is_not_told_that_it_converged(clinics, rounds):
         assert standing(measured, joint=True).kind == "converged"
 
 
-def test_nor_is_it_told_so_by_its_own_commands(tmp_path, clinics, capsys):
-    """The same four over real links, by joint averages with the default steps, all rounds played."""
+@pytest.mark.parametrize("algorithm", [JOINT, RSS_NB], ids=["joint-average", "rss-nb"])
+def test_nor_is_it_told_so_by_its_own_commands(tmp_path, clinics, capsys, algorithm):
+    """The same four over real links, with the default steps, all rounds played: by joint averages, and by gossip, where
+    they add up their states now and then."""
     parts, best, errors = clinics
     federation = Federation(
         tmp_path,
         members=4,
         topology="complete",
         rounds=60,
-        algorithm=JOINT,
+        algorithm=algorithm,
         feasible={"kind": "everywhere"},
         options={"dimension": 4},
     )
     default = read_step({"a": 1.0, "b": 20.0, "p": 0.75})
     assert default.build() == DEFAULT_STEP
-    federation.plan = federation.signed(replace(federation.plan, step_section=default, signatures={}))
+    run = federation.plan.run.model_copy(update={"means": 0 if algorithm is JOINT else 10})
+    federation.plan = federation.signed(
+        replace(federation.plan, step_section=default, run=run, signatures={})
+    )
     write_plan(federation.plan, federation.plan_file)
 
     def task(X, y):
@@ -97,6 +102,8 @@ def test_nor_is_it_told_so_by_its_own_commands(tmp_path, clinics, capsys):
         assert "How it stands: still moving, by" in told
         assert "60 of 60" in told
         assert "converged to" not in told
+        if algorithm is not JOINT and command == "status":
+            assert "Said of the mean of all members' states, added up under masks after round 60" in told
 
 
 def test_growth_that_no_steady_push_makes_is_divergence():

@@ -107,7 +107,7 @@ def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | Non
     from hocket.studies.promise import Among
     from hocket.studies.table import read_table
 
-    among = Among(len(plan.names), plan.audit.colluders)
+    among = Among(len(plan.names), plan.audit.colluders, tuple(plan.names))
     made = StudyTask(study_of(plan), read_table(data), name, among)
     made.checked  # noqa: B018 - refused now, if at all
     return made
@@ -163,6 +163,11 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
     for agent, card in enumerate(plan.cards):
         signed = "signed" if card.name in plan.signatures else "not signed"
         yield f"{agent:>2} {card.name:<{width}}  {card.fingerprint}  {card.found_at}, {signed}"
+    if after := plan.run.drop_after:
+        yield (
+            f"Whoever is silent for {after} is dropped without operators, if all others agree, are more than half of "
+            "all, hang together, and are still hidden as the plan and their floors ask for."
+        )
 
 
 def objectives_in_words(plan: FederationPlan) -> str:

@@ -43,6 +43,9 @@ class EpsilonOptions:
     sensitivity: Annotated[
         float | None, Parameter(help="In place of columns: how far one record moves what is hidden, in norm.")
     ] = None
+    rate: Annotated[
+        float | None, Parameter(help="How likely a record is to take part in a round, by a secret coin.")
+    ] = None
     clip: Annotated[
         float | None,
         Parameter(
@@ -86,6 +89,7 @@ def draft(
         gradient_size * math.sqrt(dimension)
         if options.clip is None and options.protect == "member"
         else options.clip,
+        options.rate,
     )
     return certified_draft(cards, topology or AUTO, algorithm, wanted, dimension=dimension, **plan)
 
@@ -111,6 +115,7 @@ def price_in_words(drafted: CertifiedDraft) -> list[str]:
         )
     if planned.clip is not None:
         lines.append(f"Clip: what a member does in a round is cut to {planned.clip:.4g} times the step.")
+    lines += [f"{one}." for one in drafted.price_in_words[1:]]
     others = ", ".join(f"{one.network.name} (σ = {one.sigma:.4g})" for one in planned.considered)
     return lines + ([f"Links: {planned.network.name}, rather than {others}."] if others else [])
 
@@ -125,6 +130,6 @@ def _numbers(text: str) -> tuple[float, ...]:
 def _check_nothing_else(options: EpsilonOptions, topology: str | None) -> None:
     if topology is None or topology == "auto":
         raise BadConfig("the plan needs --topology; it is chosen only for a wanted --epsilon")
-    for name in ("columns", "target", "sensitivity", "clip"):
+    for name in ("columns", "target", "sensitivity", "rate", "clip"):
         if getattr(options, name) is not None:
             raise BadConfig(f"--{name} bounds what is hidden with a wanted --epsilon; give that too")

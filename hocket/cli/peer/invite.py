@@ -208,6 +208,10 @@ def _plan(
     from hocket.federation.plan_file import read_plan, write_plan
 
     plan.check_names(identity)
+    # Whoever drew the plan up may have put another in the place of one that was accepted.
+    for card in plan.cards:
+        if (kept := Path(f"{card.name}.toml")).exists():
+            _keep_card(card, kept)
     begun = out.exists()
     known = read_plan(out) if begun else plan
     if known.hash != plan.hash:

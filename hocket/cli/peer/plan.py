@@ -112,6 +112,20 @@ def plan(
         float,
         Parameter(help="Refuse if colluders would know a gradient better than to this share of its size."),
     ] = 0.1,
+    means: Annotated[
+        int | None,
+        Parameter(
+            help="How often in the run members add up their states under masks, to tell whether all have converged: by "
+            "default 10 times; never with --epsilon, which does not cover it."
+        ),
+    ] = None,
+    drop_after: Annotated[
+        str,
+        Parameter(
+            help="Drop a member without operators after so long a silence, such as 24h (s, min, h, d): if all who are "
+            "left agree and are more than half, hang together, and what remains is safe."
+        ),
+    ] = "",
     on_drop: Annotated[
         Literal["stop", "restart"],
         Parameter(
@@ -143,7 +157,7 @@ def plan(
     if out.exists():
         raise BadConfig(f"{out} exists; name another file for the plan with --out")
     if study is not None:
-        return _study(cards, study, colluders, topology, dataset, on_drop, unsafe, out, days)
+        return _study(cards, study, colluders, topology, dataset, on_drop, drop_after, unsafe, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
@@ -189,7 +203,14 @@ def plan(
             "dtype": dtype,
             "seed": seed,
         },
-        run={"rounds": rounds, "local_steps": local_steps, "reach": reach, "verifiable": verifiable},
+        run={
+            "rounds": rounds,
+            "local_steps": local_steps,
+            "reach": reach,
+            "verifiable": verifiable,
+            "drop_after": drop_after,
+            "means": _means(means, algorithm, certified is not None),
+        },
         feasible=_feasible(box, ball),
         audit={
             "colluders": colluders,
@@ -211,6 +232,7 @@ def _study(
     topology: str | None,
     dataset: str | None,
     on_drop: str,
+    drop_after: str,
     unsafe: bool,
     out: Path,
     days: int | None,
@@ -230,7 +252,7 @@ def _study(
         algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
-        run={"rounds": MOST_TOTALS},
+        run={"rounds": MOST_TOTALS, "drop_after": drop_after},
         audit={"colluders": colluders, "unsafe": unsafe},
     )
     return write_drawn(drawn, out, days)
@@ -284,6 +306,14 @@ def _task(task: str, dimension: int | None) -> tuple[str, int, str]:
         )
     found = load_task(task)
     return name, int(found.dimension), str(task_class(found))
+
+
+def _means(asked: int | None, algorithm: str, promised: bool) -> int:
+    """As often as was asked for, or where nothing forbids it."""
+    from hocket.config.sections import ALGORITHM_SECTIONS as known
+
+    sums = algorithm in known and known[algorithm].algorithm.sums
+    return asked if asked is not None else 0 if promised or sums else 10
 
 
 def _feasible(box: str | None, ball: float | None) -> dict[str, Any] | None:

@@ -14,6 +14,9 @@ from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import DataOption, HomeOption, OwnOption, TaskOption, member_of
 from hocket.errors import Interrupted
 
+PROMPT = 2.0
+"""Seconds within which neighbours who are as far as this member are done, too."""
+
 if TYPE_CHECKING:
     from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
@@ -65,16 +68,30 @@ def run(
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
+    results: list[Finished] = []
     try:
-        finished = asyncio.run(_until_stopped(member))
+        finished = asyncio.run(_until_stopped(member, results))
     except (asyncio.CancelledError, KeyboardInterrupt):
-        at = member.folder.status()["round"]
-        raise Interrupted(f"stopped in round {at}; go on with the same command", round=at) from None
+        if not results:
+            at = member.folder.status()["round"]
+            raise Interrupted(f"stopped in round {at}; go on with the same command", round=at) from None
+        finished = results[0]
     return _answer(member, finished)
 
 
-async def _until_stopped(member: Member) -> Finished:
-    """The run, which a signal ends as cleanly as its last round does."""
+def _stays(member: Member, finished: Finished) -> None:
+    """The result is there, and somebody is stayed for: whoever looks on need not wait for that."""
+    for line in _answer(member, finished).words:
+        if isinstance(line, str):
+            aside().print(line)
+    aside().print(
+        f"{member.name} stays for up to {member.linger or 0:g} s, as neighbours may not have heard all that it said. "
+        "Ctrl-C ends that, and loses nothing"
+    )
+
+
+async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
+    """The run, which a signal ends as cleanly as its last round does; its result is known before it ends."""
     from hocket.engines.progress import Bar
     from hocket.federation.participation import take_part
 
@@ -94,9 +111,17 @@ async def _until_stopped(member: Member) -> Finished:
             MB=presence.conversation.bytes_said / 1e6,
         )
 
+    later: list[asyncio.TimerHandle] = []
+
+    def found(finished: Finished) -> None:
+        results.append(finished)
+        later.append(loop.call_later(PROMPT, _stays, member, finished))
+
     try:
-        return await take_part(member, watch=watch)
+        return await take_part(member, watch=watch, found=found)
     finally:
+        for one in later:
+            one.cancel()
         bar.close()
 
 

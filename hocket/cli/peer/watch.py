@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import webbrowser
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.explore import serve
 from hocket.cli.peer.common import HomeOption, folder_of
 from hocket.cli.peer.status import PlanFile
 from hocket.federation.home import Home
@@ -17,7 +17,6 @@ from hocket.federation.home import Home
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from hocket.federation.watching.server import Served
     from hocket.federation.watching.snapshot import Snapshot
 
 EVERY = 1.0
@@ -54,9 +53,8 @@ def watch(
 
         served = take_port(now, port)
         words = [f"Watch at {served.url}", "Ctrl-C ends the watching, not the run."]
-        return Answer(
-            {"url": served.url, "member": name}, words, after=lambda: _serve(served, browser=browser)
-        )
+        opened = served.at(served.ticket) if browser else None
+        return Answer({"url": served.url, "member": name}, words, after=lambda: serve(served, at=opened))
     seen = now()
     return Answer(seen.to_json(), _in_words(seen), live=lambda console: _show(console, now))
 
@@ -91,12 +89,3 @@ def _show(console: Console, now: Callable[[], Snapshot]) -> None:
         pass  # as it was told
     for line in _in_words(now()):
         console.print(line, soft_wrap=True)
-
-
-def _serve(served: Served, *, browser: bool) -> None:
-    if browser:
-        webbrowser.open(served.url)  # the port is taken already: whoever comes early waits
-    try:
-        served.run()
-    except KeyboardInterrupt:
-        return  # as it was told

@@ -23,8 +23,8 @@ class ClippedTask:
     The choice where a plan's noise is to hide single records: hk.certify takes `sensitivity`.
 
     In every round each record takes part by a coin of its own, with probability batch/size. Coins come from a secret of
-    this member's own, so that accounts by sampling apply (`hocket.learning.sampled_epsilon`). A plan for it takes one
-    local step, since a second one would depend on a record in ways that no clipping bounds.
+    this member's own, so that less noise does (Theorem S, a plan's --rate). A plan for it takes one local step, since
+    a second one would depend on a record in ways that no clipping bounds.
     """
 
     loss: Callable[[Any, Any], Any]

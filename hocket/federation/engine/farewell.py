@@ -66,7 +66,10 @@ class Farewell:
         return pack(Frame(Kind.DONE, self.conversation.plan, self.round, step, parts))
 
     async def take(self, *, linger: float | None, again: bool) -> tuple[str, ...]:
-        """Stay until everybody is done, or for so many seconds; returns who is not. `again` after a crash in it."""
+        """Stay until everybody is done, or for so many seconds; returns who is not. `again` after a crash in it, or
+        after its end: then all neighbours have what they need, and nobody is stayed for."""
+        if again and self.sealing is None and self.journal.previous is None:
+            return ()
         try:
             await asyncio.wait_for(self._exchanges(again=again), linger)
         except TimeoutError:  # what has come is looked at all the same

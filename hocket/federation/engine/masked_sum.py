@@ -112,7 +112,7 @@ class MaskedSum:
         if asked.noise is not None:
             draw = streams.own_bits(NOISE_LABEL + exchange, k)
             own = with_noise(own, asked.values, asked.noise, asked.bits, draw)
-        masked = reduce(add, _masks(role, streams, own.shape[1], k, exchange, point), own)
+        masked = reduce(add, link_masks(role, streams, own.shape[1], k, exchange, point), own)
         return cls(role, tree, point, asked, masked, names)
 
     @property
@@ -211,7 +211,9 @@ def _outside(role: Role, mean: np.ndarray) -> float:
     return float(np.linalg.norm(mean - np.asarray(role.plain_set.project(mean), dtype=np.float64)))
 
 
-def _masks(role: Role, streams: ChainStreams, count: int, k: int, exchange: int, point: bytes) -> list[Words]:
+def link_masks(
+    role: Role, streams: ChainStreams, count: int, k: int, exchange: int, point: bytes
+) -> list[Words]:
     """One mask per link, as this end adds it."""
     drawn = {other: streams.mask(other, k, exchange, point, count) for other in role.present}
     return [mask if role.index < other else negate(mask) for other, mask in drawn.items()]

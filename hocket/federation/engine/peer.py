@@ -7,7 +7,7 @@ journal refuses any others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -81,6 +81,10 @@ class Peer:
     """The task's own state, to be kept with each round."""
     restore: Callable[[bytes], None] = lambda state: None
     watch: Callable[[Played], None] | None = None
+    tell: Callable[[int, np.ndarray, np.ndarray], Awaitable[None]] | None = None
+    """Told of every round's number, and of the state before and after it, while its noise keys are still there."""
+    found: Callable[[Finished], None] = lambda finished: None
+    """Told of the result as soon as there is one, before this member stays for others."""
     sealing: Sealing | None = None
     """How this member says what it has come to, where members do."""
     point: bytes = BEGINNING
@@ -110,7 +114,9 @@ class Peer:
             state, role = self._begun() if position is None else self._resumed(position)
             await self._exchanges.speak_up()
             while k <= self.rounds and not role.algorithm.finished(self.descend, state):
-                state = await self._round(k, state, role)
+                before, state = x_of(state), await self._round(k, state, role)
+                if self.tell is not None:
+                    await self.tell(k, before, x_of(state))
                 if self.watch is not None:
                     self.watch(Played(k, x_of(state), *self._words))
                 self.noise.advance(self.role)
@@ -127,6 +133,7 @@ class Peer:
             self.point = bytes(point)
             await self._exchanges.speak_up()
             finished = Finished(x, published)
+        self.found(finished)
         return await self._part(k, finished, linger)
 
     def drop(self, member: int) -> None:

@@ -19,8 +19,12 @@ def troubles(status: Mapping[str, Any]) -> Iterator[str]:
     if status["dropped"]:
         yield f"Dropped: {', '.join(status['dropped'])}"
         yield from status["verdict"]
+    if status.get("stays_for"):
+        yield f"All is done; it stays for {', '.join(status['stays_for'])}, who may not have heard all of it."
     if status.get("drop_refused"):
         yield f"Voted, and not dropped: {status['drop_refused']}"
+    if status.get("rule"):
+        yield status["rule"]
     if status.get("votes_against_me"):
         against = ", ".join(status["votes_against_me"])
         yield f"Voted to go on without this member: {against}. Speak with them; here it counts for nothing."

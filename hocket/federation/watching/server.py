@@ -33,6 +33,8 @@ class Served:
 
     server: ThreadingHTTPServer
     token: str
+    ticket: str
+    """Leads to the page once: for a browser's command line, which everybody on this machine can read."""
 
     @property
     def port(self) -> int:
@@ -41,7 +43,10 @@ class Served:
     @property
     def url(self) -> str:
         """The address to open; who has it may look."""
-        return f"http://{LOOPBACK}:{self.port}/{self.token}/"
+        return self.at(self.token)
+
+    def at(self, word: str) -> str:
+        return f"http://{LOOPBACK}:{self.port}/{word}/"
 
     def run(self) -> None:
         """Answer until Ctrl-C, or until it is told to stop."""
@@ -59,15 +64,15 @@ def take_port(now: Callable[[], Snapshot], port: int = 0) -> Served:
         raise BadConfig(
             f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any"
         )
-    token = secrets.token_urlsafe(24)
+    token, ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, now, token))
+        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, now, token, {ticket}))
     except OSError as error:
         raise BadConfig(
             f"port {port} on this machine cannot be had ({error}); name another with --port, or 0 for any that is free"
         ) from error
     server.daemon_threads = True
-    return Served(server, token)
+    return Served(server, token, ticket)
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -76,8 +81,8 @@ class _Answer(BaseHTTPRequestHandler):
     timeout = PATIENCE
     server_version, sys_version = "hocket", ""
 
-    def __init__(self, now: Callable[[], Snapshot], token: str, *where: Any) -> None:
-        self.now, self.token = now, token
+    def __init__(self, now: Callable[[], Snapshot], token: str, tickets: set[str], *where: Any) -> None:
+        self.now, self.token, self.tickets = now, token, tickets
         super().__init__(*where)
 
     def do_GET(self) -> None:
@@ -90,12 +95,12 @@ class _Answer(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"text/{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         if title:
-            self.send_header("X-Title", title)
+            self.send_header("Location" if status == 303 else "X-Title", title)
         self.end_headers()
         self.wfile.write(body)
 
     def _answered(self) -> tuple[int, str, str]:
-        """The status, the text, and what a tab is to be called."""
+        """The status, the text, and what a tab is to be called, or where it is to go."""
         port = self.connection.getsockname()[1]
         hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
         # Another site may point its own name at this machine, so that a browser takes us for it.
@@ -105,6 +110,9 @@ class _Answer(BaseHTTPRequestHandler):
             return 403, "another page may not look at this one\n", ""
         _, _, rest = self.path.partition("/")
         token, _, what = rest.partition("/")
+        if token in self.tickets:
+            self.tickets.clear()
+            return 303, "", f"/{self.token}/"
         if not hmac.compare_digest(token.encode(), self.token.encode()):
             return 403, "the token is missing or wrong; open the address that hocket peer watch printed\n", ""
         if what not in ("", "now"):

@@ -3,6 +3,7 @@
 call.py        what an end says to a relay, and signs
 connection.py  one TCP connection
 pipes.py       bytes both ways: plain TCP, or WebSocket
+frames.py      WebSocket's frames around them
 outbound.py    from a member to a relay, through a company's proxy if need be
 proxy.py       a company's proxy: HTTP CONNECT
 server.py      the relay itself

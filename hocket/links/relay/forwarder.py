@@ -27,7 +27,8 @@ from typing import Any
 from hocket.errors import HocketError, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
-from hocket.links.relay.connection import Connection
+from hocket.links.relay.connection import Connection, keep_memory
+from hocket.links.relay.frames import Bytes
 from hocket.links.relay.outbound import called, joined
 from hocket.links.relay.pipes import Pipe
 from hocket.machine import LOOPBACK
@@ -60,32 +61,19 @@ class Orders:
 
     def line(self) -> str:
         """The orders on one line; it holds the private key."""
-        return json.dumps(
-            {
-                "key": self.identity.private_key_pem.decode(),
-                "certificate": self.identity.certificate_pem.decode(),
-                "plan": self.plan,
-                "relays": self.relays,
-                "diallers": self.diallers,
-                "dialled": dict(self.dialled),
-                "ports": dict(self.ports),
-                "proxy": None if self.kept_proxy is None else str(self.kept_proxy),
-            }
-        )
+        pem = (self.identity.certificate_pem.decode(), self.identity.private_key_pem.decode())
+        proxy = None if self.kept_proxy is None else str(self.kept_proxy)
+        said = (pem, self.plan, self.relays, self.diallers, dict(self.dialled), dict(self.ports), proxy)
+        return json.dumps(said)
 
     @classmethod
     def read(cls, line: str) -> Orders:
         """Orders from their line."""
-        given = json.loads(line)
-        return cls(
-            Identity.from_pem(given["certificate"].encode(), given["key"].encode()),
-            given["plan"],
-            tuple(given["relays"]),
-            tuple(given["diallers"]),
-            {name: tuple(relays) for name, relays in given["dialled"].items()},
-            given["ports"],
-            None if given["proxy"] is None else Path(given["proxy"]),
-        )
+        pem, plan, relays, diallers, dialled, ports, proxy = json.loads(line)
+        identity = Identity.from_pem(*map(str.encode, pem))
+        ways = {name: tuple(some) for name, some in dialled.items()}
+        kept = None if proxy is None else Path(proxy)
+        return cls(identity, plan, tuple(relays), tuple(diallers), ways, ports, kept)
 
 
 Report = Callable[[dict[str, Any]], bool]
@@ -182,7 +170,7 @@ class Forwarder:
 
     async def _begun(self, pipe: Pipe, port: int) -> None:
         """What a neighbour says first opens a connection to the member; until then there is none to hold."""
-        first = b""
+        first: Bytes = b""
         try:
             first = await pipe.receive()
         finally:
@@ -200,7 +188,7 @@ class Way:
         self.name = name
         self.relays = relays
         self._ready: Pipe | None = None
-        self._watching: asyncio.Task[bytes] | None = None
+        self._watching: asyncio.Task[Bytes] | None = None
         self._changed = asyncio.Event()
 
     async def keep_ready(self) -> None:
@@ -287,7 +275,7 @@ class Way:
         return None
 
 
-async def _to_member(pipe: Pipe, port: int, first: bytes) -> None:
+async def _to_member(pipe: Pipe, port: int, first: Bytes) -> None:
     try:
         _, connection = await asyncio.get_running_loop().create_connection(Connection, LOOPBACK, port)
         connection.write_now(first)
@@ -350,15 +338,14 @@ async def _or_close(pipe: Pipe, waiting: Awaitable[bool]) -> bool:
 
 async def main() -> None:
     """Do as the orders on standard input say, until it ends."""
+    keep_memory()
     out = sys.stdout.fileno()
     os.set_blocking(out, False)  # nothing waits because a member is too busy to read
 
     def report(news: dict[str, Any]) -> bool:
         try:
             os.write(out, json.dumps(news).encode() + b"\n")  # short enough to be written whole or not at all
-        except (
-            OSError
-        ):  # the member has ended, or is too busy to read: it is said again when the next thing happens
+        except OSError:  # the member has ended, or is too busy to read: it is said again with the next thing
             return False
         return True
 

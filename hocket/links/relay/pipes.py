@@ -11,16 +11,18 @@ import contextlib
 import logging
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from hocket.errors import BadConfig, LinkError
 from hocket.links.relay.connection import PING, Connection
+from hocket.links.relay.frames import BINARY, CLOSE, CONTINUED, LONGEST_FRAME, Bytes, Unframing, framed
+from hocket.links.relay.frames import PING as ASKED
+from hocket.links.relay.frames import PONG as ANSWERED
+from hocket.links.text import shown
 
-if TYPE_CHECKING:
-    from websockets.client import ClientProtocol
-    from websockets.server import ServerProtocol
-
-LONGEST_FRAME = 1 << 20
+LONGEST_HTTP = 8192
+NORMALLY = (1000).to_bytes(2, "big")
+"""Why a WebSocket ends."""
 LONGEST_MESSAGE = 4096
 """Bytes of a message before two ends are joined."""
 MAGIC = b"hocket-relay/1\n"
@@ -34,11 +36,11 @@ SILENT.propagate = False
 class Pipe(Protocol):
     """One connection."""
 
-    async def receive(self) -> bytes:
+    async def receive(self) -> Bytes:
         """The next bytes; none where the other end hung up."""
         ...
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: Bytes) -> None:
         """Pass bytes on; waits while too many are under way."""
         ...
 
@@ -61,10 +63,10 @@ class PlainPipe:
     def __init__(self, connection: Connection):
         self.connection = connection
 
-    async def receive(self) -> bytes:
+    async def receive(self) -> Bytes:
         return await self.connection.read()
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: Bytes) -> None:
         await self.connection.write(data)
 
     async def hear(self) -> bytes:
@@ -83,90 +85,97 @@ class PlainPipe:
 class WebPipe:
     """As WebSocket frames, inside TLS or not: what web servers and proxies let through."""
 
-    def __init__(self, connection: Connection, protocol: ClientProtocol | ServerProtocol):
+    def __init__(self, connection: Connection, *, dials: bool):
         self.connection = connection
-        self.protocol = protocol
-        self._arrived: deque[bytes] = deque()
+        self.dials = dials
+        self._unframing = Unframing(masked=not dials)
+        self._arrived: deque[tuple[Bytes, bool]] = deque()
+        """Parts of messages, and whether one ends with it."""
+        self._asked = b""
+        """What the other end's ping has said so far."""
+        self._over = False
         self._listening_since: float | None = None
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
 
-    async def receive(self) -> bytes:
-        from websockets.frames import Frame, Opcode
+    async def receive(self) -> Bytes:
+        while await self._something():
+            parts = [part for part, _ in self._arrived]
+            self._arrived.clear()
+            # Frames and pieces end in different places: unless joined, there would be twice as many at every hop.
+            if data := parts[0] if len(parts) == 1 else b"".join(parts):
+                return data
+        return b""
 
-        while not self._arrived:
-            self._listening_since = time.monotonic()
-            try:
-                data = await self.connection.read()
-            finally:
-                self._listening_since = None
-            if not data:
-                return b""
-            self.protocol.receive_data(data)
-            for event in self.protocol.events_received():
-                if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT) and event.data:
-                    self._arrived.append(bytes(event.data))
-            await self._flush()
-            if self.protocol.close_expected() and not self._arrived:
-                return b""
-        return self._arrived.popleft()
-
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: Bytes) -> None:
         for start in range(0, len(data), LONGEST_FRAME):
-            self._check_open()
-            self.protocol.send_binary(data[start : start + LONGEST_FRAME])
-            await self._flush()
+            self._write(BINARY, data[start : start + LONGEST_FRAME])
+            await self.connection.drained()
 
     async def hear(self) -> bytes:
-        message = await self.receive()
-        if not message:
-            raise asyncio.IncompleteReadError(b"", None)
-        if len(message) > LONGEST_MESSAGE:
-            raise LinkError(f"a message of {len(message)} bytes, where {LONGEST_MESSAGE} are the most")
+        message, whole = b"", False
+        while not whole:
+            if not await self._something():
+                raise asyncio.IncompleteReadError(message, None)
+            part, whole = self._arrived.popleft()
+            message += part
+            if len(message) > LONGEST_MESSAGE:
+                raise LinkError(f"a message of over {LONGEST_MESSAGE} bytes, which are the most")
         return message
 
     async def say(self, message: bytes) -> None:
         await self.send(message)
 
     def close(self) -> None:
-        from websockets.protocol import State
-
         self._pinging.cancel()
-        if self.protocol.state is State.OPEN:
-            self.protocol.send_close(1000)
+        if not self._over:
             with contextlib.suppress(OSError):
-                self._write_out()
+                self._write(CLOSE, NORMALLY)
+        self._over = True
         self.connection.close()
 
-    def _check_open(self) -> None:
-        from websockets.protocol import State
-
-        if self.protocol.state is not State.OPEN:
-            raise ConnectionResetError("the other end has hung up")
-
-    async def _flush(self) -> None:
-        if self._write_out():
+    async def _something(self) -> bool:
+        """Wait until there is something to take; not where the other end hung up."""
+        while not self._arrived and not self._over:
+            self._listening_since = time.monotonic()
+            try:
+                data = await self.connection.read()
+            finally:
+                self._listening_since = None
+            if not data:
+                break
+            for opcode, part, whole in self._unframing.parts(data):
+                self._take(opcode, part, whole)
             await self.connection.drained()
+        return bool(self._arrived)
 
-    def _write_out(self) -> bool:
-        parts = [part for part in self.protocol.data_to_send() if part]
-        for part in parts:
-            self.connection.write_now(part)
-        return bool(parts)
+    def _take(self, opcode: int, part: Bytes, whole: bool) -> None:
+        if opcode in (CONTINUED, BINARY):
+            self._arrived.append((part, whole))
+        elif opcode == ASKED:
+            self._asked += part
+            if whole:
+                self._write(ANSWERED, self._asked)
+                self._asked = b""
+        elif opcode == CLOSE and whole and not self._over:
+            self._write(CLOSE, NORMALLY)
+            self._over = True
+
+    def _write(self, opcode: int, data: Bytes) -> None:
+        if self._over:
+            raise ConnectionResetError("the other end has hung up")
+        self.connection.write_now(framed(opcode, data, mask=self.dials))
 
     def _ping(self) -> None:
         """Say that this end is there, and give the other up if it does not."""
-        from websockets.protocol import State
-
         transport = self.connection.transport
-        if transport.is_closing() or self.protocol.state is not State.OPEN:
+        if transport.is_closing() or self._over:
             return
         # Not while nobody listens to it: what comes waits then until the next one has taken what came before.
         since = self._listening_since
         if since is not None and time.monotonic() - since > 2 * PING:
             transport.abort()
             return
-        self.protocol.send_ping(b"")
-        self._write_out()
+        self._write(ASKED, b"")
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
 
 
@@ -174,24 +183,22 @@ async def web_client(connection: Connection, host: str, *, secure: bool) -> WebP
     """The dialling end of a WebSocket, once the other has agreed to it."""
     need_websockets()
     from websockets.client import ClientProtocol
-    from websockets.exceptions import InvalidStatus
-    from websockets.http11 import Response
     from websockets.uri import parse_uri
 
     uri = parse_uri(f"{'wss' if secure else 'ws'}://{host}{PATH}")
-    protocol = ClientProtocol(uri, max_size=LONGEST_FRAME, logger=SILENT)
+    protocol = ClientProtocol(uri, logger=SILENT)
     protocol.send_request(protocol.connect())
     _write_all(connection, protocol.data_to_send())
-    pending: list[Any] = []
-    while not any(isinstance(event, Response) for event in pending):
-        await _feed(protocol, connection)
-        pending += protocol.events_received()
-        if protocol.handshake_exc is not None:
-            failure = protocol.handshake_exc
-            if isinstance(failure, InvalidStatus):
-                raise LinkError(f"HTTP status {failure.response.status_code}: no relay answers there")
-            raise LinkError("what answers there is no relay")
-    return _begun(WebPipe(connection, protocol), pending)
+    head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
+    status = head.split(b" ", 2)[1:2]
+    if head.startswith(b"HTTP/") and status != [b"101"]:
+        raise LinkError(
+            f"HTTP status {shown(b''.join(status).decode(errors='replace'))}: no relay answers there"
+        )
+    protocol.receive_data(head)
+    if protocol.handshake_exc is not None or not protocol.events_received():
+        raise LinkError("what answers there is no relay")
+    return WebPipe(connection, dials=True)
 
 
 async def web_server(connection: Connection) -> WebPipe:
@@ -200,36 +207,15 @@ async def web_server(connection: Connection) -> WebPipe:
     from websockets.http11 import Request
     from websockets.server import ServerProtocol
 
-    protocol = ServerProtocol(max_size=LONGEST_FRAME, logger=SILENT)
-    pending: list[Any] = []
-    while not any(isinstance(event, Request) for event in pending):
-        await _feed(protocol, connection)
-        pending += protocol.events_received()
-        if protocol.handshake_exc is not None:
-            _write_all(connection, protocol.data_to_send())
-            raise LinkError("this is no WebSocket")
-    [request] = [event for event in pending if isinstance(event, Request)]
-    protocol.send_response(protocol.accept(request))
+    protocol = ServerProtocol(logger=SILENT)
+    protocol.receive_data(await connection.read_until(b"\r\n\r\n", LONGEST_HTTP))
+    for request in protocol.events_received():
+        if isinstance(request, Request):
+            protocol.send_response(protocol.accept(request))
     _write_all(connection, protocol.data_to_send())
     if protocol.handshake_exc is not None:
         raise LinkError("this is no WebSocket")
-    return _begun(WebPipe(connection, protocol), pending)
-
-
-def _begun(pipe: WebPipe, pending: list[Any]) -> WebPipe:
-    """A pipe with whatever came right behind the handshake."""
-    from websockets.frames import Frame
-
-    pipe._arrived.extend(bytes(event.data) for event in pending if isinstance(event, Frame) and event.data)  # pyright: ignore[reportPrivateUsage]
-    return pipe
-
-
-async def _feed(protocol: Any, connection: Connection) -> None:
-    data = await connection.read()
-    if data:
-        protocol.receive_data(data)
-    else:
-        protocol.receive_eof()
+    return WebPipe(connection, dials=False)
 
 
 def _write_all(connection: Connection, parts: list[bytes]) -> None:

@@ -21,10 +21,14 @@ from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
 from hocket.links.relay.connection import Connection
+from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
 TLS_BEGINS, HTTP_BEGINS = b"\x16", b"G"
 BACKLOG = 1024
+CROWDED = 0.005
+"""Seconds between two strangers of whom there are too many: a crowd gets so much of the processor and no more, and a
+member among them has a second to show who it is before its place is taken."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,7 @@ class Relay:
         self.limits = limits or RelayLimits()
         self.counts = Counts()
         self.port = listen[1]
-        self._doors: list[socket.socket] = []
-        self._accepting: list[asyncio.Task[None]] = []
+        self._accepting: asyncio.Task[None] | None = None
         self._attending: dict[asyncio.Task[None], None] = {}
         self._unknown: dict[asyncio.Task[None], None] = {}
         """Those that have not shown whose they are, the oldest first."""
@@ -144,17 +147,15 @@ class Relay:
             ) from None
         door.setblocking(False)
         self.port = door.getsockname()[1]
-        self._doors.append(door)
-        self._accepting.append(asyncio.create_task(self._accept(door)))
+        self._accepting = asyncio.create_task(self._accept(door))
+        self._accepting.add_done_callback(lambda _: door.close())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        tasks = [*self._accepting, *self._attending]
+        tasks = [task for task in (self._accepting, *self._attending) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for door in self._doors:
-            door.close()
         await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
 
     async def _accept(self, door: socket.socket) -> None:
@@ -174,6 +175,7 @@ class Relay:
                 oldest = next(iter(self._unknown))
                 del self._unknown[oldest]
                 oldest.cancel()
+                await asyncio.sleep(CROWDED)
 
     def _left(self, task: asyncio.Task[None]) -> None:
         self._attending.pop(task, None)
@@ -292,11 +294,11 @@ class Relay:
             if not self._pairs[call.link]:
                 del self._pairs[call.link]
 
-    async def pass_on(self, call: Call, data: bytes, other: Pipe) -> None:
+    async def pass_on(self, call: Call, data: Bytes, other: Pipe) -> None:
         """Hand what one end said to the other."""
         await other.send(data)
 
-    async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, bytes] | None:
+    async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, Bytes] | None:
         """The other end's pipe, and what this end has said to it already; None if it did not come in time."""
         opposite = Role.DIALS if call.role is Role.LISTENS else Role.LISTENS
         if self._pairs[call.link] >= 2 * self.limits.pairs:  # both ends count
@@ -317,7 +319,7 @@ class Relay:
         self.counts.joined += 1
         return partner.pipe, b""
 
-    async def _waited(self, pipe: Pipe, mine: tuple[tuple[str, str, str], Role]) -> tuple[Pipe, bytes] | None:
+    async def _waited(self, pipe: Pipe, mine: tuple[tuple[str, str, str], Role]) -> tuple[Pipe, Bytes] | None:
         seat, before = Seat(pipe), self._waiting.get(mine)
         if before is not None:
             before.met.cancel()  # the later one is certainly alive
@@ -338,7 +340,7 @@ class Relay:
             watching.cancel()
             said = (await asyncio.gather(watching, return_exceptions=True))[0]
         # It may have spoken as soon as it was told, before we looked.
-        return other, said if isinstance(said, bytes) else b""
+        return other, b"" if isinstance(said, BaseException) else said
 
 
 async def _unless_cancelled(met: asyncio.Future[Pipe]) -> Pipe:

@@ -19,7 +19,7 @@ PARALLEL := -n $(JOBS) --dist worksteal
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test browser slow endurance bench docs check lint types imports format clean
+.PHONY: help demo test browser slow fuzz endurance bench docs check lint types imports format clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 # pytest leaves with 5 where no test is marked slow, which is no failure.
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest $(PARALLEL) -m slow || [ $$? -eq 5 ]
+
+fuzz: $(VENV)/has-test ## feed a million made-up inputs to whatever reads bytes, about twenty minutes
+	nice -n 19 $(BIN)/python -m tests.fuzz.fuzz $(FUZZ)
 
 endurance: $(VENV)/has-test ## run what takes many minutes: bad weather, attacks, claims
 	$(BIN)/pytest -m endurance

@@ -30,6 +30,8 @@ Messages name the culprit, the limit and the cure. The command line prints them 
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +137,13 @@ class UnsafeRemainder(RunStopped):
 
 class Interrupted(RunStopped):
     """Somebody pressed Ctrl-C."""
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """The question whether something else was meant, for a message, where anything is near.
+
+    >>> nearest("cicle", ["cycle", "path"]), nearest("ring", ["cycle", "path"])
+    (" (did you mean 'cycle'?)", '')
+    """
+    close = difflib.get_close_matches(word, list(known), n=1) if isinstance(word, str) else []
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -16,8 +16,8 @@ from hocket.bench.comparison import GOAL, Comparison
 from hocket.config.files import loads
 from hocket.config.own_algorithm import read_any_algorithm
 from hocket.config.problems import read_problem
-from hocket.config.sections import NetworkSection, Section, check, nearest, read_step
-from hocket.errors import BadConfig, BadInput
+from hocket.config.sections import NetworkSection, Section, check, read_step
+from hocket.errors import BadConfig, BadInput, nearest
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from hocket.links.text import json_line, shown
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
     from hocket.report.tables import Table
 
+Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
+"""Where a command writes, as each of them takes it."""
 LAYOUT = ("\n", "\t")
 LONG_NAME = 40
 """Characters in the first column of a table that are kept on one line."""

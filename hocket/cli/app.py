@@ -9,7 +9,7 @@ from contextlib import nullcontext, redirect_stdout
 from importlib import import_module
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 
 from hocket import __version__
 from hocket.cli.answer import Answer, complain, give
@@ -55,6 +55,9 @@ app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")
 app.command(study)
+app.register_install_completion_command(  # pyright: ignore[reportUnknownMemberType]
+    help="Install completion of commands and options for the shell that is running; prints what it wrote."
+)
 
 
 @app.command(help_epilogue="Example: hocket completion bash")
@@ -117,6 +120,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except CycloptsError as error:
         code, kind, message = MISUSED, "Usage", str(error)
+        if isinstance(error, UnusedCliTokensError):
+            message += " A word by itself belongs to no option here: name it, as in --algorithm rss-nb, or see --help."
     except Interrupted as error:
         code, kind, message = INTERRUPTED, "Interrupted", str(error)
     except KeyboardInterrupt:

@@ -20,21 +20,23 @@ if TYPE_CHECKING:
 
 
 STEP = "1,20,0.75"
+Topology = Annotated[str | None, Parameter(help="A named topology: cycle:7, grid:3x4, harary:k=3,n=7.")]
+Edges = Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")]
+Colluders = Annotated[int | None, Parameter(help="Against any so many members.")]
+Coalition = Annotated[str | None, Parameter(help="Against these members: 1,4.")]
 
 
 def audit(
     *,
-    topology: Annotated[
-        str | None, Parameter(help="A named topology: cycle:7, grid:3x4, harary:k=3,n=7.")
-    ] = None,
-    edges: Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")] = None,
+    topology: Topology = None,
+    edges: Edges = None,
     run: Annotated[Path | None, Parameter(help="A run's folder; it must have kept its words.")] = None,
     plan: Annotated[
         Path | None,
         Parameter(help="A federation's plan: needs no key, and shows what whoever signs is shown."),
     ] = None,
-    colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
-    coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
+    colluders: Colluders = None,
+    coalition: Coalition = None,
     algorithm: Annotated[
         str | None,
         Parameter(
@@ -93,23 +95,23 @@ def audit(
 
     source = {"topology": topology, "edges": edges, "run": run}
     source = {key: value for key, value in source.items() if value is not None}
+    numbers = {
+        "delta": (delta, None),
+        "anchor": (anchor, None),
+        "dim": (dim, None),
+        "gradient-size": (gradient_size, None),
+        "objectives": (objectives, None),
+        "local-steps": (local_steps, None),
+        "sigma": (sigma, None),
+        "step": (step, STEP),
+        "runs": (runs, 1),
+        "set": (parameters, None),
+    }
+    changed = {key: value for key, (value, usual) in numbers.items() if value != usual}
     if plan is not None:
-        own = (
-            coalition,
-            None if is_own(algorithm) else algorithm,
-            parameters,
-            delta,
-            anchor,
-            dim,
-            gradient_size,
-            objectives,
-            local_steps,
-            rounds,
-            sigma,
-            wanted_sd,
-            forbid,
-        )
-        _refuse_beside_plan(source, any(value is not None for value in own) or runs != 1 or step != STEP)
+        named = None if is_own(algorithm) else algorithm
+        own = (coalition, named, rounds, wanted_sd, forbid)
+        _refuse_beside_plan(source, bool(changed) or any(value is not None for value in own))
         return answer_on_plan(plan, colluders=colluders, html=html, algorithm=algorithm)
     network, recorded = _network(weights, topology, edges, run)
     if colluders is None and coalition is None:
@@ -122,7 +124,7 @@ def audit(
         raise BadConfig(
             "--wanted-sd needs --dim: noise is dealt over all numbers of a state, so it takes √dim as much"
         )
-    course: dict[str, Any] = {"rounds": rounds, "step": None if recorded else _step(step), "runs": runs}
+    course: dict[str, Any] = {"rounds": rounds, "step": None if recorded else read_step(step), "runs": runs}
     course |= {} if dim is None else {"dim": dim}
     found = judge(
         network,
@@ -142,21 +144,8 @@ def audit(
     planned = noise if noise is None or isinstance(noise, str) else noise.to_json()
     data, written = found.to_json() | {"noise_plan": planned}, []
     if html is not None:
-        other = {
-            "delta": (delta, None),
-            "anchor": (anchor, None),
-            "dim": (dim, None),
-            "gradient-size": (gradient_size, None),
-            "objectives": (objectives, None),
-            "local-steps": (local_steps, None),
-            "weights": (weights, "paper"),
-            "sigma": (sigma, None),
-            "step": (step, STEP),
-            "runs": (runs, 1),
-        }
-        other |= {"set": (parameters, None)}
-        changed = {key: value for key, (value, usual) in other.items() if value != usual}
-        asked = source | {"algorithm": algorithm, "rounds": rounds} | changed
+        weighed = {} if weights == "paper" else {"weights": weights}
+        asked = source | {"algorithm": algorithm, "rounds": rounds} | changed | weighed
         data |= {"page": str(_write(found, html, asked, forbid))}
         written = [f"Page: {html}"]
     words = [
@@ -287,7 +276,8 @@ def step_in(text: str) -> dict[str, float]:
         ) from None
 
 
-def _step(text: str) -> Step:
+def read_step(text: str) -> Step:
+    """The step size that `step_in` reads."""
     from hocket.steps import Constant, Power
 
     numbers = [*step_in(text).values()]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, Out, aside
 
 RESULTS, FIGURE, PAGE, COPY = "results.csv", "figure", "report.html", "bench.toml"
 
@@ -18,9 +18,7 @@ def bench(
     ],
     /,
     *,
-    out: Annotated[
-        Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")
-    ] = None,
+    out: Out = None,
 ) -> Answer:
     """Run algorithms on problems and networks side by side, and say who comes first and how surely.
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.audit import agents_in, named_network, step_in
+from hocket.cli.audit import Coalition, Colluders, Edges, Topology, agents_in, named_network, read_step
 from hocket.errors import BadConfig
 
 
 def certify(
     *,
-    topology: Annotated[
-        str | None, Parameter(help="A named topology: cycle:7, grid:3x4, harary:k=3,n=7.")
-    ] = None,
-    edges: Annotated[Path | None, Parameter(help="A file of links, two agent numbers a line.")] = None,
+    topology: Topology = None,
+    edges: Edges = None,
     algorithm: Annotated[str, Parameter(help="function-sharing, rss-nb, …")] = "function-sharing",
-    colluders: Annotated[int | None, Parameter(help="Against any so many members.")] = None,
-    coalition: Annotated[str | None, Parameter(help="Against these members: 1,4.")] = None,
+    colluders: Colluders = None,
+    coalition: Coalition = None,
     sigma: Annotated[
         str, Parameter(help="Standard deviation of one draw, or one for each link in order: 1,2,1.5.")
     ] = "1",
@@ -46,6 +43,9 @@ def certify(
     step: Annotated[
         str | None, Parameter(help="a,b,p for a/(k+b)^p, or a constant; without it noise is scaled alike.")
     ] = None,
+    rate: Annotated[
+        float, Parameter(help="How likely a record is to take part in a round, by a secret coin of its own.")
+    ] = 1.0,
     runs: Annotated[int, Parameter(help="Runs on the same data.")] = 1,
     kept: Annotated[bool, Parameter(negative=(), help="Noise is the same in all runs.")] = False,
     leavers: Annotated[str | None, Parameter(help="Members who left: 2,3.")] = None,
@@ -57,10 +57,11 @@ def certify(
     --move, --shift, --transfer or --sensitivity.
     """
     from hocket.privacy import certify as judge
+    from hocket.privacy.certificates.price import price_of
 
-    numbers = None if step is None else [*step_in(step).values()]
+    network = named_network(topology, edges, "certificate")
     found = judge(
-        named_network(topology, edges, "certificate"),
+        network,
         algorithm,
         colluders=colluders,
         coalition=None if coalition is None else agents_in(coalition),
@@ -73,19 +74,24 @@ def certify(
         sensitivity=sensitivity,
         records=records,
         rounds=rounds,
-        step=None if numbers is None else _step(numbers),
+        step=None if step is None else read_step(step),
+        rate=rate,
         runs=runs,
         kept=kept,
         leavers=() if leavers is None else agents_in(leavers),
     )
     data = found.to_json()
-    lines = [found.statement]
+    lines, price = [found.statement], list[str]()
+    if found.mu and (transfer is not None or (found.kappa and own)):
+        noise = price_of(network, _numbers("--sigma", sigma, ","), own, found, moved=transfer)
+        price = noise.in_words(1, network.n, curved=found.rounds is None)
     if found.holds:
         data["epsilon"] = {f"{delta:g}": found.epsilon(delta)}
         lines += [
             "",
             f"μ = {found.mu:.6g}, ε = {found.epsilon(delta):.6g} at δ = {delta:g}, δ = {found.delta(1.0):.6g} at ε = 1",
             f"Worst case: {found.searched}{_who(found.coalition)}.",
+            *price,
             "",
             *(f"- {one}" for one in found.assumptions),
         ]
@@ -94,12 +100,6 @@ def certify(
 
 def _who(coalition: tuple[int, ...] | None) -> str:
     return f": {', '.join(map(str, coalition))}" if coalition else ""
-
-
-def _step(numbers: list[float]) -> Any:
-    from hocket.steps import Constant, Power
-
-    return Power(*numbers) if len(numbers) == 3 else Constant(*numbers)
 
 
 def _numbers(option: str, text: str, separator: str) -> list[float]:
@@ -122,4 +122,9 @@ def _shift(text: str) -> dict[int, list[float]]:
         raise BadConfig(
             f"--shift {text!r} is no shift; write agents with their coefficients, 1:.5;1,2:-.5;-1"
         )
-    return {int(agent): _numbers("--shift", row, ";") for agent, row in pairs}
+    agents = [int(agent) for agent, _ in pairs]
+    if twice := {agent for agent in agents if agents.count(agent) > 1}:
+        raise BadConfig(
+            f"--shift {text!r} names agent {min(twice)} twice; give each agent one row of coefficients"
+        )
+    return {agent: _numbers("--shift", row, ";") for agent, (_, row) in zip(agents, pairs, strict=True)}

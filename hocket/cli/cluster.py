@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from hocket.cli.answer import Answer
+from hocket.cli.answer import Answer, Out
 from hocket.errors import BadConfig, BadInput, ClusterError, Interrupted
 
 cluster = App(
@@ -27,9 +27,7 @@ def run(
     /,
     *,
     processes: Annotated[int, Parameter(help="How many processes to start on this machine.")],
-    out: Annotated[
-        Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")
-    ] = None,
+    out: Out = None,
 ) -> Answer:
     """Start processes on this machine that play one run together, and watch over them.
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import webbrowser
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.errors import BadConfig
-
-if TYPE_CHECKING:
-    from hocket.explore.app import Served
 
 
 def explore(
@@ -40,13 +37,14 @@ def explore(
     return Answer(
         {"url": served.url, "topology": topology},
         [f"Explore at {served.url}", "Ctrl-C ends it."],
-        after=lambda: _serve(served, browser=browser),
+        after=lambda: serve(served, at=served.url if browser else None),
     )
 
 
-def _serve(served: Served, *, browser: bool) -> None:
-    if browser:
-        webbrowser.open(served.url)  # the port is taken already: whoever comes early waits
+def serve(served: Any, *, at: str | None) -> None:
+    """Open an address that is served on this machine in a browser, if one is given, and serve it until Ctrl-C."""
+    if at is not None:
+        webbrowser.open(at)  # the port is taken already: whoever comes early waits
     try:
         served.run()
     except KeyboardInterrupt:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from hocket.cli.answer import Answer, aside, bar
+from hocket.cli.answer import Answer, Out, aside, bar
 from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
     from hocket.experiments.experiment import Experiment
 
-Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
 Quick = Annotated[
     bool, Parameter(negative=(), help="A small run to see that it works; its numbers say little.")
 ]

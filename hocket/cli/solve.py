@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, aside
+from hocket.cli.answer import Answer, Out, aside
 from hocket.errors import BadConfig, Diverged, Interrupted
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ def solve(
     ],
     /,
     *,
-    out: Annotated[
-        Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")
-    ] = None,
+    out: Out = None,
     algorithm: Annotated[
         str | None,
         Parameter(help="In place of the file's: dgd, extra, …, or one of your own, FILE.py:CLASS."),

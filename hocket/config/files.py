@@ -75,8 +75,15 @@ def load_source(source: bytes, path: Path, name: str, *, kind: str) -> Any:
     digest = hashlib.sha256(source).hexdigest()[:16]
     module = ModuleType(f"{path.stem}-{digest}")
     module.__file__ = str(path)
-    with _registered(module), blaming(path):
-        exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    places, beside = sys.path[:], {Path.cwd(), path.parent.resolve()}
+    sys.path[:] = [
+        place for place in places if Path(place).resolve() not in beside
+    ]  # `python -m` puts "" there
+    try:
+        with _registered(module), blaming(path):
+            exec(compile(source, str(path), "exec", dont_inherit=True), vars(module))
+    finally:
+        sys.path[:] = places
     return _named(module, path, name, kind)
 
 

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hocket import __version__
 from hocket.config.files import dumps, found, loads, sha256
 from hocket.config.own_algorithm import kept_by_place, read_any_algorithm
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
@@ -189,7 +190,8 @@ def open_folder(config: Config, name: str, out: Path | None = None) -> tuple[Pat
     config = _keep_inputs(config, folder)
     # The configuration comes last: a folder that has one is complete.
     (folder / CONFIG).write_text(
-        f"# To run this again: {command(folder)}\n\n{config.text()}", encoding="utf-8"
+        f"# Written by hocket {__version__}; to run this again: {command(folder)}\n\n{config.text()}",
+        encoding="utf-8",
     )
     return folder, config
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -14,7 +13,7 @@ from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY as ALGORITHMS
 from hocket.algorithms.compressors import Compressor
 from hocket.config.files import found
-from hocket.errors import BadConfig
+from hocket.errors import BadConfig, nearest
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.noise.deviations import Deviations
@@ -66,14 +65,6 @@ def choose(
         found = _cut(repr(value)) if isinstance(value, str) else shown(value)
         raise BadConfig(f"[{name}] {key} = {found}{nearest(value, kinds)}; choose one of {known}")
     return kinds[value]
-
-
-def nearest(word: Any, known: Iterable[str]) -> str:
-    """The question whether something else was meant, where anything is near."""
-    if not isinstance(word, str):
-        return ""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def shown(value: object) -> str:

@@ -5,17 +5,15 @@ Links are pairs of agents; nothing here knows of weights, which `hocket.networks
 
 from __future__ import annotations
 
-import difflib
 import math
 import random
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Int
 
-from hocket.errors import BadConfig, BadNetwork
+from hocket.errors import BadConfig, BadNetwork, nearest
 
 if TYPE_CHECKING:
     import networkx
@@ -67,7 +65,7 @@ def parse(text: str, *, weights: Weights = "auto") -> Network:
 
     name, _, rest = text.strip().lower().replace("_", "-").partition(":")
     if name not in FORMS:
-        raise BadConfig(f"unknown topology {name!r}{_nearest(name, FORMS)}; known are {', '.join(FORMS)}")
+        raise BadConfig(f"unknown topology {name!r}{nearest(name, FORMS)}; known are {', '.join(FORMS)}")
     example, kinds = FORMS[name]
     values: dict[str, Any] = {"seed": 0} if "seed" in kinds else {}
     given: set[str] = set()
@@ -81,7 +79,7 @@ def parse(text: str, *, weights: Weights = "auto") -> Network:
                 )
             key, value = list(kinds)[position], key
         if key not in kinds:
-            raise BadConfig(f"{name} has no parameter {key!r}{_nearest(key, kinds)}; an example is {example}")
+            raise BadConfig(f"{name} has no parameter {key!r}{nearest(key, kinds)}; an example is {example}")
         if key in given:
             raise BadConfig(f"{text!r} gives {key} twice; an example is {example}")
         given.add(key)
@@ -152,12 +150,15 @@ def read_pairs(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, 
 
 def components(n: int, links: Links) -> list[np.ndarray]:
     """The parts of a graph that no link joins, each as its agents in ascending order."""
-    ends = (np.ones(len(links), dtype=np.int8), (links[:, 0], links[:, 1]))
-    adjacency = scipy.sparse.coo_array(ends, shape=(n, n))
-    found: tuple[int, np.ndarray] = scipy.sparse.csgraph.connected_components(adjacency, directed=False)
-    count, part = found
+    # Every part goes by its lowest agent. Not by SciPy: to import its graphs takes longer than most runs.
+    part = np.arange(n)
+    while ((ends := part[links])[:, 0] != ends[:, 1]).any():
+        for end in ends.T:
+            np.minimum.at(part, end, ends.min(axis=1))
+        while (part[part] != part).any():
+            part = part[part]
     agents = np.argsort(part, kind="stable")
-    return np.split(agents, np.searchsorted(part[agents], np.arange(1, count)))
+    return np.split(agents, np.flatnonzero(np.diff(part[agents])) + 1)
 
 
 def check_connected(n: int, links: Links, labels: Labels | None = None) -> None:
@@ -307,11 +308,6 @@ def abbreviate(part: np.ndarray, labels: Labels | None) -> str:
     """Some agents in braces, by their labels."""
     shown = [str(labels[agent] if labels else agent) for agent in part[:8]]
     return "{" + ", ".join(shown) + (f", … {len(part)} agents" if len(part) > len(shown) else "") + "}"
-
-
-def _nearest(word: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _affordable(links: int, instead: str = "") -> None:

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+from hocket import __version__
 from hocket.errors import BadInput
 from hocket.report.figures import Drawing
 from hocket.report.legend import Term
@@ -35,7 +36,7 @@ def render(name: str, package: str = HERE, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["whole"] = whole_numbers
-    return environment.get_template(name).render(**values)
+    return environment.get_template(name).render(version=__version__, **values)
 
 
 def whole_numbers(text: str) -> str:
@@ -142,11 +143,11 @@ class Page:
     title: str
     summary: Sequence[str]
     """Paragraphs in plain words; the first is the answer."""
-    tables: Sequence[Table]
-    configuration: str
-    """TOML."""
     commands: Sequence[str]
     """What to type to get the same again."""
+    tables: Sequence[Table] = ()
+    configuration: str = ""
+    """TOML."""
     facts: Sequence[str] = ()
     """What was run, in a few words each."""
     cards: Sequence[Card] = ()

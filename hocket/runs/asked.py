@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any, cast
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
-from hocket.errors import BadInput
+from hocket.errors import BadInput, nearest
 from hocket.networks.network import Network
 from hocket.networks.reordered import in_order_of
 from hocket.problems.problem import Problem
@@ -54,10 +53,9 @@ def algorithm_asked(algorithm: Any) -> Algorithm:
         return algorithm
     kind = BY_KEY.get(algorithm) if isinstance(algorithm, str) else algorithm
     if not (isinstance(kind, type) and issubclass(kind, Algorithm)):
-        close = difflib.get_close_matches(str(algorithm), BY_KEY, n=1)
-        meant = f" (did you mean {close[0]!r}?)" if close and isinstance(algorithm, str) else ""
         raise BadInput(
-            f"the algorithm is {_shown(algorithm)}{meant}; pass one such as hk.Dgd(), or a key: {', '.join(BY_KEY)}"
+            f"the algorithm is {_shown(algorithm)}{nearest(algorithm, BY_KEY)}; pass one such as hk.Dgd(), or a key: "
+            f"{', '.join(BY_KEY)}"
         )
     needed = [
         one.name

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 EXACT = "exact:"
 """Begins the stored name of an array of fractions."""
+UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, ZeroDivisionError, zipfile.BadZipFile, zlib.error)
+"""What archives of whatever bytes raise; a RuntimeError where they claim to be encrypted, or packed in another way."""
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -40,7 +43,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(_from_text(name, array) for name, array in archive.items())
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error
 
 
@@ -113,22 +116,29 @@ def save_run(run: Run, folder: Path) -> Path:
 
 def load_run(folder: Path) -> Run:
     """Read a run back from its folder."""
-    from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
-    from hocket.runs.theorems import Assumption, Claim
-
     if not (folder / "run.json").is_file():
         raise BadInput(
             f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
         )
     try:
-        words = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except ValueError as error:
+        words: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        found = words.get("format")
+    except (ValueError, RecursionError, AttributeError) as error:
         raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error
-    if words.get("format") != FORMAT:
-        raise BadInput(
-            f"{folder} was written in format {words.get('format')}; this version reads format {FORMAT}"
-        )
+    if found != FORMAT:
+        raise BadInput(f"{folder} was written in format {found}; this version reads format {FORMAT}")
     arrays = read_arrays(folder / "run.npz")
+    try:
+        return _restored(words, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise BadInput(f"{folder} is damaged: {type(error).__name__}, {error}; run it again") from error
+
+
+def _restored(words: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
+    """The run that these are of."""
+    from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
+    from hocket.runs.theorems import Assumption, Claim
+
     about = words["network"]
     network = Network.restored(
         arrays["links"],

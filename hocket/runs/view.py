@@ -128,9 +128,17 @@ def check_watchers(coalition: Iterable[int], threat: str, n: int) -> frozenset[i
 def check_coalition(coalition: Any, n: int) -> frozenset[int]:
     """A coalition is a non-empty set of known agents."""
     members = frozenset(int(member) for member in coalition)
-    unknown = sorted(member for member in members if not 0 <= member < n)
-    if unknown:
-        raise BadInput(f"agent {unknown[0]} is unknown: this network has agents 0 to {n - 1}")
+    for member in sorted(members):
+        check_honest(member, frozenset(), n)
     if not members:
         raise BadInput("an empty coalition sees nothing; name at least one agent")
     return members
+
+
+def check_honest(agent: int, coalition: frozenset[int], n: int) -> int:
+    """Who is asked about is an agent of the network, outside the coalition."""
+    if not 0 <= agent < n:
+        raise BadInput(f"agent {agent} is unknown: this network has agents 0 to {n - 1}")
+    if agent in coalition:
+        raise BadInput(f"agent {agent} is in the coalition, which knows its objective; name an honest agent")
+    return int(agent)

@@ -36,11 +36,19 @@ class Among:
 
     members: int
     colluders: int = 0
+    names: tuple[str, ...] = ()
+    """Who they are, where that is known."""
 
     @property
     def honest(self) -> int:
         """Members whose noise nobody takes off."""
         return self.members - self.colluders
+
+    def strangers(self, now: Among) -> int:
+        """How many of them take no part now, and count as colluding; where names were not kept, all but one."""
+        if not now.names:
+            return 0
+        return len({*self.names} - {*now.names}) if self.names else self.members - 1
 
 
 ALONE = Among(1)

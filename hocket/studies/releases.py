@@ -50,8 +50,9 @@ class Release:
     among: Among = ALONE
     """Among how many its noise was shared out, and against how many colluders μ is."""
 
-    def mu_against(self, colluders: int) -> float | None:
-        """μ where so many collude: more of them take more of its noise off again."""
+    def mu_against(self, now: Among) -> float | None:
+        """μ where as many collude as now, and all who take no part now: they take their noise off again."""
+        colluders = now.colluders + self.among.strangers(now)
         if self.mu is None or colluders <= self.among.colluders:
             return self.mu
         left = self.among.members - colluders
@@ -76,7 +77,7 @@ class Release:
                 "where": self.where,
                 "mu": self.mu,
                 "run": self.run,
-                "among": [self.among.members, self.among.colluders],
+                "among": [self.among.members, self.among.colluders, list(self.among.names)],
                 "sets": sets,
             }
         )
@@ -182,7 +183,7 @@ class Releases:
             return []
         try:
             return [_read(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        except (ValueError, KeyError, TypeError, zlib.error):
+        except (ValueError, KeyError, TypeError, RecursionError, zlib.error):
             raise JournalError(
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None
@@ -257,16 +258,17 @@ def _unpacked(text: str) -> Bool[np.ndarray, " numbers"]:
 
 def _read(line: str) -> Release:
     data = json.loads(line)
+    members, colluders, *names = data.get("among", (1, 0))
     sets = tuple(
         RowSet(one["what"], _unpacked(one["rows"]), frozenset(one["families"])) for one in data["sets"]
     )
     return Release(
         data["study"],
         data["title"],
-        tuple(data["columns"]),
-        tuple(data["where"]),
+        tuple(map(str, data["columns"])),
+        tuple(map(str, data["where"])),
         sets,
-        data["mu"],
+        None if data["mu"] is None else float(data["mu"]),
         data.get("run", ""),
-        Among(*data.get("among", (1, 0))),
+        Among(members, colluders, tuple(*names)),
     )

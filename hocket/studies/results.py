@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from hocket import __version__
 from hocket.machine import replace_text
 from hocket.noise.summands import flat
 from hocket.studies.analysis import Findings, analyse, contributed, promise_of
@@ -67,6 +68,7 @@ class Results:
         """What `results.json` holds."""
         question, fit = self.study.question, self.findings.fit
         data: dict[str, Any] = {
+            "hocket": __version__,
             "title": question.title,
             "study": self.study.fingerprint,
             "transcript": self.transcript,
@@ -106,7 +108,7 @@ class Results:
 
 def digest_of(data: Mapping[str, Any]) -> str:
     """The digest of results as a file has them."""
-    common = {key: value for key, value in data.items() if key != "rows_by_member"}
+    common = {key: value for key, value in data.items() if key not in ("hocket", "rows_by_member")}
     rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
     return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 

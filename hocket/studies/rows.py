@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hocket.config.sections import nearest
-from hocket.errors import BadStudy
+from hocket.errors import BadStudy, nearest
 from hocket.studies.columns import Cells, understood
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.study import Study

@@ -46,6 +46,7 @@ LONG = {
     "docs/methods.md",
     "docs/privacy.md",
     "docs/sign-off.md",
+    "docs/start.md",
     "docs/step-by-step.md",
 }
 """Pages whose examples take long."""

@@ -1,0 +1,145 @@
+"""What a member, or whoever solved something, finds on its disk again: journals, ledgers, releases and saved runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import hocket as hk
+from hocket.federation.ledger import Ledger, Served
+from hocket.federation.metrics import measurements
+from hocket.federation.run_folder import read_json
+from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.links.handshake import FromSystem
+from hocket.links.journal import Journal
+from hocket.links.records import Record
+from hocket.runs.storage import load_run
+from hocket.studies.releases import Release, Releases, RowSet
+from tests.fuzz.mutations import changed_bytes, changed_text, changed_tree, pick
+from tests.peers.journal_case import begin
+from tests.peers.plans import IDENTITIES, drawn
+
+PLAN = drawn().signed_by(IDENTITIES[0])
+
+
+@dataclass
+class Journals:
+    """Databases of a member in its fourth round: cells changed as SQLite would write them, or bytes changed."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        path = self.folder / "whole.db"
+        with Journal.open(path, PLAN.run_hash) as journal:
+            journal.agreements.offer("anna", FromSystem().offer(0, 1))
+            journal.agreements.keep("anna", bytes(32), chain=bytes(32), once=bytes(32), ready=bytes(32))
+            for k in (1, 2, 3):
+                begin(journal, k)
+            records = {"anna": Record(3)}
+            journal.commit_round(4, b"x", chains={}, words={"anna": b"w"}, records=records)
+            journal.commit_words(4, 1, {"anna": b"second"}, {"anna": b"heard"})
+            journal.meet("anna", 3, "0" * 16)
+        self.whole = path.read_bytes()
+
+    def __call__(self, draw: Random) -> bytes:
+        if draw.random() < 0.5:
+            return changed_bytes(self.whole, draw)
+        path = self.folder / "changed.db"
+        path.write_bytes(self.whole)
+        with sqlite3.connect(path) as database:
+            tables = [
+                name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            ]
+            for _ in range(draw.randrange(1, 3)):
+                table = pick(draw, sorted(tables))
+                columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+                column = pick(draw, columns)
+                for row, value in database.execute(f"SELECT rowid, {column} FROM {table}").fetchall():
+                    new = _other(value, draw)
+                    database.execute(f"UPDATE OR IGNORE {table} SET {column} = ? WHERE rowid = ?", (new, row))
+        database.close()
+        return path.read_bytes()
+
+
+def _other(value: Any, draw: Random) -> Any:
+    """A cell of the same kind, which is all that SQLite lets into a strict table."""
+    if isinstance(value, bytes):
+        return changed_bytes(value, draw)
+    if isinstance(value, str):
+        return changed_text(value, draw)
+    return value if value is None else draw.choice((value + 1, -value, 2**62, draw.randrange(-9, 9)))
+
+
+def journal_reader(folder: Path) -> Callable[[bytes], object]:
+    path = folder / "journal.db"
+
+    def read(data: bytes) -> None:
+        for old in folder.glob("journal.db*"):
+            old.unlink()
+        path.write_bytes(data)
+        with Journal.open(path, PLAN.run_hash, vouched=True) as journal:
+            for position in (journal.position, journal.previous):
+                assert position is None or isinstance(position.state, bytes)
+            _ = journal.agreements.of("anna"), journal.ballots.votes("anna"), journal.ballots.left
+            _ = journal.process_of("anna"), journal.begin_epoch(), journal.last_said
+            for k in (3, 4):
+                _ = journal.digest_said(k, 0, "anna"), journal.heard(k, 0), journal.said(k, 1, "anna")
+            begin(journal, journal.round + 1)
+
+    return read
+
+
+def ledger() -> list[Any]:
+    served = Served("r", PLAN.run_hash.hex(), "rss-nb", "d", record_of(PLAN))
+    return [served._asdict() | {"record": json.loads(served.record)}, served._asdict() | {"record": None}]
+
+
+def counted(path: Path) -> None:
+    for served in Ledger(path).runs:
+        if served.record:
+            ServedPlan.read(served.record)
+
+
+def releases() -> list[Any]:
+    rows = RowSet("the model", np.arange(16) % 2 == 0, frozenset({"twins"}))
+    return [json.loads(Release("f" * 64, "T", ("x",), ("x > 1",), (rows,), 0.5, "r").line)]
+
+
+def released(path: Path) -> None:
+    for release in Releases(path.parent).all:
+        _ = release.words, release.line
+
+
+def shown(path: Path) -> None:
+    measurements(path)
+    read_json(path)
+
+
+def runs(folder: Path) -> tuple[Callable[[Random], bytes], Callable[[bytes], object]]:
+    """A saved run: its words and its numbers, one after the other, of which one is changed."""
+    problem = hk.polynomials([[0, 0, 1], [0, -2, 1], [0, 1, 1]], box=(-30, 30))
+    played = hk.solve(problem, hk.Network.cycle(3), hk.Dgd(), step=Fraction(1, 8), rounds=2, engine="exact")
+    place = played.save(folder / "run")
+    words, numbers = (place / "run.json").read_bytes(), (place / "run.npz").read_bytes()
+    tables = json.loads(words)
+
+    def make(draw: Random) -> bytes:
+        if draw.random() < 0.5:
+            return words + b"\0" + changed_bytes(numbers, draw)
+        return json.dumps(changed_tree(tables, draw)).encode() + b"\0" + numbers
+
+    def read(data: bytes) -> None:
+        said, _, stored = data.partition(b"\0")
+        (place / "run.json").write_bytes(said)
+        (place / "run.npz").write_bytes(stored)
+        load_run(place)
+
+    return make, read

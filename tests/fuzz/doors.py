@@ -1,0 +1,317 @@
+"""Every door through which bytes come in that hocket has not just written itself, with a corpus of what is valid.
+
+A door is read as its users read it. Whatever is handed in, it answers or raises an error of hocket's own; what it takes
+it takes again, and understands the same, once hocket has written it out.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import tomllib
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from cryptography.utils import CryptographyDeprecationWarning
+
+from hocket.config import parse_config
+from hocket.config.files import loads
+from hocket.federation.attendance import Attendance
+from hocket.federation.cards import Card, read_card
+from hocket.federation.consent import read_floor
+from hocket.federation.home import Home
+from hocket.federation.invitation import Invitation, parse_invitation
+from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.rollback import Memories, Memory
+from hocket.federation.votes import read_vote, vote
+from hocket.links.handshake import FromSystem, Handshake, PublicKey
+from hocket.links.identity import check_certificate, expires, name_in_clear, verify
+from hocket.links.journal import Journal
+from hocket.links.line import Introduction, Stamp
+from hocket.links.relay.call import Call, Role, read_call
+from hocket.links.wire import Frame, Kind, Limits, pack, pack_named, unpack, unpack_named
+from hocket.studies.condition import parse_condition
+from hocket.studies.formula import parse_formula
+from hocket.studies.releases import FILE as RELEASES
+from hocket.studies.rows import understand
+from hocket.studies.study import parse_study, read_study
+from hocket.studies.table import read_table
+from tests.fuzz.disk import PLAN, Journals, counted, journal_reader, ledger, released, releases, runs, shown
+from tests.fuzz.mutations import as_toml, changed_bytes, changed_cells, changed_text, changed_tree, pick
+from tests.peers.journal_case import begin
+from tests.peers.plans import CARDS, IDENTITIES, SHARING, drawn
+from tests.peers.plans import JOINT as JOINT_AVERAGE
+
+ROOMY = Limits(1 << 20)
+PLANS = (PLAN, drawn(algorithm=SHARING), drawn(algorithm=JOINT_AVERAGE))
+HEART = (Path(__file__).parents[2] / "examples/heart.toml").read_text(encoding="utf-8")
+STUDY = """
+[study]
+title = "Two clinics"
+formula = "y ~ x + C(level) + rcs(age, 40, 50, 60)"
+family = "poisson"
+offset = "weight"
+where = ["age >= 18"]
+[columns.level]
+levels = ["a", "b"]
+[columns.x]
+range = [0.0, 10.0]
+missing = "mean"
+[penalty]
+ridge = 0.1
+[describe]
+columns = ["x", "level"]
+cross = [["level", "level"]]
+histograms = 5
+[disclosure]
+fewest_rows = 3
+"""
+CSV = "y,x,level,age,weight\n" + "".join(
+    f"{i % 3},{i / 4},{'ab'[i % 2]},{30 + i},{i % 5}\n" for i in range(12)
+)
+CONFIG = {
+    "problem": {"kind": "polynomials", "coefficients": [[0, 0, 1], [0, -2, 1], [0, 1, 1]], "box": [-30, 30]},
+    "network": {"topology": "cycle:3"},
+    "algorithm": {"name": "rss-nb", "delta": 1.0},
+    "step": {"a": 1.0, "b": 20, "p": 0.75},
+    "run": {"rounds": 10},
+    "weather": {"loss": 0.1},
+}
+FLOOR = {"floor": {"colluders": 1, "min_sd": 0.5, "gradient": 2.0, "epsilon": 3.0, "allow_unsafe": False}}
+
+
+@dataclass(frozen=True)
+class Door:
+    """A reader, and how inputs for it are made up."""
+
+    make: Callable[[Random], bytes]
+    read: Callable[[bytes], object]
+    share: int
+    """How many of a thousand inputs go here: the cheaper one is, the more."""
+
+
+def doors(folder: Path) -> dict[str, Door]:
+    """All doors; files are written into this folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return {
+        "frame": Door(partial(_frame, _frames()), _read_frame, 400),
+        "message": Door(partial(_frame, _frames(), whole=True), _Member(folder), 100),
+        "named bytes": Door(partial(_changed, [pack_named({"anna": b"1" * 32, "": b""})]), _read_named, 100),
+        "relay call": Door(partial(_json, [_call()]), read_call, 60),
+        "introduction": Door(partial(_json, [dict(_ME.to("clinic-b"))]), _introduced, 40),
+        "card": Door(
+            partial(_toml, [tomllib.loads(card.text()) for card in CARDS]), _file(folder, read_card), 40
+        ),
+        "certificate": Door(partial(_changed, [base64.b64decode(CARDS[0].certificate)]), _certified, 40),
+        "invitation": Door(partial(_toml, _invitations()), _text(parse_invitation), 10),
+        "plan": Door(partial(_toml, [tomllib.loads(plan_text(plan)) for plan in PLANS]), _read_plan, 10),
+        "study": Door(partial(_toml, [tomllib.loads(HEART), tomllib.loads(STUDY)]), _read_study(folder), 30),
+        "formula": Door(partial(_words, _formulas()), _read_formula, 50),
+        "condition": Door(partial(_words, ["age >= 18", "num != -1.5e3"]), _text(parse_condition), 30),
+        "configuration": Door(partial(_toml, [CONFIG]), _read_config, 40),
+        "floor": Door(
+            partial(_toml, [FLOOR]), _file(folder, lambda _: read_floor(Home(folder)), "floor.toml"), 20
+        ),
+        "table": Door(_table, _file(folder, _understood), 30),
+        "journal": Door(Journals(folder), journal_reader(folder), 10),
+        "ledger": Door(partial(_json, ledger(), lines=True), _file(folder, counted), 15),
+        "releases": Door(partial(_json, releases(), lines=True), _file(folder, released, RELEASES), 5),
+        "status": Door(partial(_json, [{"round": 3, "dropped": ["clinic-a"]}]), _file(folder, shown), 5),
+        "run": Door(*runs(folder), 5),
+    }
+
+
+def _frames() -> list[Frame]:
+    arrays = (np.array([1.0, -2.5]), np.float32([[3.0]]), np.arange(5, dtype=np.uint16), b"note")
+    attendance = Attendance(PLAN, IDENTITIES[1], bytes(16))
+    kept = Frame(Kind.MARK, PLAN.run_hash, parts=(bytes(60),))
+    key = (bytes(range(32)), bytes(32), IDENTITIES[1].sign(b"", b""))
+    return [
+        Frame(Kind.WORD, PLAN.run_hash, 7, 1, arrays),
+        Frame(Kind.NONCE, PLAN.run_hash, parts=(bytes(32),)),
+        Frame(Kind.KEY, PLAN.run_hash, parts=key),
+        Frame(Kind.READY, PLAN.run_hash, parts=(bytes(32),)),
+        Frame(Kind.DONE, PLAN.run_hash, 50),
+        kept,
+        vote(attendance, "clinic-c").frame(PLAN),
+        *attendance.frames(),
+    ]
+
+
+def _frame(corpus: list[Frame], draw: Random, *, whole: bool = False) -> bytes:
+    """A frame with bytes changed, or, as a whole one, with parts changed under a header that fits."""
+    frame = pick(draw, corpus)
+    if not whole:
+        return changed_bytes(pack(frame), draw)
+    parts = [changed_bytes(part, draw) if isinstance(part, bytes) else part for part in frame.parts]
+    parts = draw.choice((parts, parts, parts[:-1], [*parts, b""], [*parts, np.zeros((2, 0))]))
+    return pack(frame._replace(kind=pick(draw, [*Kind]) if draw.random() < 0.2 else frame.kind, parts=parts))
+
+
+def _read_frame(data: bytes) -> None:
+    frame = unpack(data, ROOMY)
+    again = unpack(pack(frame), ROOMY)
+    assert again[:4] == frame[:4]
+    assert list(map(_as_bytes, again.parts)) == list(map(_as_bytes, frame.parts))
+
+
+def _as_bytes(part: Any) -> bytes:
+    return part if isinstance(part, bytes) else part.tobytes()
+
+
+class _Member:
+    """A member of the plan that a neighbour talks to."""
+
+    def __init__(self, folder: Path):
+        self.attendance = Attendance(PLAN, IDENTITIES[0], bytes(16))
+        journal = Journal.open(folder / "member.db", PLAN.run_hash)
+        begin(journal, 1)
+        self.memories = Memories(journal, PLAN.neighbours("clinic-a"), 1)
+        self.handshake = Handshake(
+            IDENTITIES[0], CARDS[1].certificate_pem, PLAN.run_hash, 0, 1, FromSystem().offer(0, 1)
+        )
+
+    def __call__(self, data: bytes) -> None:
+        frame = unpack(data, ROOMY, plan=PLAN.run_hash)
+        self.attendance.take(frame, "clinic-b")
+        read_vote(self.attendance, frame)
+        memory = Memory.read(frame) if frame.kind is Kind.MARK else None
+        if memory is not None:
+            self.memories.compare("clinic-b", memory)
+        parts = frame.plain(3)
+        if frame.kind is Kind.KEY and parts:
+            self.handshake.agree(bytes(32), PublicKey(*parts))
+
+
+def _read_named(data: bytes) -> None:
+    found = unpack_named(data)
+    assert unpack_named(pack_named(found)) == found
+
+
+def _changed(corpus: list[bytes], draw: Random) -> bytes:
+    return changed_bytes(pick(draw, corpus), draw)
+
+
+def _certified(der: bytes) -> None:
+    """A certificate as a card, a plan and a link look at it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", CryptographyDeprecationWarning
+        )  # which is said, and taken or refused later
+        card = Card("clinic-a", None, base64.b64encode(der).decode())
+        check_certificate(card.certificate_pem, card.name)
+        _ = card.fingerprint, name_in_clear(card.certificate_pem), expires(card.certificate_pem)
+        assert not verify(card.certificate_pem, b"message", b"purpose", b"no signature")
+
+
+def _words(corpus: list[str], draw: Random) -> bytes:
+    return changed_text(pick(draw, corpus), draw).encode()
+
+
+def _toml(corpus: list[dict[str, Any]], draw: Random) -> bytes:
+    """Mostly TOML that can be read and says something else; else TOML with letters changed."""
+    tree = pick(draw, corpus)
+    if draw.random() < 0.75:
+        changed = changed_tree(tree, draw)
+        return as_toml(changed if isinstance(changed, dict) else {}).encode()
+    return changed_text(as_toml(tree), draw).encode()
+
+
+def _json(corpus: list[Any], draw: Random, *, lines: bool = False) -> bytes:
+    several = [pick(draw, corpus) for _ in range(draw.randrange(1, 4) if lines else 1)]
+    several[-1] = changed_tree(several[-1], draw)
+    text = "\n".join(map(json.dumps, several)).encode()
+    return text if draw.random() < 0.75 else changed_bytes(text, draw)
+
+
+def _text(read: Callable[[str], object]) -> Callable[[bytes], object]:
+    return lambda data: read(data.decode(errors="replace"))
+
+
+def _file(folder: Path, read: Callable[[Path], object], name: str = "input") -> Callable[[bytes], object]:
+    path = folder / name
+
+    def feed(data: bytes) -> object:
+        path.write_bytes(data)
+        return read(path)
+
+    return feed
+
+
+def _call() -> dict[str, Any]:
+    call = Call("relay.example:443", Role.DIALS, PLAN.run_hash.hex(), "clinic-a", "clinic-b")
+    return json.loads(call.signed_by(IDENTITIES[0], bytes(32)))
+
+
+_ME = Introduction("clinic-a", PLAN.run_hash.hex(), Stamp(1, "0" * 16))
+
+
+def _introduced(data: bytes) -> None:
+    """As gRPC hands it over: texts by name, and nothing else."""
+    try:
+        table = json.loads(data)
+    except (ValueError, RecursionError):
+        return
+    theirs = {str(key): str(value) for key, value in table.items()} if isinstance(table, dict) else {}
+    you = Introduction("clinic-b", PLAN.run_hash.hex(), Stamp(1, "0" * 16))
+    complaint = you.complaint("clinic-a", theirs)
+    assert complaint is None or complaint.isprintable()
+    if complaint is None:
+        assert Stamp.read(theirs) is not None
+
+
+def _invitations() -> list[dict[str, Any]]:
+    made = [Invitation(CARDS[0], PLAN, asks=True, note="Hello"), Invitation(CARDS[0])]
+    return [tomllib.loads(one.text(IDENTITIES[0])) for one in made]
+
+
+def _read_plan(data: bytes) -> None:
+    plan = parse_plan(data.decode(errors="replace"))
+    assert parse_plan(plan_text(plan)).hash == plan.hash
+
+
+def _read_study(folder: Path) -> Callable[[bytes], object]:
+    def read(path: Path) -> None:
+        study = read_study(path)
+        # What is worked out later than at the door.
+        _ = study.formula, study.conditions, study.used, study.link
+        assert parse_study(study.tables).fingerprint == study.fingerprint
+
+    return _file(folder, read, "study.toml")
+
+
+def _formulas() -> list[str]:
+    return ["disease ~ age + sex*C(cp) + log(chol) - 1", "Surv(time, event) ~ rcs(age, 40, 50, 60) + x^2:z"]
+
+
+def _read_formula(data: bytes) -> None:
+    formula = parse_formula(data.decode(errors="replace"))
+    assert formula.columns
+    if not any(
+        factor.function == "rcs" for term in formula.terms for factor in term
+    ):  # whose knots are not printed
+        assert parse_formula(str(formula)).terms == formula.terms
+
+
+def _read_config(data: bytes) -> None:
+    config = parse_config(loads(data.decode(errors="replace")), base=Path("."))
+    assert parse_config(loads(config.text()), base=Path(".")).tables() == config.tables()
+
+
+_TABLE_STUDY = parse_study(tomllib.loads(STUDY))
+
+
+def _table(draw: Random) -> bytes:
+    if draw.random() < 0.6:
+        return changed_cells(CSV, draw).encode(draw.choice(("utf-8", "utf-8", "utf-8-sig", "utf-16")))
+    return changed_bytes(CSV.encode(), draw)
+
+
+def _understood(path: Path) -> None:
+    understand(_TABLE_STUDY, read_table(path))

@@ -15,7 +15,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.served_plan import release_of
 from hocket.privacy import Audit, audit
 from hocket.privacy.estimate.leakage import Leakage, leakage
-from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_leakage
+from hocket.privacy.estimate.worst_case import SCOUTED, WORK, worst_searched
 from hocket.privacy.topology.guarantees import COVERED
 from hocket.privacy.verdict.theorem import PrivacyClaim, privacy_claim
 from hocket.privacy.wording import SUPPOSED, counted, judged, listed, share
@@ -215,7 +215,7 @@ def audit_plan(
         joint = sequel.worst(f)
         worst = joint.beside(leakage(plan.network, plan.algorithm, coalition=joint.coalition, **course))
     else:
-        worst = worst_leakage(plan.network, plan.algorithm, f, runs=runs, **course).leakage
+        worst = worst_searched(plan.network, plan.algorithm, f, runs=runs, **course).leakage
     problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
     found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)), certificate, beside)
     accepted = plan.audit.unsafe if unsafe is None else unsafe

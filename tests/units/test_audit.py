@@ -127,6 +127,22 @@ def test_how_far_a_search_came_is_told():
     assert f"Worst of the {searched:,} searched of 9,880, " in found.estimated[0]
 
 
+def test_coalitions_that_were_not_searched_are_bounded():
+    network = hk.Network.random_regular(4, 40)
+    found = hk.audit(network, colluders=3, algorithm="rss-nb", rounds=10)
+    line = found.findings[0]
+    assert line.searched[0] < line.searched[1]
+    assert 0 < line.bound <= line.least
+    assert line.to_json()["bound"] == line.bound
+    assert (
+        f"Whichever 3 they are, no gradient that stays the same is known better than ±{line.bound:.3g}"
+        in str(found)
+    )
+    named = hk.audit(network, coalition=line.coalition, algorithm="rss-nb", rounds=10)
+    assert named.findings[0].bound is None
+    assert "Whichever" not in str(named)
+
+
 def test_more_runs_average_fresh_noise_and_no_kept_one():
     once, often = (hk.audit(RING, coalition={1}, runs=runs, **QUICK) for runs in (1, 9))
     for label, shrinks in (("RSS-NB", True), ("RSS-NB, anchored", False), ("FS", False)):

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hocket as hk
@@ -17,6 +17,8 @@ from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
 from hocket.privacy.estimate.levels import NAMES
+from hocket.privacy.estimate.unsearched import apart, stars
+from hocket.privacy.topology.connectivity import agents_in, everybody, neighbour_masks
 from tests.laws.test_leakage_laws import PLAIN, THREATS, coalitions, networks
 
 RING = hk.Network.cycle(5)
@@ -184,6 +186,62 @@ def test_a_search_that_ends_early_says_how_far_it_came():
     found = worst_leakage(network, "rss-nb", 3, rounds=10, work=2_000_000)
     assert (found.searched, found.total, found.complete) == (40, math.comb(20, 3), False)
     assert len(found.leakage.exact) > 0  # the neighbours of an agent come first
+
+
+UNEVEN = hk.Network.from_edges(
+    [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 2), (0, 3), (1, 4), (2, 5), (3, 5), (1, 3)]
+)
+
+
+@pytest.mark.parametrize("threat", ["coalition", "states"])
+@pytest.mark.parametrize("colluders", [1, 2])
+@pytest.mark.parametrize(
+    "algorithm", [hk.RssNb(1.0), hk.RssNb(1.0, anchor=0.5), hk.RssLb(1.0), hk.FunctionSharing(1, 0.5)]
+)
+def test_no_coalition_beats_the_bound_on_those_that_were_not_searched(algorithm, colluders, threat):
+    plan = {"rounds": 12, "threat": threat, "step": hk.Power(1, 20, 0.75)}
+    found = worst_leakage(UNEVEN, algorithm, colluders, work=1, **plan)
+    assert found.searched == 1
+    every = [
+        _least(hk.leakage(UNEVEN, algorithm, coalition=one, **plan))
+        for one in itertools.combinations(range(6), colluders)
+    ]
+    assert found.bound is not None
+    assert found.bound <= min(every) * (1 + 1e-9)  # two summation orders
+    assert found.bound > 0 or min(every) == 0
+
+
+def test_the_bound_is_reached_where_all_words_are_heard():
+    # Function sharing, every word heard: √(2 · honest neighbours), whatever else is known.
+    network = hk.Network.random_regular(4, 30, seed=2)
+    found = worst_leakage(network, "function-sharing", 2, rounds=5, threat="states", work=1, prior=1e4)
+    assert found.bound == pytest.approx(2, rel=1e-6)  # a prior of 10⁴ is worth 1e-8
+
+
+def test_the_bound_is_none_where_it_takes_too_long_and_where_all_were_searched():
+    assert worst_leakage(UNEVEN, "rss-nb", 1, rounds=10, work=1, bound_work=1).bound is None
+    assert worst_leakage(UNEVEN, "rss-nb", 1, rounds=10).bound is None
+    assert worst_leakage(hk.Network.cycle(40), "rss-nb", 2, rounds=10, work=1).bound == 0  # two surround
+
+
+@settings(max_examples=15)
+@given(networks(smallest=6, largest=9))
+def test_stars_that_do_not_touch_are_known_as_each_by_itself(network):
+    near = neighbour_masks(network.n, network.links)
+    least = min(one.bit_count() for one in near)
+    if least < 2:
+        return
+    plan = {"rounds": 3, "step": hk.Power(1, 20, 0.75)}
+    groups = apart(near, stars(near, least - 1))
+    for mask, centres in groups[:2]:
+        together = hk.leakage(network, "rss-nb", coalition=agents_in(everybody(network.n) & ~mask), **plan)
+        for star in stars(near, least - 1):
+            if star.centre in centres and star.agents & ~mask == 0:
+                rest = agents_in(everybody(network.n) & ~star.agents)
+                alone = hk.leakage(network, "rss-nb", coalition=rest, **plan)
+                # 1e-6: the recursion's own resolution beside a prior of 100
+                assert together.sd[star.centre] == pytest.approx(alone.sd[star.centre], rel=1e-6)
+    assert set(range(network.n)) == set().union(*(centres for _, centres in groups))
 
 
 def test_too_many_coalitions_to_rank_are_sampled():

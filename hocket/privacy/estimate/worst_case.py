@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from hocket.algorithm import Algorithm
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import Model
+from hocket.privacy.estimate.unsearched import least_deviation
 from hocket.privacy.topology.connectivity import (
     agents_in,
     around,
@@ -31,6 +32,8 @@ SCOUTED = 100
 """Rounds after which coalitions are compared; the worst is then followed to the end."""
 RANKED = 20_000
 """Coalitions that are ranked by what they hear before any is estimated."""
+BOUND_WORK = 5 * WORK
+"""The same for a bound on coalitions that were not searched."""
 
 Coalition = tuple[int, ...]
 
@@ -44,6 +47,9 @@ class WorstLeakage:
     total: int
     leakage: Leakage
     """Of the coalition that knows some honest gradient best."""
+    bound: float | None = None
+    """No coalition of that size, searched or not, knows an honest gradient better than to this deviation, as long as
+    gradients stay the same. None where all were searched, or where a bound takes too long."""
 
     @property
     def complete(self) -> bool:
@@ -58,20 +64,49 @@ def worst_leakage(
     *,
     rounds: int,
     work: int = WORK,
-    seed: int = 0,
-    models: Iterable[Model] = (),
+    bound_work: int = BOUND_WORK,
+    watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
     **plan: Any,
 ) -> WorstLeakage:
     """The leakage to the worst coalition of f agents; `plan` is what else `leakage` takes.
     For sign-off against any f insiders. Those who hear most are searched first, by what they know after 100 rounds of
-    gradients that stay the same; `models` are asked about the worst of them and about whoever hears most.
+    gradients that stay the same; `models` are asked about the worst of them and about whoever hears most. Where not all
+    can be searched, there is a bound on the others. `watch` may show progress.
+
+    >>> found = worst_leakage(Network.cycle(30), "rss-nb", 1, rounds=20, work=1)
+    >>> print(f"{found.searched} of {found.total} searched, none knows a gradient better than ±{found.bound:.3f}")
+    1 of 30 searched, none knows a gradient better than ±0.316
     """
+    found = worst_searched(network, algorithm, colluders, rounds=rounds, work=work, watch=watch, **plan)
+    if found.complete:
+        return found
+    plan = {name: value for name, value in plan.items() if name not in ("models", "seed")}
+    bound = least_deviation(
+        network, algorithm, found.colluders, rounds=rounds, work=bound_work, watch=watch, **plan
+    )
+    return replace(found, bound=bound)
+
+
+def worst_searched(
+    network: Network,
+    algorithm: str | Algorithm,
+    colluders: int,
+    *,
+    rounds: int,
+    work: int = WORK,
+    seed: int = 0,
+    models: Iterable[Model] = (),
+    watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
+    **plan: Any,
+) -> WorstLeakage:
+    """The same without a word on coalitions that were not searched."""
     f = check_colluders(colluders, network.n)
     scouted = min(rounds, SCOUTED)
     affordable = max(1, work // (max(1, scouted) * (network.n + 50) ** 2))
     chosen = list(itertools.islice(suspects(network, f, seed), affordable))
     worst = min(
-        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in chosen), key=known_best
+        (leakage(network, algorithm, coalition=one, rounds=scouted, **plan) for one in watch(chosen)),
+        key=known_best,
     )
     if rounds > scouted or models:
         asked = dict.fromkeys([worst.coalition, hears_most(network, chosen)] if models else [worst.coalition])

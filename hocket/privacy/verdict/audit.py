@@ -27,6 +27,7 @@ from hocket.privacy.verdict.certified import certificate_of
 from hocket.privacy.verdict.findings import (
     Finding,
     Option,
+    bounded,
     find,
     projected_rounds,
     rehearsal_of,
@@ -276,6 +277,8 @@ def audit(
                 **plan,
             )
         )
+    if algorithm is not None:  # a comparison of all would wait for each of them
+        findings[0] = bounded(findings[0], network, rounds=rounds, watch=watch, **plan)
     worst = members if members is not None else worst_of(findings, cut, f)
     attacked = Measured() if run is None else measure(run, worst)
     mended, unmendable = (None, "") if promised.p2 else repair_or_reason(network, f, forbidden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,7 +13,8 @@ from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.levels import stands_for
 from hocket.privacy.estimate.model_class import KnownModel
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, Rehearsal, may_reach, rehearsal
-from hocket.privacy.estimate.worst_case import worst_leakage
+from hocket.privacy.estimate.unsearched import least_deviation
+from hocket.privacy.estimate.worst_case import BOUND_WORK, worst_searched
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.guarantees import Exposure, exposure
 from hocket.privacy.verdict.theorem import PrivacyClaim
@@ -69,6 +70,8 @@ class Finding:
     """The agents' names, where they have some."""
     rehearsal: Rehearsal = NOTHING_REHEARSED
     """The forms of objectives that were asked about, and whether the feasible set was active."""
+    bound: float | None = None
+    """A deviation below which no coalition of that size knows a gradient that stays the same, searched or not."""
 
     @property
     def basis(self) -> Literal["theorem", "estimate"]:
@@ -156,6 +159,18 @@ class Finding:
         return f"{share} for gradients that stay the same" if self.leakage.models else share
 
     @property
+    def bound_words(self) -> str:
+        """What is known of coalitions that were not searched."""
+        return (
+            ""
+            if not self.bound
+            else (
+                f" Whichever {len(self.coalition)} they are, no gradient that stays the same is known better than "
+                f"{judged(self.bound, self.gradient_size)}."
+            )
+        )
+
+    @property
     def cell(self) -> str:
         """The line in a few characters."""
         over_time = "open" if self.option.stands_for.effective().hides_nothing else "averaging"
@@ -172,7 +187,9 @@ class Finding:
         """The line in numbers."""
         return {
             "algorithm": self.label,
-            **plain_values(self, "threat", "basis", "claim", "coalition", "searched", "exact", "averaged"),
+            **plain_values(
+                self, "threat", "basis", "claim", "coalition", "searched", "bound", "exact", "averaged"
+            ),
             "in_sums": list(self.hidden),
             "least_sd": self.least,
             "gradient_size": self.gradient_size,
@@ -205,13 +222,32 @@ def find(
     plan["models"] = [model.first_rounds(plan["rounds"]) for model in rehearsal.models]
     plan["active"] = rehearsal.active
     if coalition is None:
-        worst = worst_leakage(network, option.algorithm, colluders, **plan)
+        worst = worst_searched(network, option.algorithm, colluders, **plan)
         found, searched = worst.leakage, (worst.searched, worst.total)
     else:
         found = leakage(network, option.algorithm, coalition=coalition, **plan)
     judgement = exposure(network, found.coalition) if claim else None
     line = _finding(option, claim, found, judgement, searched)
     return replace(line, gradient_size=gradient_size, labels=network.labels, rehearsal=rehearsal)
+
+
+def bounded(
+    line: Finding,
+    network: Network,
+    *,
+    rounds: int,
+    watch: Callable[[Sequence[Any]], Iterable[Any]],
+    gradient_size: float,
+    **plan: Any,
+) -> Finding:
+    """The same line with a bound on the coalitions that were not searched, where no theorem speaks of them."""
+    done, total = line.searched or (0, 0)
+    if done == total or line.claim:
+        return line
+    option, colluders = line.option, len(line.coalition)
+    plan |= {"sigma": option.sigma, "anchor_sigma": option.anchor_sigma, "threat": line.threat}
+    plan |= {"active": line.rehearsal.active, "rounds": rounds, "work": BOUND_WORK, "watch": watch}
+    return replace(line, bound=least_deviation(network, option.algorithm, colluders, **plan))
 
 
 def rehearsal_of(

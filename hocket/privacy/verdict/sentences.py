@@ -115,7 +115,7 @@ def estimated(audit: Audit) -> list[str]:
         least = "" if one.exact else f"; {best} is known best{by}: {judged(one.least, one.gradient_size)}"
         why = f": {one.claim.reason}" if one.option.stands_for.functions is not None else ""
         topology = _would_hold(audit, one) if one.claim.would_cover else ""
-        lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.")
+        lines.append(f"{one.label}: no theorem{why}.{topology} {who}: {one.words}{least}.{one.bound_words}")
     return lines
 
 

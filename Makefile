@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Rivals bring packages that nothing else here needs, so they have an environment to themselves.
 RIVALS := .venv-bench
-CANDIDATES := python3 python3.13 python3.12 python3.11
+CANDIDATES := python3 python3.14 python3.13 python3.12 python3.11
 # Run each candidate: a name on the PATH may be a launcher for a version that is not installed.
 PYTHON ?= $(shell for python in $(CANDIDATES); do \
 	$$python -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; \

@@ -173,8 +173,9 @@ class Sequel:
         if not self.unknown:
             lines.append(f"Of {name} the same would be known {', '.join(apart)}: what runs tell adds up.")
         if self.strangers:
+            are = "is" if len(self.strangers) == 1 else "are"
             lines.append(
-                f"{', '.join(self.strangers)} took part before and {_are(self.strangers)} not in this plan: counted "
+                f"{', '.join(self.strangers)} took part before and {are} not in this plan: counted "
                 "as colluding with whoever colludes here. What they brought shows in the difference of the runs' sums."
             )
         return lines
@@ -229,10 +230,6 @@ def _among(known: KnownModel, n: int) -> KnownModel:
 def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[int, int]:
     """The last rounds of those who left, by agent."""
     return {names.index(name): min(k, rounds) for name, k in left.items() if name in names}
-
-
-def _are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _only_totals(algorithm: str | Algorithm) -> bool:

@@ -1,7 +1,5 @@
 """Exact numbers: NumPy object arrays of `Fraction`."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -69,10 +69,12 @@ class PlanAudit:
     def answer(self) -> str:
         """The verdict in a sentence: what is promised, what a theorem says, or what the worst coalition knows in the
         end."""
+        anyway = self.plan.algorithm.effective().open_anyway
+        more = f"; {anyway}" if anyway else ""
         told = (
             self.verdict.answer
             if self.covered
-            else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{self._anyway}."
+            else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{more}."
         )
         promised = "" if self.certificate is None else f"{self.certificate.words[0]} "
         return f"{'Refused by its own limits. ' if self.problems else ''}{promised}{told}"
@@ -85,11 +87,6 @@ class PlanAudit:
     @property
     def _together(self) -> str:
         return " covers this run together with the earlier ones on these data" if self.verdict.covered else ""
-
-    @property
-    def _anyway(self) -> str:
-        anyway = self.plan.algorithm.effective().open_anyway
-        return f"; {anyway}" if anyway else ""
 
     @property
     def _sized(self) -> str:

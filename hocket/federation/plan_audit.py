@@ -137,7 +137,6 @@ def audit_of_plan(
     *,
     colluders: int | None = None,
     coalition: Iterable[int] | None = None,
-    runs: int = 1,
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Audit:
     """The verdict on a plan's network, algorithm and objectives, as all that speak of a plan give it."""
@@ -153,7 +152,6 @@ def audit_of_plan(
         dim=plan.task.dimension,
         feasible=plan.feasible,
         gradient_size=None if plan.audit.gradient_size == SUPPOSED else plan.audit.gradient_size,
-        runs=runs,
         watch=watch,
     )
 

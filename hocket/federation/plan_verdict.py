@@ -14,9 +14,8 @@ def judge_plan(
     plan: FederationPlan,
     *,
     colluders: int | None = None,
-    unsafe: bool | None = None,
     earlier: Sequence[EarlierRun] = (),
 ) -> PlanVerdict:
-    """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found."""
+    """Audit a plan; an unsafe one is refused, unless it says that its members accept what the audit found."""
     judge = audit_plan if plan.study is None else audit_study
-    return judge(plan, colluders=colluders, unsafe=unsafe, earlier=earlier)
+    return judge(plan, colluders=colluders, earlier=earlier)

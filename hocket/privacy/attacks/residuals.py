@@ -83,10 +83,9 @@ def known_noise(view: View, target: int, moments: Moments) -> Points:
                 net = (table[i, target] - table[target, i]).astype(np.float64)
                 drawn = net if draw.once else net[moments.rounds]  # the row after round k's own
                 load = _load(view, draw, target, i, moments)
+                # Unless noise has cross terms, every coordinate has numbers of its own.
                 functions = view.algorithm.functions
-                apart = (
-                    functions is None or functions.family.separable
-                )  # every coordinate has noise of its own
+                apart = functions is None or functions.family.separable
                 shape = load.shape[1:] if apart else (load.shape[1], 1)
                 total = total + (load * drawn.reshape(len(drawn), *shape)).sum(axis=1)
     return total

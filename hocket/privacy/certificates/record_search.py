@@ -44,7 +44,7 @@ class RecordSearch:
         """κ by coalition and agent, added up over looks; zero for members."""
         several = max(1, AT_ONCE // max(look.size(len(coalitions[0])) for look in self.looks))
         chunks = (coalitions[begin : begin + several] for begin in range(0, len(coalitions), several))
-        found = np.concatenate([sum(look.without(chunk) for look in self.looks) for chunk in chunks])
+        found = np.concatenate([np.sum([look.without(one) for look in self.looks], axis=0) for one in chunks])
         for row, members in enumerate(coalitions):
             found[row, list(members)] = 0.0
         return found

@@ -25,6 +25,8 @@ def worst_joint_leakage(
     colluders: int,
     *,
     beside: Collection[int] = (),
+    work: int = WORK,
+    seed: int = 0,
     models: Sequence[Sequence[Model | None]] = (),
     **known: Any,
 ) -> WorstLeakage:
@@ -36,7 +38,7 @@ def worst_joint_leakage(
     f = check_colluders(colluders, last.network.n)
     short = [dataclasses.replace(run, rounds=min(run.rounds, SCOUTED), leavers=_within(run)) for run in runs]
     price = sum(run.rounds * (run.network.n + 50) ** 2 for run in short)
-    chosen = list(itertools.islice(_suspects(runs, f), max(1, WORK // price)))
+    chosen = list(itertools.islice(_suspects(runs, f, seed), max(1, work // price)))
     found = [joint_leakage(short, coalition={*one, *beside}, **known) for one in chosen]
     place = min(range(len(chosen)), key=lambda one: known_best(found[one]))
     worst = found[place]
@@ -59,10 +61,10 @@ def _within(run: PlannedRun) -> dict[int, int]:
     return {agent: min(k, SCOUTED) for agent, k in run.leavers.items()}
 
 
-def _suspects(runs: Sequence[PlannedRun], f: int) -> Iterator[Coalition]:
+def _suspects(runs: Sequence[PlannedRun], f: int, seed: int) -> Iterator[Coalition]:
     """Coalitions of the last run's agents, in turns those who hear most in each of the networks."""
     able = {*runs[-1].people}
-    by_run = [_in_one(run, f) for run in reversed(runs) if run.network.n > f]
+    by_run = [_in_one(run, f, seed) for run in reversed(runs) if run.network.n > f]
     seen: set[Coalition] = set()
     for row in itertools.zip_longest(*by_run):
         for one in row:
@@ -71,6 +73,6 @@ def _suspects(runs: Sequence[PlannedRun], f: int) -> Iterator[Coalition]:
                 yield one
 
 
-def _in_one(run: PlannedRun, f: int) -> Iterator[Coalition]:
-    for one in suspects(run.network, f, seed=0):
+def _in_one(run: PlannedRun, f: int, seed: int) -> Iterator[Coalition]:
+    for one in suspects(run.network, f, seed):
         yield tuple(sorted(run.people[agent] for agent in one))

@@ -66,9 +66,8 @@ class Compressor(ABC):
         except BadAlgorithm:
             raise
         except (TypeError, ValueError):
-            raise BadAlgorithm(
-                f"{text!r}: {key} is followed by {' and '.join(_numbers_of(key)) or 'nothing'}"
-            ) from None
+            numbers = " and ".join(field.name for field in fields(BY_KEY[key])) or "nothing"
+            raise BadAlgorithm(f"{text!r}: {key} is followed by {numbers}") from None
 
 
 @dataclass(frozen=True)
@@ -231,10 +230,6 @@ class Quantised(Compressor):
 
 
 BY_KEY: dict[str, type[Any]] = {one.key: one for one in (TopK, RandomK, Quantised, Whole)}
-
-
-def _numbers_of(key: str) -> list[str]:
-    return [field.name for field in fields(BY_KEY[key])]
 
 
 def _count(part: int | float, dim: int) -> int:

@@ -1,7 +1,5 @@
 """NIDS: EXTRA with a step that the network does not limit."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent

@@ -5,8 +5,6 @@ does. Normal draws have none. Their bound may be broken somewhere in a run with 
 the events that would break it gets an equal share of that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Literal
@@ -77,11 +75,8 @@ def _finite(table: np.ndarray) -> np.ndarray:
         row, link = np.argwhere(~np.isfinite(numbers))[0][:2]
         raise BadAlgorithm(f"noise is not finite in round {row + 1} on link {link}; return finite numbers")
     # Fractions stay as they are: the exact engine needs them.
-    return table if table.dtype == object and not _all_floats(table) else numbers
-
-
-def _all_floats(table: np.ndarray) -> bool:
-    return all(isinstance(value, float | np.floating) for value in table.flat)
+    floats = table.dtype != object or all(isinstance(value, float | np.floating) for value in table.flat)
+    return numbers if floats else table
 
 
 def check_company(setting: Setting) -> None:

@@ -1,7 +1,5 @@
 """Subgradient-push: gradient descent on directed links."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx

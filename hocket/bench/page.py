@@ -13,7 +13,7 @@ from hocket.bench.figures import by_place, overview
 from hocket.errors import BadInput
 from hocket.privacy.wording import counted
 from hocket.report.page import Card, Figure, Page
-from hocket.report.tables import Table, plain
+from hocket.report.tables import Table, plain, settings_table
 from hocket.runs.job import versions
 
 if TYPE_CHECKING:
@@ -61,7 +61,11 @@ def write_page(
         figures=[Figure.of(by_place(comparison), "Each problem and network by itself, against rounds.")]
         if several
         else [],
-        details=[_every_cell(comparison, goal), *_refused(comparison), _software()],
+        details=[
+            _every_cell(comparison, goal),
+            *_refused(comparison),
+            settings_table({"versions": versions()}),
+        ],
         configuration=configuration or _configuration(comparison),
         commands=commands,
     )
@@ -142,10 +146,6 @@ def _refused(comparison: Comparison) -> list[Table]:
         return []
     rows = tuple((*place, why) for place, why in comparison.refused.items())
     return [Table(("problem", "network", "algorithm", "because"), rows, caption="What was not run")]
-
-
-def _software() -> Table:
-    return Table(("software", "version"), tuple(versions().items()), caption="Versions")
 
 
 def _configuration(comparison: Comparison) -> str:

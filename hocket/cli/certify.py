@@ -87,19 +87,16 @@ def certify(
         price = noise.in_words(1, network.n, curved=found.rounds is None)
     if found.holds:
         data["epsilon"] = {f"{delta:g}": found.epsilon(delta)}
+        who = f": {', '.join(map(str, found.coalition))}" if found.coalition else ""
         lines += [
             "",
             f"μ = {found.mu:.6g}, ε = {found.epsilon(delta):.6g} at δ = {delta:g}, δ = {found.delta(1.0):.6g} at ε = 1",
-            f"Worst case: {found.searched}{_who(found.coalition)}.",
+            f"Worst case: {found.searched}{who}.",
             *price,
             "",
             *(f"- {one}" for one in found.assumptions),
         ]
     return Answer(data, lines)
-
-
-def _who(coalition: tuple[int, ...] | None) -> str:
-    return f": {', '.join(map(str, coalition))}" if coalition else ""
 
 
 def _numbers(option: str, text: str, separator: str) -> list[float]:

@@ -4,8 +4,6 @@ It may travel by any mail. A hash tells what was damaged on its way, the signatu
 that the sender is who it claims is told by its fingerprint, in words that two people read to each other.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -26,7 +24,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import LONGEST as LONGEST_PLAN
 from hocket.federation.plan_file import LONGEST_SIGNATURE, parse_plan, plan_text
 from hocket.federation.plan_sections import Text
-from hocket.links.identity import Identity, check_certificate, verify
+from hocket.links.identity import Identity, check_certificate, verify_text
 from hocket.links.text import is_table, shown
 
 LABEL = b"hocket/invitation/1\n"
@@ -131,7 +129,7 @@ def parse_invitation(text: str) -> Invitation:
         raise BadPlan("it was changed on its way: its hash is another; ask for it again, as a file")
     sender = card_from(tables[CARD], CARD)
     check_certificate(sender.certificate_pem, sender.name)
-    if not _signed(sender, digest, about.signature):
+    if not verify_text(sender.certificate_pem, digest, PURPOSE, about.signature):
         raise BadPlan(
             f"it is not signed by {sender.name}, whose card is in it: somebody else put it together; ask {sender.name}"
         )
@@ -154,14 +152,6 @@ def _check_sections(tables: Mapping[str, Any]) -> None:
     for name in (INVITATION, CARD):
         if not is_table(tables.get(name)):
             raise BadConfig(f"the section [{name}] is missing: this is no invitation, or a part of one")
-
-
-def _signed(sender: Card, digest: bytes, signature: str) -> bool:
-    try:
-        given = base64.b64decode(signature, validate=True)
-    except ValueError:  # binascii's own, or that of letters beyond ASCII
-        return False
-    return verify(sender.certificate_pem, digest, PURPOSE, given)
 
 
 def check_heard(heard: str, fingerprint: str) -> None:

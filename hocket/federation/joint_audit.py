@@ -4,8 +4,6 @@ Members are the same if their names are. Whoever took part before and is not in 
 binds it any more: it counts as a colluder, beside as many as the plan expects. So does whoever was dropped from a run.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -173,8 +171,9 @@ class Sequel:
         if not self.unknown:
             lines.append(f"Of {name} the same would be known {', '.join(apart)}: what runs tell adds up.")
         if self.strangers:
+            are = "is" if len(self.strangers) == 1 else "are"
             lines.append(
-                f"{', '.join(self.strangers)} took part before and {_are(self.strangers)} not in this plan: counted "
+                f"{', '.join(self.strangers)} took part before and {are} not in this plan: counted "
                 "as colluding with whoever colludes here. What they brought shows in the difference of the runs' sums."
             )
         return lines
@@ -229,10 +228,6 @@ def _among(known: KnownModel, n: int) -> KnownModel:
 def _within(names: Sequence[str], left: Mapping[str, int], rounds: int) -> dict[int, int]:
     """The last rounds of those who left, by agent."""
     return {names.index(name): min(k, rounds) for name, k in left.items() if name in names}
-
-
-def _are(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _only_totals(algorithm: str | Algorithm) -> bool:

@@ -4,8 +4,6 @@ It holds what this member may know: its own measurements, the plan that all have
 No state, gradient or noise is in it, nor is anything of the others beside their names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
-from hocket.federation.metrics import OF_LINKS, measurements
+from hocket.federation.metrics import OF_LINKS, is_number, measurements
 from hocket.federation.movement import MEASURED
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan
@@ -196,7 +194,7 @@ def _claim(plan: FederationPlan, gone: int) -> Claim:
 
 def _last_table(status: dict[str, Any], measured: list[dict[str, Any]]) -> Table:
     numbers = status["measured"] or (measured[-1] if measured else {})
-    rows = [(name.replace("_", " "), plain(value)) for name, value in numbers.items() if _is_number(value)]
+    rows = [(name.replace("_", " "), plain(value)) for name, value in numbers.items() if is_number(value)]
     lags: dict[str, float] = measured[-1].get("lag", {}) if measured else {}
     rows += [(f"lag of {name}, seconds", plain(lag)) for name, lag in lags.items()]
     return Table(("", ""), tuple(rows), "What was measured last")
@@ -216,7 +214,7 @@ def _drawn(measured: list[dict[str, Any]]) -> list[str]:
     """What is worth a panel: numbers of the task that are in every line, disagreement last."""
     if not measured:
         return []
-    names = [name for name, value in measured[0].items() if name not in OURS and _is_number(value)]
+    names = [name for name, value in measured[0].items() if name not in OURS and is_number(value)]
     names = [name for name in names if all(name in line for line in measured)]
     return sorted(names, key=lambda name: name == "disagreement")[:PANELS]
 
@@ -247,7 +245,3 @@ def _plan_text(plan: FederationPlan) -> str:
     tables = {name: table for name, table in plan.tables().items() if name != "cards"}
     tables["network"] = {key: value for key, value in tables["network"].items() if key != "weights"}
     return f"# The plan; its fingerprint is {plan.fingerprint}\n\n{dumps(tables)}"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeGuard
 
 import numpy as np
 
@@ -139,6 +139,11 @@ def measurements(path: Path, most: int | None = None) -> list[dict[str, Any]]:
     if most is not None and len(lines) > most:
         lines = [lines[round(place * (len(lines) - 1) / (most - 1))] for place in range(most)]
     return [found for line in lines if (found := _read(line)) is not None]
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a line of a file holds a number there."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def latest(path: Path, *, within: int = 64 * 1024) -> list[dict[str, Any]]:

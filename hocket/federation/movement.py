@@ -58,13 +58,9 @@ class Movement:
         farthest = max(float(np.linalg.norm(one - other)) for one, other in combinations(seen, 2))
         moved = farthest / largest if largest else 0.0
         growth = size / first if first else 1.0
-        numbers = moved, k - since, moved * self._steps_ahead(k, since), growth
-        return dict(zip(MEASURED, numbers, strict=True))
-
-    def _steps_ahead(self, k: int, since: int) -> float:
-        """How much longer the steps of as many rounds again are together than those that were measured."""
-        ahead, measured = self.step.table(k + 1, 2 * k), self.step.table(since + 1, k)
-        return float(ahead.sum() / measured.sum())
+        # How much longer the steps of as many rounds again are together than those that were measured.
+        longer = float(self.step.table(k + 1, 2 * k).sum() / self.step.table(since + 1, k).sum())
+        return dict(zip(MEASURED, (moved, k - since, moved * longer, growth), strict=True))
 
 
 def _tenth(rounds: int) -> int:

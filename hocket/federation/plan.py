@@ -32,7 +32,7 @@ from hocket.federation.plan_sections import (
     TaskSection,
 )
 from hocket.federation.rejoining import COME_BACK, no_return
-from hocket.links.identity import Identity, check_certificate, verify
+from hocket.links.identity import Identity, check_certificate, verify_text
 from hocket.links.noise_keys import NOISE
 from hocket.links.text import is_table, spoken
 from hocket.links.wire import PROTOCOL
@@ -292,18 +292,11 @@ class FederationPlan:
 
     def _check_those_given(self) -> None:
         for name, signature in self.signatures.items():
-            if not self._has_signed(name, signature):
+            if not verify_text(self.card(name).certificate_pem, self.hash, PURPOSE, signature):
                 raise BadPlan(
                     f"the signature of {name} is not for this plan, {self.fingerprint}: the plan was changed after "
                     f"{name} signed it; everybody signs it again"
                 )
-
-    def _has_signed(self, name: str, signature: str) -> bool:
-        try:
-            given = base64.b64decode(signature, validate=True)
-        except ValueError:  # binascii's own, or that of letters beyond ASCII
-            return False
-        return verify(self.card(name).certificate_pem, self.hash, PURPOSE, given)
 
     def _check_members(self) -> None:
         twice = [name for place, name in enumerate(self.names) if name in self.names[:place]]

@@ -1,7 +1,5 @@
 """The audit of a plan, before anybody signs it: what so many colluders would learn, and who stands in the way."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -71,10 +69,12 @@ class PlanAudit:
     def answer(self) -> str:
         """The verdict in a sentence: what is promised, what a theorem says, or what the worst coalition knows in the
         end."""
+        anyway = self.plan.algorithm.effective().open_anyway
+        more = f"; {anyway}" if anyway else ""
         told = (
             self.verdict.answer
             if self.covered
-            else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{self._anyway}."
+            else f"No theorem{self._together}. {self._with_what_is_published[:-1]}{more}."
         )
         promised = "" if self.certificate is None else f"{self.certificate.words[0]} "
         return f"{'Refused by its own limits. ' if self.problems else ''}{promised}{told}"
@@ -87,11 +87,6 @@ class PlanAudit:
     @property
     def _together(self) -> str:
         return " covers this run together with the earlier ones on these data" if self.verdict.covered else ""
-
-    @property
-    def _anyway(self) -> str:
-        anyway = self.plan.algorithm.effective().open_anyway
-        return f"; {anyway}" if anyway else ""
 
     @property
     def _sized(self) -> str:
@@ -142,7 +137,6 @@ def audit_of_plan(
     *,
     colluders: int | None = None,
     coalition: Iterable[int] | None = None,
-    runs: int = 1,
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Audit:
     """The verdict on a plan's network, algorithm and objectives, as all that speak of a plan give it."""
@@ -158,7 +152,6 @@ def audit_of_plan(
         dim=plan.task.dimension,
         feasible=plan.feasible,
         gradient_size=None if plan.audit.gradient_size == SUPPOSED else plan.audit.gradient_size,
-        runs=runs,
         watch=watch,
     )
 

@@ -1,7 +1,5 @@
 """The verdict on any plan: by what its members show each other, be it words under noise or nothing but sums."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hocket.federation.earlier_runs import EarlierRun
@@ -16,9 +14,8 @@ def judge_plan(
     plan: FederationPlan,
     *,
     colluders: int | None = None,
-    unsafe: bool | None = None,
     earlier: Sequence[EarlierRun] = (),
 ) -> PlanVerdict:
-    """Audit a plan; an unsafe one is refused, unless `unsafe` says that its members accept what the audit found."""
+    """Audit a plan; an unsafe one is refused, unless it says that its members accept what the audit found."""
     judge = audit_plan if plan.study is None else audit_study
-    return judge(plan, colluders=colluders, unsafe=unsafe, earlier=earlier)
+    return judge(plan, colluders=colluders, earlier=earlier)

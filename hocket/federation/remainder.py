@@ -4,8 +4,6 @@ Whoever leaves keeps what it saw, and its links' noise is used no longer; so it 
 plan's own number of colluders among those who stay.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +21,7 @@ from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.worst_case import SCOUTED, suspects
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted, judged, searched_share, sentence, share
 from hocket.studies.seen import DIFFERENCE
@@ -43,13 +42,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in plain values."""
-        return {
-            "remaining": list(self.remaining),
-            "colluders": self.colluders,
-            "safe": self.safe,
-            "words": list(self.words),
-            "sd": dict(self.sd),
-        }
+        return plain_values(self, "remaining", "colluders", "safe", "words") | {"sd": dict(self.sd)}
 
 
 def judge_survivors(

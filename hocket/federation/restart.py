@@ -10,18 +10,14 @@ Whether that may be is the signed plan's word (`on_drop`), since it costs the le
 it and again without it shows what it gave, see `seen.DIFFERENCE`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from hocket.errors import RunStopped
 from hocket.federation.member import Member
 from hocket.federation.plan import Dial, FederationPlan
-from hocket.federation.run_folder import RunFolder
 from hocket.links.journal import Journal
 from hocket.studies.seen import DIFFERENCE
 
@@ -79,14 +75,9 @@ def seat(member: Member, journal: Journal) -> Generator[tuple[Member, Journal]]:
     if not member.plan.algorithm.begins_anew:
         raise refused_or_begun_anew(member.plan, left, journal.round)
     again = replace(member, plan=remaining_plan(member.plan, left), whole=member.plan)
-    file = attempt_file(member.folder, again.plan)
+    file = member.folder.path / f"journal-{again.plan.run_hash.hex()[:16]}.db"
     with Journal.open(file, again.plan.run_hash, vouched=member.vouched) as own:
         yield again, own
-
-
-def attempt_file(folder: RunFolder, plan: FederationPlan) -> Path:
-    """Where those who stay keep their attempt's journal."""
-    return folder.path / f"journal-{plan.run_hash.hex()[:16]}.db"
 
 
 def left_of(member: Member) -> Sequence[str]:

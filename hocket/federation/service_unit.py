@@ -4,8 +4,6 @@ It starts again after a crash or a restart of the machine, and goes on where its
 it was stopped on purpose, where all is done, and where a person has to decide.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Sequence
@@ -50,7 +48,8 @@ class Service:
         """The unit for systemd."""
         system = self.user is not None
         network = ["Wants=network-online.target", "After=network-online.target"] if system else []
-        secret = [] if self.passphrase is None else [_credential(self.passphrase)]
+        place = None if self.passphrase is None else _plain(str(self.passphrase))
+        secret = [] if place is None else [f"LoadCredentialEncrypted={CREDENTIAL}:{place}"]
         return "\n".join(
             [
                 "[Unit]",
@@ -130,7 +129,3 @@ def _plain(text: str) -> str:
     if not text.isprintable():
         raise BadConfig(f"{text!r} holds what cannot be seen, and no unit could name it; rename it")
     return text.replace("%", "%%")
-
-
-def _credential(path: Path) -> str:
-    return f"LoadCredentialEncrypted={CREDENTIAL}:{_plain(str(path))}"

@@ -5,8 +5,6 @@ Converged is said only where what rests is everybody's: the mean of all states w
 (joint_means.py), the average of a joint algorithm, or a study's sums.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -85,7 +83,9 @@ def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
     moved, rounds = measured["movement"], int(measured["movement_rounds"])
     over = f"in the last {rounds:,} round{'s' * (rounds != 1)}"
     if not math.isfinite(ahead) or _runs_away(measured):
-        return Standing("diverging", f"diverging: its size {_grown(measured)} {over}", (CURE,))
+        growth = measured.get("movement_growth", math.nan)
+        grown = f"grew {growth:.2g}-fold" if math.isfinite(growth) else "went beyond all numbers"
+        return Standing("diverging", f"diverging: its size {grown} {over}", (CURE,))
     why = (
         f"With the plan's steps as many rounds again would move it by about {100 * ahead:.3g} % of its size; "
         f"{_percent(SETTLED)} is the most for a state to be called {'converged' if joint else 'settled'}.",
@@ -110,11 +110,6 @@ def _runs_away(measured: Mapping[str, Any]) -> bool:
     return not math.isfinite(growth) or (
         growth > 0 and math.log(growth) >= STEEP * math.log(k / (k - rounds))
     )
-
-
-def _grown(measured: Mapping[str, Any]) -> str:
-    growth = measured.get("movement_growth", math.nan)
-    return f"grew {growth:.2g}-fold" if math.isfinite(growth) else "went beyond all numbers"
 
 
 def _study(status: Mapping[str, Any]) -> Standing:

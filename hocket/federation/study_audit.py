@@ -6,8 +6,6 @@ a coalition's view depends on nothing but the sum over each such part, whatever 
 work out. No noise, no bound, no averaging: a second sum has masks of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -161,7 +159,6 @@ def audit_study(
     plan: FederationPlan,
     *,
     colluders: int | None = None,
-    unsafe: bool | None = None,
     earlier: Sequence[EarlierRun] = (),
 ) -> StudyAudit:
     """The verdict on a study's plan; one under which somebody's own sums are shown is refused."""
@@ -173,7 +170,7 @@ def audit_study(
             "one, with other noise; plan it with --on-drop stop"
         )
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
-    if found.problems and not (plan.audit.unsafe if unsafe is None else unsafe):
+    if found.problems and not plan.audit.unsafe:
         raise UnsafePlan(
             "\n".join(
                 [*found.problems, "Mend this, or let the plan say that its members accept it (--unsafe)."]

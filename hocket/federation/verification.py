@@ -33,6 +33,7 @@ from hocket.federation.task import LocalSteps, Task
 from hocket.links.identity import Identity, verify
 from hocket.links.journal import Journal
 from hocket.links.records import Record, digest_of
+from hocket.privacy.plain_values import plain_values
 
 PURPOSE = b"hocket/transcript/1"
 """What members sign a transcript for."""
@@ -148,15 +149,8 @@ class Verification:
 
     def to_json(self) -> dict[str, Any]:
         """The finding in plain values."""
-        return {
-            "holds": self.holds,
-            "members": list(self.members),
-            "missing": list(self.missing),
-            "links": self.links,
-            "differences": list(self.differences),
-            "replayed": self.replayed,
-            "recomputed": list(self.recomputed),
-        }
+        names = ("holds", "members", "missing", "links", "differences", "replayed", "recomputed")
+        return plain_values(self, *names)
 
 
 def verify_run(

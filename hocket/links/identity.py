@@ -7,6 +7,7 @@ means trusting more. P-256, because gRPC's TLS refuses Ed25519.
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Generator
@@ -184,6 +185,15 @@ def verify(certificate_pem: bytes, message: bytes, purpose: bytes, signature: by
     except InvalidSignature:
         return False
     return True
+
+
+def verify_text(certificate_pem: bytes, message: bytes, purpose: bytes, signature: str) -> bool:
+    """The same for a signature as files have it, in base64; whatever else is written there is none."""
+    try:
+        given = base64.b64decode(signature, validate=True)
+    except ValueError:  # binascii's own, or that of letters beyond ASCII
+        return False
+    return verify(certificate_pem, message, purpose, given)
 
 
 def fingerprint(certificate_pem: bytes) -> str:

@@ -66,16 +66,13 @@ def check_strongly_connected(n: int, links: Links, speaks: Speaks, labels: Label
         return
     leaving = part[speaker] != part[hearer]
     heard = np.bincount(part[speaker[leaving]], minlength=count) > 0
-    mute, deaf = int(np.flatnonzero(~heard)[0]), _first_that_hears_nobody(count, part, hearer[leaving])
+    hears = np.bincount(part[hearer[leaving]], minlength=count) > 0
+    mute, deaf = int(np.flatnonzero(~heard)[0]), int(np.flatnonzero(~hears)[0])
     shown = [topologies.abbreviate(np.flatnonzero(part == one), labels) for one in (mute, deaf)]
     raise BadNetwork(
         f"the directed graph is not strongly connected: no words leave {shown[0]}, and none reach {shown[1]} from "
         "others; add links out of the first and into the second"
     )
-
-
-def _first_that_hears_nobody(count: int, part: np.ndarray, hearers: np.ndarray) -> int:
-    return int(np.flatnonzero(np.bincount(part[hearers], minlength=count) == 0)[0])
 
 
 def cycle(n: int) -> Links:

@@ -1,7 +1,5 @@
 """Verdicts and estimates as JSON has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -21,10 +21,6 @@ def _strength(value: Any) -> np.ndarray:
     return np.asarray(value, dtype=np.float64)
 
 
-def _strength_if_any(value: Any) -> Any:
-    return None if value is None else _strength(value)
-
-
 def check_l2(l2: Any) -> None:
     """Refuse a regularisation that is not one finite number of zero or more; compiled code has what it stands for."""
     if isinstance(l2, np.ndarray) and not (l2.ndim == 0 and np.isfinite(l2) and l2 >= 0):
@@ -39,7 +35,7 @@ class LeastSquares(Objective):
     """
 
     exact: ClassVar[bool] = True
-    l2: Any = eqx.field(converter=_strength_if_any, default=None)
+    l2: Any = eqx.field(converter=lambda l2: None if l2 is None else _strength(l2), default=None)
     """None where nothing is added: so that nothing is computed for it."""
     reduction: Reduction | None = eqx.field(static=True, default="sum", kw_only=True)
 

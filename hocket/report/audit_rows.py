@@ -1,7 +1,5 @@
 """An audit in a handful of rows that a person can read: who is known how well, and to whom."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hocket.privacy import Audit
@@ -74,7 +72,8 @@ def _attacked(audit: Audit, agent: int) -> str:
     """The best that an attack made of this agent, beside the truth where that is at hand."""
     aimed = [one for one in audit.measured if one.attack.target == (agent,)]
     if not aimed:
-        return "in sums with others only" if agent in _targets(audit) else "is one of those who attack"
+        targets = {agent for one in audit.measured for agent in one.attack.target}
+        return "in sums with others only" if agent in targets else "is one of those who attack"
     best = min(aimed, key=lambda one: float("inf") if one.error is None else one.error)
     if best.surprising:
         return f"{best.attack.name} attack: of no use, since what it supposes is not so"
@@ -93,10 +92,6 @@ def attack_rows(audit: Audit) -> Table | None:
         together.setdefault((one.result(audit.network.labels), one.predicted), []).append(one.name)
     rows = tuple((", ".join(names), *said) for said, names in together.items())
     return Table(("attack", "came to", "predicted, and true"), rows, caption="Every attack tried on this run")
-
-
-def _targets(audit: Audit) -> set[int]:
-    return {agent for one in audit.measured for agent in one.attack.target}
 
 
 def _listed(audit: Audit, agents: Sequence[int]) -> str:

@@ -1,7 +1,5 @@
 """Who could learn what from a run, as a part of its report: the audit in a card, in words, and in pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +45,7 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
             known.append(f"{label}: known exactly from round {rounds[np.argmin(hidden)]} on")
     if not lines:
         return None
-    low, high = _decades(np.concatenate([line.y for line in lines]))
+    shown = np.concatenate([line.y for line in lines])
     prior = max(found.prior for found in estimates.values())
     panel = Panel(
         title="What stays unknown of the best known gradient",
@@ -55,8 +53,8 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
         up="standard deviation\n(units of a gradient)",
         lines=lines,
         notes=[Note("\n".join(known), 0.02, 0.04)],
-        lowest=low,
-        highest=high,
+        lowest=10.0 ** np.floor(np.log10(shown.min() / 2)),
+        highest=10.0 ** np.ceil(np.log10(shown.max() * 2)),
     )
     ends = [f"{line.label} from {plain(float(line.y[0]))} to {plain(float(line.y[-1]))}" for line in lines]
     alt = (
@@ -65,11 +63,6 @@ def leakage_figure(estimates: Mapping[str, Leakage]) -> Drawing | None:
         + (f" {'; '.join(known)}." if known else "")
     )
     return sheet([[panel]], size=(9.6, 3.6), alt=alt)
-
-
-def _decades(values: np.ndarray) -> tuple[float, float]:
-    """Powers of ten with some air around all values."""
-    return 10.0 ** np.floor(np.log10(values.min() / 2)), 10.0 ** np.ceil(np.log10(values.max() * 2))
 
 
 class Mark(NamedTuple):

@@ -1,7 +1,5 @@
 """Measurements as a tidy table: a row for every point of every run, in files and as a pandas frame."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math
@@ -48,9 +46,8 @@ def frame_of(rows: Iterable[Row]) -> Any:
 
 def finite_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Rows as JSON has them: what is no finite number is null."""
-    return [{name: _in_json(value) for name, value in row.items()} for row in rows]
 
+    def finite(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
 
-def _in_json(value: Any) -> Any:
-    """A value as JSON has it: what is no finite number is null."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return [{name: finite(value) for name, value in row.items()} for row in rows]

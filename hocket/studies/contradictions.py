@@ -1,12 +1,10 @@
 """What fits together only as a whole: the formula, the family, and what is said of each column."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hocket.errors import BadStudy
 from hocket.studies.condition import parse_condition
-from hocket.studies.design_size import refuse_wide
+from hocket.studies.design_matrix import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.private_linear import factor_range
 from hocket.studies.study import LINKS, DescribeSection, Study

@@ -14,7 +14,6 @@ from jaxtyping import Float
 
 from hocket.algorithm import Total
 from hocket.studies.disclosure import suppressed
-from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.rows import Rows
 from hocket.studies.scaling import BITS
 from hocket.studies.study import DescribeSection
@@ -22,6 +21,8 @@ from hocket.studies.together import Analysis, together
 
 REACH = 3.0
 """Standard deviations to either side that a histogram spans where no range is declared."""
+FINE = 1e-3
+"""Of a standard deviation: intervals of quantiles that are narrower are not halved."""
 
 
 @dataclass(frozen=True)
@@ -142,3 +143,37 @@ def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
     total = yield Total({"cells": counts}, names={"cells": across})
     cells: Sequence[Sequence[int | None]] = suppressed(total["cells"], rows.study.disclosure)
     return {"rows": down, "columns": across, "cells": cells}
+
+
+def joint_quantiles(
+    values: Float[np.ndarray, " rows"],
+    shares: Sequence[float],
+    *,
+    rows: float,
+    mean: float,
+    sd: float,
+    smallest: int,
+) -> Analysis[list[float]]:
+    """A quantile for each share, by bisection on joint counts: nobody's own value is asked for, nor shown.
+
+    `rows`, `mean` and `sd` are those of all members together. An interval is no longer halved once it holds fewer rows
+    than a cell that may be shown, or is narrower than a thousandth of a standard deviation. Least and greatest values
+    are not found this way, and are not shown.
+    """
+    share = np.array(shares, dtype=np.float64)
+    # No quantile is farther from the mean, whatever the values are [Cantelli].
+    low = mean - sd * np.sqrt((1 - share) / share)
+    high = mean + sd * np.sqrt(share / (1 - share))
+    below, upto = np.zeros_like(share), np.full_like(share, rows)
+    while True:
+        halved = (high - low > FINE * sd) & (upto - below >= smallest)
+        if not halved.any():
+            return [float(one) for one in (low + high) / 2]
+        middle = (low + high) / 2
+        # Those that are found go on being counted at the same place, so that a total tells nothing of who is done.
+        counts = (values[:, None] <= middle).sum(axis=0).astype(np.float64)
+        total = yield Total({"rows up to": counts})
+        count = total["rows up to"]
+        left = count >= share * rows
+        high, upto = np.where(halved & left, middle, high), np.where(halved & left, count, upto)
+        low, below = np.where(halved & ~left, middle, low), np.where(halved & ~left, count, below)

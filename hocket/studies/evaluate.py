@@ -69,7 +69,8 @@ def evaluate(
         raise NotEstimable(
             f"held-out rows have fewer than {smallest} with or without the outcome; hold out more rows"
         )
-    edges = _edges(part, rows=P + N, smallest=smallest)
+    bins = min(part.bins, max(1, int((P + N) / smallest)))
+    edges = np.unique([*np.linspace(0, 1, bins + 1)[1:-1], part.threshold])  # the threshold is one of them
     place = np.searchsorted(edges, predicted, side="right")
     binned = np.zeros((len(edges) + 1, 2))
     np.add.at(binned, place, np.stack([y, 1 - y], axis=1))
@@ -93,7 +94,7 @@ def evaluate(
     positive, negative = counts.T
     return Evaluation(
         round(P + N),
-        _area(counts),
+        sum((f2 - f1) * (t1 + t2) / 2 for (f1, t1), (f2, t2) in pairwise(_curve(counts))),
         float(positive @ negative) / (2 * P * N),
         float(third["losses"][0]) / (P + N),
         float(third["losses"][1]) / (P + N),
@@ -106,12 +107,6 @@ def evaluate(
         dict(zip(names, (cell for row in cells for cell in row), strict=True)),
         None if 0 < min(wrong, P + N - wrong) < smallest else 1 - wrong / (P + N),
     )
-
-
-def _edges(part: EvaluateSection, *, rows: float, smallest: int) -> Float[np.ndarray, " edges"]:
-    """Between bins; the threshold is one of them."""
-    bins = min(part.bins, max(1, int(rows / smallest)))
-    return np.unique([*np.linspace(0, 1, bins + 1)[1:-1], part.threshold])
 
 
 def joined(counts: Float[np.ndarray, "bins 2"], among: range, smallest: int) -> list[range]:
@@ -151,7 +146,3 @@ def _curve(counts: Float[np.ndarray, "bins 2"]) -> dict[tuple[float, float], Non
     """Points of the ROC, from the highest predictions on, each once."""
     rising = np.concatenate([np.zeros((1, 2)), np.cumsum(counts[::-1], axis=0)])
     return dict.fromkeys((float(f), float(t)) for t, f in rising / rising[-1])
-
-
-def _area(counts: Float[np.ndarray, "bins 2"]) -> float:
-    return sum((f2 - f1) * (t1 + t2) / 2 for (f1, t1), (f2, t2) in pairwise(_curve(counts)))

@@ -68,7 +68,8 @@ class KnownRows:
 
     def numbers(self, found: Fingerprints) -> Int[np.ndarray, " rows"]:
         """A number for each row: the one that it had in an earlier version, or the next that is free."""
-        versions = self._versions()
+        newest_first = sorted((self.home / FOLDER).glob("*.npz"), key=lambda one: -one.stat().st_mtime_ns)
+        versions = [_read(path) for path in newest_first]
         numbers = np.full(len(found.cells), -1)
         order = sorted(versions, key=lambda one: -len({*one[0].names} & {*found.names}))
         for before, had in order:
@@ -90,11 +91,6 @@ class KnownRows:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-
-    def _versions(self) -> list[tuple[Fingerprints, Int[np.ndarray, " rows"]]]:
-        """Every version of every table, the newest first."""
-        paths = sorted((self.home / FOLDER).glob("*.npz"), key=lambda one: -one.stat().st_mtime_ns)
-        return [_read(path) for path in paths]
 
     def _key(self) -> bytes:
         path = self.home / SECRET

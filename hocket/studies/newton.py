@@ -82,9 +82,8 @@ def maximise(
             raise NotEstimable(
                 "the first step leads to means that the family cannot have; choose link = 'log'"
             )
-        if before is not None and (
-            total["beyond"][0] > 0 or _loss(total, point, penalty, weight) > _risen(loss)
-        ):
+        risen = loss + RISE * max(1.0, abs(loss)) if np.isfinite(loss) else np.inf
+        if before is not None and (total["beyond"][0] > 0 or _loss(total, point, penalty, weight) > risen):
             point = _Point((point.beta + before.beta) / 2, (point.own + before.own) / 2)
             continue
         if step and total["beyond"][0] == 0:
@@ -119,10 +118,6 @@ def maximise(
 
 def _loss(total: Any, point: _Point, penalty: Penalty | None, weight: float) -> float:
     return float(total["deviance"][0]) + (0.0 if penalty is None else 2 * weight * penalty.cost(point.beta))
-
-
-def _risen(loss: float) -> float:
-    return loss + RISE * max(1.0, abs(loss)) if np.isfinite(loss) else np.inf
 
 
 def _step(

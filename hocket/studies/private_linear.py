@@ -55,7 +55,7 @@ def sensitivity(formula: Formula) -> float:
 
 def column_bounds(formula: Formula, columns: Mapping[str, ColumnSection]) -> Iterator[Bounds]:
     """Bounds of a design's columns, in order, but for the intercept."""
-    from hocket.studies.design_size import term_width
+    from hocket.studies.design_matrix import term_width
 
     for term in formula.terms:
         yield from [_term_bounds(term, columns)] * term_width(term, formula, columns)

@@ -23,6 +23,7 @@ from hocket.errors import BadStudy
 from hocket.noise.stored_sum import ROUNDING
 from hocket.noise.total_noise import GRID_BITS
 from hocket.privacy.certificates import gdp
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import counted
 
 UNIT = 2.0**-GRID_BITS
@@ -117,12 +118,8 @@ class Promise:
 
     def to_json(self) -> dict[str, Any]:
         """The promise in plain values."""
-        return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "mu": self.mu,
-            "members": self.among.members,
-            "colluders": self.among.colluders,
-            "statement": self.statement,
-            "assumptions": list(self.assumptions),
-        }
+        promised, among = (
+            plain_values(self, "epsilon", "delta", "mu"),
+            plain_values(self.among, "members", "colluders"),
+        )
+        return promised | among | plain_values(self, "statement", "assumptions")

@@ -69,18 +69,9 @@ class Release:
             }
             for one in self.sets
         ]
-        return json.dumps(
-            {
-                "study": self.study,
-                "title": self.title,
-                "columns": self.columns,
-                "where": self.where,
-                "mu": self.mu,
-                "run": self.run,
-                "among": [self.among.members, self.among.colluders, list(self.among.names)],
-                "sets": sets,
-            }
-        )
+        kept = {name: getattr(self, name) for name in ("study", "title", "columns", "where", "mu", "run")}
+        among = [self.among.members, self.among.colluders, list(self.among.names)]
+        return json.dumps(kept | {"among": among, "sets": sets})
 
     @property
     def words(self) -> str:

@@ -50,7 +50,8 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
     """Curves from one member's rows, and totals from coarse to fine."""
     kept, study = rows.surviving, rows.study
     levels = study.column(part.by).levels if part.by else ("all",)
-    labels = [_label(rows, part.by, str(level)) for level in levels]
+    prefix = f"{rows.study.column(part.by).label or part.by} " if part.by else ""
+    labels = [f"{prefix}{level}" for level in levels]
     group = rows.column(part.by, kept) if part.by else np.zeros(int(kept.sum()))
     own = Followed(rows.column(part.time, kept), rows.column(part.event, kept), group, len(levels))
     sizes, intervals = yield from joint_intervals(own, part.grid, labels, study.disclosure)
@@ -67,10 +68,6 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
         return Survivals(grid, curves, coarser=coarser)
     chi, p = log_rank(deaths, at_risk)
     return Survivals(grid, curves, chi, p, coarser)
-
-
-def _label(rows: Rows, by: str, level: str) -> str:
-    return f"{rows.study.column(by).label or by} {level}" if by else level
 
 
 def _curve(

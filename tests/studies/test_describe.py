@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
+from hocket.studies.describe import FINE, joint_quantiles
 from hocket.studies.disclosure import suppressed
-from hocket.studies.quantiles import FINE, joint_quantiles
 from hocket.studies.study import DisclosureSection, EvaluateSection
 from tests.studies.cases import asked, cancer, dealt, diabetes
 

@@ -224,7 +224,7 @@ def test_questions_without_end_are_refused_before_anybody_counts(study, said):
 
 def test_the_widest_model_that_is_allowed_counts_its_columns_right():
     from hocket.studies.analysis import parameters_of
-    from hocket.studies.design_size import term_width
+    from hocket.studies.design_matrix import term_width
 
     study = parse_study(
         {

@@ -12,7 +12,7 @@ import pytest
 import hocket as hk
 from hocket.errors import BadProblem
 from hocket.problems import from_decent_bench, from_disropt
-from hocket.problems.adapters.called import Called
+from hocket.problems.adapters.terms import Called
 
 RNG = np.random.default_rng(3)
 DIM = 3

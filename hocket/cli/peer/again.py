@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
+from hocket.cli.peer.common import refuse_existing
 from hocket.cli.peer.plan import write_drawn
-from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
@@ -38,8 +38,7 @@ def again(
     from hocket.federation.plan_again import draw_up_again
     from hocket.federation.plan_file import read_plan
 
-    if out.exists():
-        raise BadConfig(f"{out} exists; name another file for the plan with --out")
+    refuse_existing(out, "plan")
     before = read_plan(plan)
     drawn = draw_up_again(
         before,

@@ -10,7 +10,13 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, members_in_words, new_passphrase, open_identity
+from hocket.cli.peer.common import (
+    HomeOption,
+    members_in_words,
+    new_passphrase,
+    open_identity,
+    refuse_existing,
+)
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
@@ -38,6 +44,7 @@ def make_card(
     from hocket.federation.cards import Card, check_address
     from hocket.links.identity import Identity
 
+    refuse_existing(card, "card", "--card")
     if address is not None:
         check_address(address, name)
     identity = Identity.create(name, valid_days=days)
@@ -79,8 +86,6 @@ def init(
     Read the fingerprint to them by voice: a card that was swapped on its way has another one.
     """
     path, folder = card or Path(f"{name}.toml"), Home.at(home).identity
-    if path.exists():
-        raise BadConfig(f"{path} exists; name another file for the card with --card")
     advice = [
         f"Card: {path} (public: give it to the others)",
         f"Keys: {folder} (secret: back them up, never send them)",
@@ -152,8 +157,7 @@ def replace(
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.links.identity import check_certificate
 
-    if out.exists():
-        raise BadConfig(f"{out} exists; name another file for the plan with --out")
+    refuse_existing(out, "plan")
     if not cards:
         raise BadConfig("no card was named; make one with hocket peer renew")
     renewed = [read_card(path) for path in cards]

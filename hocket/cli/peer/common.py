@@ -156,6 +156,12 @@ def load_task(named: str) -> Task:
     return made
 
 
+def refuse_existing(path: Path, what: str, option: str = "--out") -> None:
+    """Nothing that is there is written over."""
+    if path.exists():
+        raise BadConfig(f"{path} exists; name another file for the {what} with {option}")
+
+
 def members_in_words(plan: FederationPlan) -> Iterator[str]:
     """Every member's agent number, name, fingerprint and address, and whether it has signed."""
     # Not as a table: a fingerprint that is cut short could not be compared.

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.cards import RelayOption, make_card
-from hocket.cli.peer.common import DataOption, HomeOption, open_identity
+from hocket.cli.peer.common import DataOption, HomeOption, open_identity, refuse_existing
 from hocket.cli.peer.sign import sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
@@ -151,8 +151,6 @@ def _made(
             f"there is no identity in {folder}; add --name, and --address if others can dial you, or --relay"
         )
     path = card or Path(f"{name}.toml")
-    if path.exists():
-        raise BadConfig(f"{path} exists; name another file for the card with --card")
     make_card(
         name,
         address=address,
@@ -221,7 +219,7 @@ def _plan(
     mine = known.with_signatures_of(plan)
     path, to_sign = reply or Path(f"{identity.name}-signed.toml"), identity.name in mine.unsigned
     if to_sign:
-        _check_new(path, "reply", "--reply")
+        refuse_existing(path, "reply", "--reply")
     words = [f"{found.sender.name} writes: {found.note}"] if found.note else []
     told: dict[str, object] = {"from": found.sender.name, "plan": str(out), "fingerprint": mine.fingerprint}
     write_plan(mine, out)
@@ -275,10 +273,5 @@ def _keep_card(card: Card, path: Path) -> None:
 
 
 def _write_new(path: Path, text: str, what: str, option: str) -> None:
-    _check_new(path, what, option)
+    refuse_existing(path, what, option)
     path.write_text(text, encoding="utf-8")
-
-
-def _check_new(path: Path, what: str, option: str) -> None:
-    if path.exists():
-        raise BadConfig(f"{path} exists; name another file for the {what} with {option}")

@@ -10,7 +10,13 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.audit import step_in
-from hocket.cli.peer.common import audited, load_task, members_in_words, objectives_in_words
+from hocket.cli.peer.common import (
+    audited,
+    load_task,
+    members_in_words,
+    objectives_in_words,
+    refuse_existing,
+)
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
@@ -154,8 +160,7 @@ def plan(
     from hocket.federation.plan_file import read_plan
     from hocket.links.text import normal_name
 
-    if out.exists():
-        raise BadConfig(f"{out} exists; name another file for the plan with --out")
+    refuse_existing(out, "plan")
     if study is not None:
         return _study(cards, study, colluders, topology, dataset, on_drop, drop_after, unsafe, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):

@@ -11,7 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, check_brought
+from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, check_brought, refuse_existing
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
@@ -48,8 +48,8 @@ def service(
     from hocket.federation.service_unit import Service
     from hocket.links.identity import is_under_passphrase
 
-    if out is not None and out.exists():
-        raise BadConfig(f"{out} exists; name another file for the unit with --out")
+    if out is not None:
+        refuse_existing(out, "unit")
     if user is not None and not system:
         raise BadConfig("--user is for a service of the machine's; add --system, or leave --user away")
     agreed, place = read_plan(plan), Home(Home.at(home).folder.expanduser().absolute())

@@ -89,6 +89,7 @@ def sign_as(
     from hocket.federation.consent import check_floor, keep_consent, read_floor
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
+    from hocket.federation.ledger import Ledger
     from hocket.federation.own_code import OwnCode
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.federation.record_bounds import check_task
@@ -110,7 +111,8 @@ def sign_as(
     found = audited(agreed, earlier=earlier)
     check_floor(floor, agreed, found, file=mine.floor)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
-    elsewhere = _elsewhere(mine, agreed.task.dataset)
+    ledgers = {name: path for name, path in mine.ledgers.items() if name != agreed.task.dataset}
+    elsewhere = {name: len(Ledger(path).runs) for name, path in ledgers.items()}
     terms = [
         *_terms(agreed, found),
         *unseen,
@@ -173,13 +175,6 @@ def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> l
     if isinstance(brought, StudyTask):
         return brought.check_releases(home.folder, run)
     return unchecked(digest) if brought is not None else [NOT_SEEN, *told_before(Releases(home.folder).all)]
-
-
-def _elsewhere(home: Home, dataset: str) -> dict[str, int]:
-    """How many runs the other datasets in this home have served."""
-    from hocket.federation.ledger import Ledger
-
-    return {name: len(Ledger(path).runs) for name, path in home.ledgers.items() if name != dataset}
 
 
 def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *, looked: bool) -> list[str]:

@@ -1,7 +1,5 @@
 """Two worlds told apart by the likelihood ratio of real words, for each theorem: no better than its μ, and as well."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

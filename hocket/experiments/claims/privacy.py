@@ -1,7 +1,5 @@
 """Claims about privacy: what DGD leaks, what noise hides and for how long, and Theorem 2 both ways."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -173,9 +171,10 @@ def spanning_tree() -> Finding:
     """The paper's seven agents; its figure is missing, so they are reconstructed."""
     shown = witnesses(rounds=2000)
     exact, long = shown.exact, shown.floating
+    tree = ", ".join(f"{i}-{j}" for i, j in exact.other.tree)
     return Finding(
         exact.equal and exact.same_functions and long.difference < 1e-12,
-        f"the paper's seven agents and two colluders (reconstructed): along the tree {_tree(exact.other.tree)} other "
+        f"the paper's seven agents and two colluders (reconstructed): along the tree {tree} other "
         f"noise functions are found; all {exact.compared} numbers that the colluders see in {exact.run.rounds} rounds "
         f"are equal as fractions, and of {long.compared:,} in {long.run.rounds:,} rounds of floating point none "
         f"differs by more than {long.difference:.0e}",
@@ -229,7 +228,3 @@ def _off(estimate: np.ndarray | None, right: np.ndarray) -> float:
     return (
         float("inf") if estimate is None else float(np.linalg.norm(estimate - right) / np.linalg.norm(right))
     )
-
-
-def _tree(links: tuple[tuple[int, int], ...]) -> str:
-    return ", ".join(f"{i}-{j}" for i, j in links)

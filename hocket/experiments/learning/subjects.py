@@ -59,10 +59,6 @@ class Subject:
         return self, splits
 
 
-def _images(data: Dataset, seed: int) -> Model:
-    return mlp(seed=seed)
-
-
 def _texts(data: Dataset, seed: int) -> Model:
     return logistic_regression(int(np.prod(data.inputs.shape[1:])), data.classes, l2=1e-5)
 
@@ -83,7 +79,7 @@ MNIST = Subject(
     title="MNIST",
     read=mnist,
     splits={"MNIST": {}},
-    build=_images,
+    build=lambda data, seed: mlp(seed=seed),
     first_step=0.3,
     halving=4.0,
     epochs=20,

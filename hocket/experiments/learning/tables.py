@@ -1,9 +1,5 @@
 """The tables: what was reached, at what price, what each choice changes; and what they come to, in words."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-
 from hocket.experiments.learning.cases import (
     ALONE,
     CANCELLING,
@@ -53,7 +49,8 @@ def curves_table(found: Found) -> Table:
                 title = name_of(method, level) + (f"; {split}" if len(found.splits) > 1 else "")
                 rows.append((title, *map(shown, per_network), *map(points, behind)))
     head = ("", *networks, *(f"below DGD, {network}" for network in networks))
-    caption = f"Accuracy after {_epochs(found)} epochs, equal shards, H = 40"
+    epochs = min((outcome.epochs[-1] for outcome in found.outcomes.values()), default=0)
+    caption = f"Accuracy after {epochs:.0f} epochs, equal shards, H = 40"
     return Table(head, tuple(rows), caption, numeric=frozenset(range(1, len(head))))
 
 
@@ -157,11 +154,6 @@ def both(summary: Summary | None) -> str:
 def points(behind: float | None) -> str:
     """A difference in points of a per cent."""
     return MISSING if behind is None else f"{behind:+.2f}".replace("-", "−")
-
-
-def _epochs(found: Found) -> str:
-    ends: Iterable[float] = (outcome.epochs[-1] for outcome in found.outcomes.values())
-    return f"{min(ends, default=0):.0f}"
 
 
 def notes(found: Found) -> list[str]:

@@ -14,13 +14,11 @@ from hocket.experiments.privacy.setting import (
     NETWORKS,
     STEP,
     TARGET,
-    Regressions,
     Sight,
     algorithm,
     regressions,
 )
 from hocket.privacy.attacks import (
-    Attack,
     averaging_attack,
     difference_attack,
     lb_collusion_attack,
@@ -29,7 +27,6 @@ from hocket.privacy.attacks import (
 )
 from hocket.privacy.estimate.leakage import EXACT, leakage
 from hocket.runs.run import Run
-from hocket.runs.view import View
 
 ATTACKS = {"mean": mean_attack, "Pitman": pitman_attack}
 
@@ -95,14 +92,19 @@ def reconstructed(
 ) -> Reconstruction:
     """A run as somebody sees it: attacked after more and more rounds, beside what the plan alone says."""
     problems, view = regressions(times), run.view(sight.coalition, threat=sight.threat)
-    single = _first_gradient(view)
+    # The gradient of round 1, taken at the public start; exact where no noise in it is unknown.
+    first = lb_collusion_attack if isinstance(view.algorithm, RssLb) else difference_attack
+    single = first(view.first_rounds(2), TARGET)
     if single.exact:
         assert single.at is not None
         truth = problems.problem.gradient(TARGET, single.at[0])
         off = problems.error(single.estimate, truth)
         attack, errors = single.name, np.tile(off[:, None], len(rounds))
     else:
-        found = [_averaged(view, problems, k) for k in rounds]
+        found = [
+            averaging_attack(view.first_rounds(k + 1), TARGET, start=problems.optimum, prior=problems.prior)
+            for k in rounds
+        ]
         attack = found[0].name
         errors = np.stack([problems.error(one.estimate, problems.gradients[TARGET]) for one in found], axis=1)
     # Where the first round gives all away, later ones are not worth the time.
@@ -110,18 +112,6 @@ def reconstructed(
     forecast = foretold(name, delta, sight, rounds=foreseen, prior=problems.prior)
     exact = bool(np.isnan(forecast.error[-1]))
     return Reconstruction(sight, delta, name, attack, exact, rounds, errors, forecast)
-
-
-def _first_gradient(view: View) -> Attack:
-    """The gradient of round 1, taken at the public start; exact where no noise in it is unknown."""
-    attack = lb_collusion_attack if isinstance(view.algorithm, RssLb) else difference_attack
-    return attack(view.first_rounds(2), TARGET)
-
-
-def _averaged(view: View, problems: Regressions, rounds: int) -> Attack:
-    return averaging_attack(
-        view.first_rounds(rounds + 1), TARGET, start=problems.optimum, prior=problems.prior
-    )
 
 
 def foretold(name: str, delta: float, sight: Sight, *, rounds: int, prior: float) -> Forecast:

@@ -1,13 +1,11 @@
 """What is shown of the privacy experiment: results as JSON, data as CSV, and the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from hocket.experiments.experiment import Experiment, on_ring, quantiles
-from hocket.experiments.privacy.anchors import Change, Told
+from hocket.experiments.privacy.anchors import Told
 from hocket.experiments.privacy.figure import drawing
 from hocket.experiments.privacy.reconstruction import Reconstruction, Shape
 from hocket.experiments.privacy.runs import FULL, QUICK, Privacy, play
@@ -21,13 +19,19 @@ from hocket.report.page import Page
 
 def data(found: Privacy) -> dict[str, Any]:
     """The results for JSON."""
-    shown = found.witnesses
+    shown, change = found.witnesses, found.change
     return {
         "reconstruction": [_reconstruction(one) for one in found.reconstructions],
         "shape": [_shape(shape) for shape in found.shapes],
         "anchors": _anchors([*found.over_rounds, *found.over_runs]),
         "bias": _biases(found),
-        "change": _change(found.change),
+        "change": {
+            "rounds": change.rounds,
+            "size": quantiles(change.size),
+            "error": quantiles(change.error),
+            "foretold": change.foretold,
+            "gradient_error": quantiles(change.offset_error),
+        },
         "witness": {"exact": shown.exact.to_json(), "floating": shown.floating.to_json()},
         "guarantees": [
             {"topology": promise.topology, **held.to_json()}
@@ -50,16 +54,6 @@ def _reconstruction(one: Reconstruction) -> dict[str, Any]:
 def _shape(shape: Shape) -> dict[str, Any]:
     errors = {"foretold": shape.foretold.tolist(), "measured": shape.measured.tolist()}
     return {"attack": shape.attack, "K": list(shape.rounds)} | errors
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "rounds": change.rounds,
-        "size": quantiles(change.size),
-        "error": quantiles(change.error),
-        "foretold": change.foretold,
-        "gradient_error": quantiles(change.offset_error),
-    }
 
 
 def _about(one: Reconstruction) -> dict[str, Any]:

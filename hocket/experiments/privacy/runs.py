@@ -1,12 +1,10 @@
 """What is run, and how much of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from hocket.experiments.experiment import Watch, all_kinds, unwatched
 from hocket.experiments.privacy.anchors import (
@@ -105,8 +103,8 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
     found = all_kinds(pieces, watch)
     return Privacy(
         size=size,
-        reconstructions=[one for part in found["attacks"] for one in part.reconstructions],
-        shapes=[one for part in found["attacks"] for one in part.shapes],
+        reconstructions=[one for part, _ in found["attacks"] for one in part],
+        shapes=[one for _, part in found["attacks"] for one in part],
         over_rounds=[one for part in found["over_rounds"] for one in part],
         over_runs=[one for part in found["over_runs"] for one in part],
         biases=found["biases"][0],
@@ -117,15 +115,8 @@ def play(size: Size = FULL, watch: Watch = unwatched) -> Privacy:
     )
 
 
-class Attacked(NamedTuple):
-    """What came of the runs of one algorithm on one network."""
-
-    reconstructions: list[Reconstruction]
-    shapes: list[Shape]
-
-
-def _attacked(name: str, network: str, size: Size) -> Attacked:
-    """Every noise level."""
+def _attacked(name: str, network: str, size: Size) -> tuple[list[Reconstruction], list[Shape]]:
+    """The runs of one algorithm on one network, at every noise level."""
     found, shaped = [], []
     sights = [sight for sight in SIGHTS if sight.network == network]
     for delta in size.deltas:
@@ -137,7 +128,7 @@ def _attacked(name: str, network: str, size: Size) -> Attacked:
         found += [seen(sight) for sight in sights]
         if (name, network, delta) == ("RSS-NB", "C5", size.deltas[0]):
             shaped = shapes(run, rounds=size.shape_rounds, times=size.problems)
-    return Attacked(found, shaped)
+    return found, shaped
 
 
 def _over_rounds(anchor: float, scaling: str, size: Size) -> list[Told]:

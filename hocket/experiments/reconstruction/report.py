@@ -1,7 +1,5 @@
 """What is shown of the counts: two tables, results as JSON, data as CSV, and the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hocket.experiments.experiment import Experiment
@@ -77,15 +75,14 @@ def conclusion(found: Reconstruction) -> str:
     equal = sum(one.equal for one in found.comparisons)
     counts = sum(len(one.ours) for one in found.comparisons)
     verb = "all are" if equal == counts else f"{equal:,} are"
-    left = "; ".join(f"{kind.label} {_total(found, kind.label)}" for kind in ALGORITHMS)
+    exact = {
+        kind.label: sum(one.exact for one in found.left if one.algorithm == kind.label) for kind in ALGORITHMS
+    }
+    left = "; ".join(f"{label} {count:,}" for label, count in exact.items())
     return (
         f"Of {counts:,} counts by the authors' code {verb} reproduced. Known exactly, of "
         f"{sum(one.honest for one in found.left) // len(ALGORITHMS):,} honest agents in the second table: {left}."
     )
-
-
-def _total(found: Reconstruction, label: str) -> str:
-    return f"{sum(one.exact for one in found.left if one.algorithm == label):,}"
 
 
 def data(found: Reconstruction) -> dict[str, Any]:

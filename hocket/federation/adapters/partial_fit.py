@@ -1,7 +1,5 @@
 """A task from a linear model in the manner of scikit-learn, which learns by `partial_fit`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +40,8 @@ class PartialFitTask:
         rows = rng.choice(len(self.features), min(self.batch, len(self.features)), replace=False)
         self._fit(self.features[rows], self.targets[rows])
         # One pass takes a step per sample; their mean is one step over the batch.
-        return (x - self._vector()) / (self.model.eta0 * len(rows))
+        after = np.concatenate([self.model.coef_.ravel(), np.ravel(self.model.intercept_)])
+        return (x - after) / (self.model.eta0 * len(rows))
 
     def data_digest(self) -> bytes:
         return digest_of(self.features, self.targets)
@@ -61,9 +60,6 @@ class PartialFitTask:
             self.model.partial_fit(features, targets)
         else:
             self.model.partial_fit(features, targets, classes=self.classes)
-
-    def _vector(self) -> Vector:
-        return np.concatenate([self.model.coef_.ravel(), np.ravel(self.model.intercept_)])
 
     def _fill(self, x: Vector) -> None:
         size = self.model.coef_.size

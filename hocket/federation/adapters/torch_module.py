@@ -1,7 +1,5 @@
 """A task from a PyTorch module, its data and a loss. Needs the extra `torch`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -45,7 +43,8 @@ class TorchTask:
             for layer in self.module.modules():
                 if hasattr(layer, "reset_parameters"):
                     layer.reset_parameters()
-        return self._vector().detach().numpy().astype(np.float64)
+        found = torch.cat([parameter.reshape(-1) for parameter in self.module.parameters()])
+        return found.detach().numpy().astype(np.float64)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
         torch = _torch()
@@ -74,10 +73,6 @@ class TorchTask:
         torch = _torch()
         self._fill(x)
         torch.save(self.module.state_dict(), path.with_suffix(".pt"))
-
-    def _vector(self) -> Any:
-        torch = _torch()
-        return torch.cat([parameter.reshape(-1) for parameter in self.module.parameters()])
 
     def _fill(self, x: Vector) -> None:
         torch = _torch()

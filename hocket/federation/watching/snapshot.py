@@ -1,16 +1,14 @@
 """What one member knows of a run at one moment, from its folder alone: for a screen, a page or a program."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
-from hocket.federation.metrics import OF_LINKS, latest, measurements
+from hocket.federation.metrics import OF_LINKS, is_number, latest, measurements
 from hocket.federation.movement import MEASURED
 from hocket.federation.plan import FederationPlan
 from hocket.federation.run_folder import RunFolder
@@ -215,12 +213,12 @@ def _neighbours(
         else:
             link = "connected" if name in status.get("connected", ()) else "not connected"
         lag = known.get(name)
-        yield Neighbour(name, link, float(lag) if running and _is_number(lag) else None)
+        yield Neighbour(name, link, float(lag) if running and is_number(lag) else None)
 
 
 def _speed(lines: Sequence[Mapping[str, Any]], now: float) -> Speed | None:
     """Over the last minute, or a few lines if that is longer; a restart begins anew."""
-    lines = [line for line in lines if all(_is_number(line.get(key)) for key in ("time", *COUNTED))]
+    lines = [line for line in lines if all(is_number(line.get(key)) for key in ("time", *COUNTED))]
     if not lines:
         return None
     last, stretch = lines[-1], [lines[-1]]
@@ -252,12 +250,12 @@ def _measured(path: Path) -> Iterator[Measured]:
     ours = ("disagreement", *MEASURED)
     of_task = [name for name in last if name not in (*OF_LINKS, *ours)]
     for name in (*of_task, "disagreement", "movement"):
-        if name not in last or not _is_number(last[name]):
+        if name not in last or not is_number(last[name]):
             continue
         course = tuple(
             (float(line["round"]), float(line[name]))
             for line in lines
-            if _is_number(line.get("round")) and _is_number(line.get(name)) and math.isfinite(line[name])
+            if is_number(line.get("round")) and is_number(line.get(name)) and math.isfinite(line[name])
         )
         value = float(last[name])
         yield Measured(name, value if math.isfinite(value) else None, course)
@@ -266,8 +264,4 @@ def _measured(path: Path) -> Iterator[Measured]:
 def _events(path: Path) -> Iterator[Event]:
     for line in latest(path)[-EVENTS:]:
         at = line.get("time")
-        yield Event(float(at) if _is_number(at) else 0.0, event_in_words(line))
-
-
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        yield Event(float(at) if is_number(at) else 0.0, event_in_words(line))

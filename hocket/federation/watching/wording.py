@@ -1,7 +1,5 @@
 """Times, sizes and events as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -83,7 +83,10 @@ def known_noise(view: View, target: int, moments: Moments) -> Points:
                 net = (table[i, target] - table[target, i]).astype(np.float64)
                 drawn = net if draw.once else net[moments.rounds]  # the row after round k's own
                 load = _load(view, draw, target, i, moments)
-                shape = load.shape[1:] if _apart(view) else (load.shape[1], 1)
+                # Unless noise has cross terms, every coordinate has numbers of its own.
+                functions = view.algorithm.functions
+                apart = functions is None or functions.family.separable
+                shape = load.shape[1:] if apart else (load.shape[1], 1)
                 total = total + (load * drawn.reshape(len(drawn), *shape)).sum(axis=1)
     return total
 
@@ -139,11 +142,6 @@ def slopes(basis: Family, at: Points) -> Float[np.ndarray, "rounds terms dim"]:
     flat = at.reshape(-1)
     rows = [basis.gradient(flat, np.repeat(np.eye(terms)[m], at.size)) for m in range(terms)]
     return np.stack([row.reshape(at.shape) for row in rows], axis=1)
-
-
-def _apart(view: View) -> bool:
-    """Whether every coordinate of the noise has numbers of its own."""
-    return view.algorithm.functions is None or view.algorithm.functions.family.separable
 
 
 def _load(view: View, draw: Paired, target: int, neighbour: int, moments: Moments) -> Any:

@@ -107,12 +107,9 @@ def innovations(course: Course) -> Iterator[tuple[int, Innovation, np.ndarray]]:
         innovation = Innovation.of(heard, largest or 1.0)
         gain = news @ innovation.q
         yield k, innovation, gain
-        factor = compressed(_without_rounding(news - gain @ innovation.q.T, largest))
-
-
-def _without_rounding(factor: np.ndarray, largest: float) -> np.ndarray:
-    """A factor without columns that are nothing but rounding: of words that tell all, most."""
-    return factor[:, np.abs(factor).max(axis=0, initial=0.0) > FORGOTTEN * largest]
+        factor = news - gain @ innovation.q.T
+        # Of words that tell all, most columns are nothing but rounding.
+        factor = compressed(factor[:, np.abs(factor).max(axis=0, initial=0.0) > FORGOTTEN * largest])
 
 
 class Memory:

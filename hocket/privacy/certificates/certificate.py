@@ -1,12 +1,11 @@
 """A certificate: what is protected, against whom, for how long, by which theorem, and the number."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.privacy.certificates import sampling
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import braced, counted
 
 Arithmetic = Literal["exact", "real-arithmetic model"]
@@ -106,29 +105,28 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """The certificate in plain values; what is infinite is null."""
-        agents = self.agent if self.agent is None or isinstance(self.agent, int) else list(self.agent)
+        finite = {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in (("kappa", self.kappa), ("per_round", self.per_round))
+        }
+        plain = (
+            "theorem",
+            "algorithm",
+            "topology",
+            "protected",
+            "against",
+            "coalition",
+            "agent",
+            "rounds",
+            "runs",
+        )
         return {
             "statement": self.statement,
             "mu": self.mu if self.holds else None,
             "epsilon": {f"{SAID_AT:g}": self.epsilon()} if self.holds else None,
             "delta": {"1": self.delta(1.0)} if self.holds else None,
-            "kappa": self.kappa if self.kappa is not None and math.isfinite(self.kappa) else None,
-            "per_round": self.per_round
-            if self.per_round is not None and math.isfinite(self.per_round)
-            else None,
-            "theorem": self.theorem,
-            "algorithm": self.algorithm,
-            "topology": self.topology,
-            "protected": self.protected,
-            "against": self.against,
-            "coalition": None if self.coalition is None else list(self.coalition),
-            "agent": agents,
-            "rounds": self.rounds,
-            "runs": self.runs,
-            "rate": self.rate,
-            "searched": self.searched,
-            "arithmetic": self.arithmetic,
-            "assumptions": list(self.assumptions),
+            **finite,
+            **plain_values(self, *plain, "rate", "searched", "arithmetic", "assumptions"),
             "reason": self.reason or None,
         }
 

@@ -1,7 +1,5 @@
 """`hk.certify`: a number that holds, for a coalition by name or any of a size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

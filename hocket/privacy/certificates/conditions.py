@@ -1,7 +1,5 @@
 """The conditions of the theorems: what takes a certificate away, and what is taken for granted, in sentences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,7 +87,9 @@ def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) ->
                 "noise is on the objective over all records, and a step along some of them shows what the noise was "
                 "never added to"
             )
-        if isinstance(protected, Transfer) and about.problem is not None and _averages(about.problem):
+        groups = () if about.problem is None else about.problem.groups
+        averages = any(getattr(group.objective, "reduction", None) == "mean" for group in groups)
+        if isinstance(protected, Transfer) and averages:
             found.append(
                 "objectives are means over records: a record that moves changes the weight of all others, so that the "
                 'total changes; use reduction="sum"'
@@ -254,10 +254,6 @@ def _unbounded(problem: Problem | None) -> bool:
     if problem is None or not _everywhere(problem) or (problem.objective_class.degree or 0) <= 1:
         return False
     return any(group.objective.reduction is not None for group in problem.groups)
-
-
-def _averages(problem: Problem) -> bool:
-    return any(getattr(group.objective, "reduction", None) == "mean" for group in problem.groups)
 
 
 def _everywhere(problem: Problem | None) -> bool:

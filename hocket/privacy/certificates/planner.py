@@ -17,6 +17,7 @@ from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
 from hocket.privacy.certificates.edge_noise import WORTH, EdgeNoise, optimise_links, takes_seconds
 from hocket.privacy.certificates.price import Price, price_of
+from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import counted
 from hocket.steps import Number, Step
 
@@ -81,15 +82,10 @@ class CertificatePlan:
         """The plan in plain values."""
         return {
             "topology": self.network.name,
-            "protect": self.protect,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "sensitivity": self.sensitivity,
-            "sigma": self.sigma,
+            **plain_values(self, "protect", "epsilon", "delta", "sensitivity", "sigma"),
             "by_link": None if self.edges is None else self.edges.sigma.tolist(),
             "gain": None if self.edges is None else self.edges.gain,
-            "own": self.own,
-            "clip": self.clip,
+            **plain_values(self, "own", "clip"),
             "price": dataclasses.asdict(self.price) | {"over_central": self.price.over_central},
             "considered": [
                 {"topology": one.network.name, "sigma": one.sigma, "own": one.own} for one in self.considered

@@ -7,7 +7,7 @@ links were taken out [Woodbury].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
@@ -42,18 +42,12 @@ class RecordSearch:
 
     def costs(self, coalitions: Sequence[tuple[int, ...]]) -> Float[np.ndarray, "coalitions agents"]:
         """κ by coalition and agent, added up over looks; zero for members."""
-        found = np.concatenate([self._some(part) for part in self._chunks(coalitions)])
+        several = max(1, AT_ONCE // max(look.size(len(coalitions[0])) for look in self.looks))
+        chunks = (coalitions[begin : begin + several] for begin in range(0, len(coalitions), several))
+        found = np.concatenate([np.sum([look.without(one) for look in self.looks], axis=0) for one in chunks])
         for row, members in enumerate(coalitions):
             found[row, list(members)] = 0.0
         return found
-
-    def _chunks(self, coalitions: Sequence[tuple[int, ...]]) -> Iterable[Sequence[tuple[int, ...]]]:
-        most = max(look.size(len(coalitions[0])) for look in self.looks)
-        several = max(1, AT_ONCE // most)
-        return (coalitions[begin : begin + several] for begin in range(0, len(coalitions), several))
-
-    def _some(self, coalitions: Sequence[tuple[int, ...]]) -> np.ndarray:
-        return np.sum([look.without(coalitions) for look in self.looks], axis=0)
 
 
 class _Inverse:
@@ -63,7 +57,9 @@ class _Inverse:
         self.n, self.times = look.n, look.times
         dealt = look.conductance > LEAST_BESIDE_OWN * look.own
         (i, j), g = look.links[dealt].T, look.conductance[dealt]
-        self.inverse = _inverse(look)
+        matrix = look.honest(()).laplacian + look.own * np.eye(look.n)
+        self.inverse: Float[np.ndarray, "agents agents"] = np.asarray(scipy.linalg.inv(matrix))
+        """(L + τ²I)⁻¹ with all links."""
         # One more row, of a link that is none, fills up where coalitions have fewer links.
         self.across = np.vstack([self.inverse[i] - self.inverse[j], np.zeros((1, self.n))])
         self.between = np.pad(self.across[:-1, i] - self.across[:-1, j], (0, 1))
@@ -88,9 +84,3 @@ class _Inverse:
         across = self.across[links]
         change = np.einsum("cln,cln->cn", across, np.linalg.solve(left, across))
         return self.times * (self.inverse.diagonal() + change)
-
-
-def _inverse(look: Look) -> Float[np.ndarray, "agents agents"]:
-    """(L + τ²I)⁻¹ with all links."""
-    matrix = look.honest(()).laplacian + look.own * np.eye(look.n)
-    return np.asarray(scipy.linalg.inv(matrix))

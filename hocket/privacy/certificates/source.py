@@ -1,7 +1,5 @@
 """Where a certificate's noise comes from: an algorithm that knows it, or its key and deviations that were given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -62,7 +60,8 @@ def source_of(
         played = algorithm.effective()
         played.check(setting)  # a grid too coarse, or an agent without company, is refused here too
         mechanism = played.mechanism(setting)
-        if step is None and isinstance(mechanism, Mechanism) and _by_step(mechanism):
+        scaled = isinstance(mechanism, Mechanism) and mechanism.on == "gradients" and mechanism.scaled_by
+        if step is None and scaled == "this step":
             raise BadInput(f"noise of {algorithm.title} is scaled by each round's step; say which: step=")
         return Source(played, algorithm.title, mechanism, step, rounds, setting)
     if algorithm not in BY_KEY:
@@ -77,10 +76,6 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= COUNTLESS:
         raise BadInput(f"{name} = {value!r}; give a whole number, {least} or more, and {COUNTLESS:g} at most")
     return int(value)
-
-
-def _by_step(mechanism: Mechanism) -> bool:
-    return mechanism.on == "gradients" and mechanism.scaled_by == "this step"
 
 
 def _by_key(

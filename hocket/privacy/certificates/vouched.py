@@ -6,8 +6,6 @@ there, save for classes that state their own noise on gradients, whose rounds ar
 state.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from typing import Any
@@ -70,7 +68,8 @@ def replaced(algorithm: Algorithm) -> str:
             return f"{', '.join(foreign)} of {kind.__name__} was put in from elsewhere"
         if kind is stating:
             break
-        changed = sorted(one for one in {*vars(kind), *_annotated(kind)} if _counts(stating, one))
+        added = vars(kind).get("__annotations__", {})  # fields, which may stand in a method's place
+        changed = sorted(one for one in {*vars(kind), *added} if _counts(stating, one))
         if changed:
             return f"{kind.__name__} has {', '.join(changed)} of its own, and states the noise of {stating.__name__}"
     return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
@@ -143,11 +142,6 @@ def _patched(algorithm: Any) -> str:
 
 def _ours(kind: type) -> bool:
     return kind.__module__.startswith((HOME, "builtins", "abc", "equinox"))
-
-
-def _annotated(kind: type) -> frozenset[str]:
-    """Fields that a class adds, which may stand in a method's place."""
-    return frozenset(vars(kind).get("__annotations__", {}))
 
 
 def _counts(stating: type, name: str) -> bool:

@@ -1,7 +1,5 @@
 """The forms that a declared class allows, along the paths of several plans on the same made-up data."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -25,7 +23,6 @@ def rehearsed_together(
     *,
     told: Collection[int],
     gradient_size: float = 1.0,
-    seed: int = SEED,
 ) -> list[tuple[Model | None, ...]]:
     """By form that the class allows, a model for every run that is `told`, by its place, and None for the others.
     For `joint_leakage`: everybody has the same objective in all runs, and each run its own noise.
@@ -34,7 +31,7 @@ def rehearsed_together(
     found: list[tuple[Model | None, ...]] = []
     for number, made in enumerate(made_up(objectives)):
         seen = [
-            _played(run, made, n, gradient_size, [seed, number]) if place in told else {}
+            _played(run, made, n, gradient_size, [SEED, number]) if place in told else {}
             for place, run in enumerate(runs)
         ]
         words = dict.fromkeys(form for one in seen for form in one)

@@ -69,7 +69,9 @@ class Posterior:
         if not is_large:
             return Posterior(mean, compressed(kept - along @ q.T))
         kept[:, : len(q)] -= along @ q.T
-        return Posterior(mean, _lasting_first(kept, stirred) if len(q) > 2 * (unknowns - stirred) else kept)
+        if len(q) > 2 * (unknowns - stirred):  # compressed so that what stays needs the fewest sources
+            kept = np.roll(compressed(np.roll(kept, -stirred, axis=0)), stirred, axis=0)
+        return Posterior(mean, kept)
 
 
 def _apart(factor: np.ndarray, stirred: int, unknowns: int) -> tuple[np.ndarray, int]:
@@ -94,12 +96,6 @@ def _turned(kept: np.ndarray, q: np.ndarray, shared: int, stirred: int) -> tuple
         "R", "N", reflectors, scales, kept[:stirred, shared:], WORK * stirred
     )
     return kept, np.vstack([q[:shared], np.triu(reflectors)[: q.shape[1]]])
-
-
-def _lasting_first(factor: np.ndarray, stirred: int) -> np.ndarray:
-    """Compressed so that what stays needs the fewest sources."""
-    found = compressed(np.roll(factor, -stirred, axis=0))
-    return np.roll(found, stirred, axis=0)
 
 
 def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarray, "unknowns fewer"]:

@@ -1,7 +1,5 @@
 """Which coalition of f agents estimates best: leakage over all of them, or over as many as time allows."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

@@ -1,7 +1,5 @@
 """Problems from the cost functions of decent-bench."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable
@@ -26,7 +24,8 @@ def from_decent_bench(costs: Any, *, feasible: FeasibleSet | None = None) -> Pro
     """
     if hasattr(costs, "agents"):
         costs = costs.agents()
-    given = [getattr(one, "cost", one) if _is_agent(one) else one for one in _listed(costs)]
+    # An agent has its cost; what can be called is a cost itself.
+    given = [one if hasattr(one, "function") else getattr(one, "cost", one) for one in _listed(costs)]
     if not given:
         raise BadProblem("there are no costs; give one for each agent")
     for j, cost in enumerate(given):
@@ -44,10 +43,6 @@ def _listed(costs: Iterable[Any]) -> list[Any]:
         return list(costs)
     except TypeError:
         raise BadProblem(f"costs is a {type(costs).__name__}; give a list of costs, one per agent") from None
-
-
-def _is_agent(one: Any) -> bool:
-    return hasattr(one, "cost") and not hasattr(one, "function")
 
 
 def _terms(cost: Any) -> Terms:

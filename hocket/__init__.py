@@ -5,6 +5,8 @@
 Names are loaded when first used, so that importing the package is quick.
 """
 
+from __future__ import annotations
+
 import importlib
 from typing import Any
 

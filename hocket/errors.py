@@ -28,6 +28,8 @@
 Messages name the culprit, the limit and the cure. The command line prints them without a traceback.
 """
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Iterable
 from pathlib import Path

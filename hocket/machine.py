@@ -3,6 +3,8 @@
 After a crash there is the old file or the new one, never half of one.
 """
 
+from __future__ import annotations
+
 import importlib
 import os
 import secrets

@@ -1,5 +1,7 @@
 """Exact numbers: NumPy object arrays of `Fraction`."""
 
+from __future__ import annotations
+
 from fractions import Fraction
 from typing import Any
 

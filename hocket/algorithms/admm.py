@@ -1,5 +1,7 @@
 """ADMM on the links: agents agree by prices on how far neighbours are apart."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent

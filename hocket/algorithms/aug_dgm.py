@@ -1,5 +1,7 @@
 """AugDGM: gradient tracking in which what is said has been stepped already."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from hocket.agent import Agent

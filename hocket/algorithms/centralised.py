@@ -1,5 +1,7 @@
 """The centralised baseline: all data in one place."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from hocket.agent import Agent

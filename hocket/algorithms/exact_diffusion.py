@@ -1,5 +1,7 @@
 """Exact diffusion: adapt, correct, combine."""
 
+from __future__ import annotations
+
 from typing import ClassVar
 
 from hocket.algorithms.nids import Nids

@@ -1,5 +1,7 @@
 """EXTRA: gradient descent that remembers how far agents have disagreed."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent

@@ -1,5 +1,7 @@
 """Gradient tracking: agents agree on the average gradient as well as on x."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent

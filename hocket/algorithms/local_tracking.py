@@ -1,5 +1,7 @@
 """Local tracking: several gradient steps between two exchanges, without drifting apart."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx

@@ -1,5 +1,7 @@
 """NIDS: EXTRA with a step that the network does not limit."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 from hocket.agent import Agent

@@ -1,5 +1,7 @@
 """What algorithms without noise have in common."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar
 
 from hocket.agent import Agent

@@ -5,6 +5,8 @@ does. Normal draws have none. Their bound may be broken somewhere in a run with 
 the events that would break it gets an equal share of that.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any, Literal

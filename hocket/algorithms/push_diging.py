@@ -1,5 +1,7 @@
 """Push-DIGing: gradient tracking on directed links."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx

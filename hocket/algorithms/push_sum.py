@@ -1,5 +1,7 @@
 """Subgradient-push: gradient descent on directed links."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx

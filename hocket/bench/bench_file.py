@@ -1,5 +1,7 @@
 """A comparison as a TOML file: named problems, networks and algorithms, and what each may spend."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,5 +1,7 @@
 """What an agent spends in a round: gradients, proximal maps, messages and bytes, read off its generator."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Generator
 from dataclasses import dataclass, field

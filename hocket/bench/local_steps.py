@@ -1,5 +1,7 @@
 """Several gradient steps between two exchanges, as members of a federation take them, in the simulator."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What a comparison measures beside the gap: gradient, distance to the optimum, and how well classes are told apart."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp

@@ -1,5 +1,7 @@
 """`tune`: the step and the parameters that come nearest to the optimum within a budget, and the curve around them."""
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import math

@@ -1,5 +1,7 @@
 """Files that a configuration names, and TOML: finding them, knowing them again, and running the user's Python."""
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import json

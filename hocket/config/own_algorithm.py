@@ -1,5 +1,7 @@
 """Algorithms of a user's own in a configuration: `name = "mine.py:Mine"`, with their parameters beside it."""
 
+from __future__ import annotations
+
 import dataclasses
 import hashlib
 import re

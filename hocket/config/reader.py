@@ -3,6 +3,8 @@
 The folder holds the configuration and all that it refers to, so that it reproduces itself.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import shlex
 import shutil

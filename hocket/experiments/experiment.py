@@ -1,5 +1,7 @@
 """The protocol that every experiment follows, and the writer of what it leaves in its folder."""
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 import json

@@ -3,6 +3,8 @@
 Whoever was given its address may come in: with the token in it, by the name it was given for, and from this page alone.
 """
 
+from __future__ import annotations
+
 import asyncio
 import hmac
 import json

@@ -1,5 +1,7 @@
 """Runs to look at while they play: one at a time, in a thread, with everything said kept for whoever listens."""
 
+from __future__ import annotations
+
 import asyncio
 import json
 import math

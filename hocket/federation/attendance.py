@@ -5,6 +5,8 @@ Whatever is signed for one run therefore names the numbers of those who are to b
 it drew by itself for this run alone, and so nothing from another run is ever taken for new.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -4,6 +4,8 @@ what earlier runs on the same data were certified for.
 Squares of μ add up over runs, save where the very same noise is kept.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

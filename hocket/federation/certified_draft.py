@@ -1,5 +1,7 @@
 """Noise, clip and topology for a plan that is to promise an ε."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

@@ -1,5 +1,7 @@
 """What a member asks of every plan, its floor, and what it has agreed to, looked at once more when its run begins."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -4,6 +4,8 @@ Kept noise cancels in the difference of two runs, so if a record was added betwe
 The salt keeps whoever finds a digest from trying out guesses of small data.
 """
 
+from __future__ import annotations
+
 import hashlib
 import hmac
 import os

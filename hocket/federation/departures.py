@@ -6,6 +6,8 @@ accepted in so many words that it is not. That is written into the journal befor
 is written there is acted upon, now and after a restart.
 """
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field

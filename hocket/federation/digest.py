@@ -1,5 +1,7 @@
 """A digest of data: bytes that change with anything in arrays, files, numbers and text."""
 
+from __future__ import annotations
+
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -5,6 +5,8 @@ machine that is seized later gives earlier noise away. Whoever is given a disclo
 knows its gradients: it is for a pilot, or for an auditor whom all trust.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass

@@ -8,6 +8,8 @@ these hang together, and if what remains is within the plan's limit, its certifi
 waits, and says why. What follows from the votes is in departures.py: nobody is dropped before all who stay have voted.
 """
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Callable, Collection

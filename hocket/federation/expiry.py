@@ -1,5 +1,7 @@
 """Certificates that run out before a run does: links refuse them from that moment on."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -4,6 +4,8 @@ It may travel by any mail. A hash tells what was damaged on its way, the signatu
 that the sender is who it claims is told by its fingerprint, in words that two people read to each other.
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import json

@@ -4,6 +4,8 @@ Members are the same if their names are. Whoever took part before and is not in 
 binds it any more: it counts as a colluder, beside as many as the plan expects. So does whoever was dropped from a run.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,6 +5,8 @@ a number. A plan is begun once: whoever lost its journal needs a new plan, which
 the file is secret. Lines are only ever added, under a lock, so that runs that begin together are all counted.
 """
 
+from __future__ import annotations
+
 import fcntl
 import json
 import os

@@ -7,6 +7,8 @@ even that under the fresh noise of round 1. An anchor stays out of round 1: it e
 and beside a state that was published it would be seen alone.
 """
 
+from __future__ import annotations
+
 from hocket.algorithm import Algorithm
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadPlan

@@ -1,5 +1,7 @@
 """One member of a federation: its plan, its identity, its task, where it keeps its things, and how its run ended."""
 
+from __future__ import annotations
+
 import ipaddress
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

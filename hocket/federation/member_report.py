@@ -4,6 +4,8 @@ It holds what this member may know: its own measurements, the plan that all have
 No state, gradient or noise is in it, nor is anything of the others beside their names.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

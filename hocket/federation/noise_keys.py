@@ -1,5 +1,7 @@
 """The noise of one member's run: whom it agrees with on keys, what it keeps for later runs, and where it stands."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from hocket.errors import JournalError

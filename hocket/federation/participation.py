@@ -4,6 +4,8 @@ Start it as often as need be: it takes the run up where its journal stands. It s
 is signed by all, and nothing in a round before that round is on its disk.
 """
 
+from __future__ import annotations
+
 import asyncio
 import dataclasses
 import errno

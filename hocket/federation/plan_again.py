@@ -1,5 +1,7 @@
 """The same once more: a new plan like an earlier one, for members who came, left, or have new cards."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The audit of a plan, before anybody signs it: what so many colluders would learn, and who stands in the way."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 A plan says which ε it promises and what for; the number itself is never taken from it.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Drawing up a plan: members and choices in, one plan out."""
 
+from __future__ import annotations
+
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any

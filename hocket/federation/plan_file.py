@@ -1,5 +1,7 @@
 """A plan as a TOML file that people can read and sign."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -4,6 +4,8 @@ Nobody knows all members' objectives, and no step can be derived. What is found 
 those of the members.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

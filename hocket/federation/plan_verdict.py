@@ -1,5 +1,7 @@
 """The verdict on any plan: by what its members show each other, be it words under noise or nothing but sums."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from hocket.federation.earlier_runs import EarlierRun

@@ -1,5 +1,7 @@
 """Who is there, who is waited for, and why: what one member knows about the others while it runs."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Whether every neighbour can be reached and is who it claims, before a run begins."""
 
+from __future__ import annotations
+
 import asyncio
 from typing import NamedTuple
 

@@ -5,6 +5,8 @@ neighbours who have destroyed its keys since; in a later round noise is smaller,
 planned. And what was dealt or summed with it, beside what was dealt or summed without it, shows what it gave.
 """
 
+from __future__ import annotations
+
 from hocket.algorithm import Algorithm
 
 COME_BACK = (

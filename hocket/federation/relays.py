@@ -1,5 +1,7 @@
 """Links through relays: which of a plan's are, how a member opens them, and whom a relay admits."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

@@ -4,6 +4,8 @@ Whoever leaves keeps what it saw, and its links' noise is used no longer; so it 
 plan's own number of colluders among those who stay.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

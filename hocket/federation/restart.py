@@ -10,6 +10,8 @@ Whether that may be is the signed plan's word (`on_drop`), since it costs the le
 it and again without it shows what it gave, see `seen.DIFFERENCE`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager

@@ -1,5 +1,7 @@
 """A member's place in the run of a plan: all of it follows from the plan, so that every member works out the same."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 import numpy as np

@@ -4,6 +4,8 @@ It starts again after a crash or a restart of the machine, and goes on where its
 it was stopped on purpose, where all is done, and where a person has to decide.
 """
 
+from __future__ import annotations
+
 import re
 import shlex
 from collections.abc import Sequence

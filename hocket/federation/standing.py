@@ -5,6 +5,8 @@ Converged is said only where what rests is everybody's: the mean of all states w
 (joint_means.py), the average of a joint algorithm, or a study's sums.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -6,6 +6,8 @@ a coalition's view depends on nothing but the sum over each such part, whatever 
 work out. No noise, no bound, no averaging: a second sum has masks of its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Members sign what a study found: each says that it saw these sums, and came to this table by them."""
 
+from __future__ import annotations
+
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A study at one member: its own table, what it gives to each sum, and what becomes of the answer."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """That a member's task is of the class of objectives that its plan promises."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.errors import BadInput

@@ -8,6 +8,8 @@ Nobody is dropped here for whom this member's own operator has not voted, whatev
 collude could have the honest ones drop each other, and would be left alone with each of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 

@@ -5,6 +5,8 @@ two exchanges is all that anybody who reconnects can have missed, and it is said
 twice is heard once; what could not have been said yet is refused.
 """
 
+from __future__ import annotations
+
 import asyncio
 import time
 from collections.abc import Callable, Mapping

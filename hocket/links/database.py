@@ -6,6 +6,8 @@ off each time: a file that grows again costs a second write at every commit, and
 disk. What a disk keeps beneath its file system is beyond any program: put secrets on an encrypted one.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import sqlite3

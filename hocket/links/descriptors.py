@@ -9,6 +9,8 @@ again is turned away with them, and tries again until it finds a free one: it co
 of places every few seconds. Links that stand are not disturbed. Only a firewall before the port keeps strangers out.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Generator

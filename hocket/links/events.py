@@ -4,6 +4,8 @@ Any `Channels` will do for an engine: `hocket.links.channel` speaks gRPC over mu
 one process.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple, Protocol
 
 

@@ -12,6 +12,8 @@ The identity key signs both nonces, the plan and the pair with the public key: w
 is worth nothing in another.
 """
 
+from __future__ import annotations
+
 import hmac
 import os
 import struct

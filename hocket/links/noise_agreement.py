@@ -4,6 +4,8 @@ Each link goes through NONCE, KEY and READY by itself (see handshake.py), and ev
 neighbour hears of it; so after a crash or a lost connection both ends say again what they can, and come out alike.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple

@@ -14,6 +14,8 @@ not reveal it. `once` has to be kept for as long as the data are, so what is dra
 Both nonces are fresh, so a plan that is run again draws other noise. Test vectors: tests/peers/vectors.json.
 """
 
+from __future__ import annotations
+
 import hmac
 import struct
 from collections.abc import Callable, Iterator

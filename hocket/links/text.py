@@ -1,5 +1,7 @@
 """Text between members: fit to be shown, on one line of JSON, spelt in one way, read out over the telephone."""
 
+from __future__ import annotations
+
 import json
 import re
 import unicodedata

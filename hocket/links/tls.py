@@ -5,6 +5,8 @@ named while those of 1.3 are fixed: we name one for RSA keys, which no member ha
 no cipher and one in 1.3 is not affected. gRPC reads the name once, so this module is where it is imported first.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 import socket

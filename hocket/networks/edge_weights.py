@@ -1,5 +1,7 @@
 """Weights that a networkx graph has on its edges: taken for B where that is asked for, never left out in silence."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A network whose agents are numbered as a problem names them."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

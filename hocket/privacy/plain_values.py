@@ -1,5 +1,7 @@
 """Verdicts and estimates as JSON has them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Agents and links in words, the same in every verdict and every error."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Iterable, Sequence
 

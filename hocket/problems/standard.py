@@ -1,5 +1,7 @@
 """Problems by name: polynomials, least squares, logistic regression, and the two that examples use."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ What needs more than sets of agents is worked out in Python and passed in; the s
 neighbours and components, so it cannot promise what no theorem does.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

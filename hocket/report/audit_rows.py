@@ -1,5 +1,7 @@
 """An audit in a handful of rows that a person can read: who is known how well, and to whom."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from hocket.privacy import Audit

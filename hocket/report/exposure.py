@@ -1,5 +1,7 @@
 """Who could learn what from a run, as a part of its report: the audit in a card, in words, and in pictures."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,5 +1,7 @@
 """Everything about a run that people read, from whether it converged on, written into its folder."""
 
+from __future__ import annotations
+
 import csv
 import math
 from collections.abc import Sequence

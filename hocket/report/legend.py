@@ -1,5 +1,7 @@
 """What the words on a page mean: only those that stand on it, so that nobody has to look elsewhere."""
 
+from __future__ import annotations
+
 import re
 from html import unescape
 from typing import NamedTuple

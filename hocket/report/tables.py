@@ -1,5 +1,7 @@
 """Numbers, names and tables of results as people read them: the terminal and the page show the same ones."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The page of a whole verdict: all that an audit says, answer first."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from hocket.privacy import Audit, guarantees

@@ -4,6 +4,8 @@ Nothing is asserted: every assumption is derived from the problem, the network, 
 reported as unknown. A run never claims a theorem other than the one derived here.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from hocket.algorithm import Algorithm

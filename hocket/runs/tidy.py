@@ -1,5 +1,7 @@
 """Measurements as a tidy table: a row for every point of every run, in files and as a pandas frame."""
 
+from __future__ import annotations
+
 import csv
 import json
 import math

@@ -1,5 +1,7 @@
 """Weather: words that are lost or late, and agents that sleep through rounds."""
 
+from __future__ import annotations
+
 import dataclasses
 from dataclasses import dataclass
 from typing import Any

@@ -5,6 +5,8 @@
 is all that a member says. Its rows stay where they are; what comes back is the sum over all members.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any
 

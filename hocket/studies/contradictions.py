@@ -1,5 +1,7 @@
 """What fits together only as a whole: the formula, the family, and what is said of each column."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from hocket.errors import BadStudy

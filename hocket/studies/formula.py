@@ -9,6 +9,8 @@ A formula comes from another member. What is not in this list is refused by name
     Surv(time, event) ~          the time until an event, and whether it came
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

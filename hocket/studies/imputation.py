@@ -1,5 +1,7 @@
 """Missing numbers, filled in by the joint mean of those that are there; one total."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.algorithm import Total

@@ -4,6 +4,8 @@ Every number goes through fixed point and the group, so that a rehearsal gives t
 but for noise, which each run draws afresh.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Results as they are kept: results.json and coefficients.csv, every digit kept."""
 
+from __future__ import annotations
+
 import csv
 import dataclasses
 import hashlib

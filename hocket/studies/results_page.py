@@ -1,5 +1,7 @@
 """The results page: one offline file, from the question to who has seen what."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import exp
 from pathlib import Path

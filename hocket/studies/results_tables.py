@@ -1,5 +1,7 @@
 """Tables of results, as a journal prints them: the terminal and the page show the same ones."""
 
+from __future__ import annotations
+
 from math import exp
 
 from hocket.report.tables import Table, plain

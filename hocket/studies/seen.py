@@ -1,5 +1,7 @@
 """What members have seen of each other, in words, and the theorem that says so."""
 
+from __future__ import annotations
+
 from hocket.report.tables import Table
 from hocket.studies.results import Results
 from hocket.studies.study import Study

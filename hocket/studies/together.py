@@ -1,5 +1,7 @@
 """Several analyses at once: they share their totals, so that all of them take as many as the longest alone."""
 
+from __future__ import annotations
+
 from collections.abc import Generator, Mapping
 from typing import Any, TypeVar
 

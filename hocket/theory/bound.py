@@ -1,5 +1,7 @@
 """What a bound is, and what must hold before it is computed."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

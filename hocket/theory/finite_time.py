@@ -9,6 +9,8 @@ weights in place of θβ^k. With φ_1 = ‖δ_1‖_F and φ_{k+1} = λ φ_k + α
 It depends on the step through four sums only, so it costs nothing to ask it again with another noise.
 """
 
+from __future__ import annotations
+
 import math
 from collections import deque
 from collections.abc import Iterator

@@ -1,5 +1,7 @@
 """The bounds asked the other way round: how much noise, or how many rounds, for a wanted gap."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Asking before something is signed: on a terminal, or by options that say so beforehand."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path

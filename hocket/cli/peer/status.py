@@ -1,5 +1,7 @@
 """`hocket peer status` and `stop`: looking after a member that runs."""
 
+from __future__ import annotations
+
 import math
 import time
 from pathlib import Path

@@ -1,5 +1,7 @@
 """A snapshot of a run, drawn for a terminal: what matters most on top, and no more than it has room for."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 

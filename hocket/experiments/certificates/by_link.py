@@ -1,5 +1,7 @@
 """Noise shared among links that are not alike, beside the same on all: by how much less does, and what runs gain."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

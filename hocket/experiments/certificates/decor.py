@@ -4,6 +4,8 @@ DECOR [Allouah et al., ICML 2024] adds pairwise and own noise to clipped gradien
 3,500 rounds, clip 1, δ = 1e-5, whole users protected) were found by a search with an accountant that counts no insider.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The figure: what noise between neighbours saves, likelihood ratios beside theory, and DECOR beside plans."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What is shown of certificates: results as JSON, data as CSV, and the page."""
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any
 

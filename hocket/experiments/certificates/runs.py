@@ -1,5 +1,7 @@
 """What is run: likelihood ratios, prices, a federation of clinics, and another system's settings."""
 
+from __future__ import annotations
+
 import tempfile
 from dataclasses import dataclass
 from functools import partial

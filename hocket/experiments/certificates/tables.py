@@ -1,5 +1,7 @@
 """The tables of what certificates say and cost, and how to read them."""
 
+from __future__ import annotations
+
 from hocket.experiments.certificates.by_link import MOVED
 from hocket.experiments.certificates.by_link import ROUNDS as LINK_ROUNDS
 from hocket.experiments.certificates.clinics import DELTA as LINKS_DELTA

@@ -1,5 +1,7 @@
 """Two worlds told apart by the likelihood ratio of real words, for each theorem: no better than its μ, and as well."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field, replace
 from typing import Any
 

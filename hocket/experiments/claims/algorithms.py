@@ -1,5 +1,7 @@
 """Claims about the algorithms: that noise cancels, stays in bounds, and what function sharing is."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.algorithm import Setting

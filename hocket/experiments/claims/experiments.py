@@ -4,6 +4,8 @@ A full run needs data and a GPU or hours, so a checkout keeps what it came to be
 that. An installed package has no such file, and its claims stay open: small runs on other data would not decide them.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,5 +1,7 @@
 """The ledger: what the paper claims, what was found, and the page that says so."""
 
+from __future__ import annotations
+
 import difflib
 import time
 from collections.abc import Callable, Sequence

@@ -1,5 +1,7 @@
 """Claims of the lemmas, checked in every round of many short runs, and of the steps between them."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.experiments.claims.cases import STEP, kept, many, monitors, tightest

@@ -1,5 +1,7 @@
 """Claims about privacy: what DGD leaks, what noise hides and for how long, and Theorem 2 both ways."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 import numpy as np

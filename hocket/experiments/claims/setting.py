@@ -1,5 +1,7 @@
 """Claims about the setting: weights, assumptions, where gradients are taken, step sizes."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.algorithms import RssNb

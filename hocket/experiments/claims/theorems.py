@@ -1,5 +1,7 @@
 """Claims of the theorems on convergence, and the remark on differential privacy."""
 
+from __future__ import annotations
+
 from functools import partial
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The first part of the demonstration's page: the fit, what one curious clinic saw, and what it cannot learn."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import reduce
 from itertools import accumulate

@@ -4,6 +4,8 @@ Members sit on a complete network. Sums go up and down a tree, and the listener 
 everybody else, masked. Keys are drawn from a seed, so that a page comes out the same again; members' own are secret.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """What is shown of learning: results as JSON, curves as CSV, the figure and the page."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

@@ -1,5 +1,7 @@
 """How a case becomes a run, and all cases an experiment."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

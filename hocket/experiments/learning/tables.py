@@ -1,5 +1,7 @@
 """The tables: what was reached, at what price, what each choice changes; and what they come to, in words."""
 
+from __future__ import annotations
+
 from hocket.experiments.learning.cases import (
     ALONE,
     CANCELLING,

@@ -1,5 +1,7 @@
 """What is shown of the polynomials: tables, words, the figure and the page."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any

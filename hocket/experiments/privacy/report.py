@@ -1,5 +1,7 @@
 """What is shown of the privacy experiment: results as JSON, data as CSV, and the page."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """What is run, and how much of it."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """The tables, how to read them, and what they come to."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.experiments.privacy.anchors import Told

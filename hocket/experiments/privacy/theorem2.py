@@ -1,5 +1,7 @@
 """Theorem 2: what topologies promise under function sharing, and the example in the paper's proof."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 

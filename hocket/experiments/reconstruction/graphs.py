@@ -1,5 +1,7 @@
 """The graphs that Mrini et al. attack: the Florentine families, a Facebook circle of friends, and random ones."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,6 +5,8 @@ Their scripts draw random graphs without a seed; here their code was given seede
 their tolerance; these were made with NumPy 2 and OpenBLAS on x86-64.
 """
 
+from __future__ import annotations
+
 # fmt: off
 GOSSIP: dict[int, tuple[int, ...]] = {
     5: (2, 15, 9, 12, 15, 3, 15, 15, 4, 3, 3, 12, 15, 2, 2),

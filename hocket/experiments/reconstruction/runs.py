@@ -1,5 +1,7 @@
 """What is counted: theirs beside ours, and what the auditor finds left under hocket's algorithms."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

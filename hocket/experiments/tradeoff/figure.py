@@ -1,5 +1,7 @@
 """The figure: what each kind of noise costs at a glance, and below it how the cost grows with the noise."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from hocket.experiments.tradeoff.noise_level import BOUNDARY_DELTAS, DELTAS, ByNoise, ByRounds

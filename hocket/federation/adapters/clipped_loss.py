@@ -1,5 +1,7 @@
 """A task whose gradients are cut record by record, over batches that nobody else knows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,5 +1,7 @@
 """A task from a loss written in JAX."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

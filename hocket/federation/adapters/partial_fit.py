@@ -1,5 +1,7 @@
 """A task from a linear model in the manner of scikit-learn, which learns by `partial_fit`."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,7 @@
 """A task from a PyTorch module, its data and a loss. Needs the extra `torch`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module

@@ -1,5 +1,7 @@
 """The demonstration from outside: make five members, let them run, and compare with the simulator."""
 
+from __future__ import annotations
+
 import json
 import os
 import subprocess

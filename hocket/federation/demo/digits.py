@@ -4,6 +4,8 @@ Written twice: in NumPy, as a member runs it, and in JAX, as the simulator repla
 noise, and both come to the same numbers.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from typing import Any
 

@@ -3,6 +3,8 @@
 Its secrets come from an escrow, so that the run can be replayed; a real member's come from the operating system.
 """
 
+from __future__ import annotations
+
 import asyncio
 import sys
 from pathlib import Path

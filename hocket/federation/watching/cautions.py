@@ -1,5 +1,7 @@
 """What an operator should hear of, though the run goes on."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,5 +1,7 @@
 """A snapshot of a run as a page that keeps itself true."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The watch page on loopback: whoever was given its address may look, and nobody can change anything."""
 
+from __future__ import annotations
+
 import hmac
 import secrets
 from collections.abc import Callable

@@ -1,5 +1,7 @@
 """What one member knows of a run at one moment, from its folder alone: for a screen, a page or a program."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import time

@@ -1,5 +1,7 @@
 """Times, sizes and events as people read them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

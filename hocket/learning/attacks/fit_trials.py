@@ -4,6 +4,8 @@ A model of ten parameters on samples of four numbers, one to each agent: few eno
 second, and enough to see who is hidden. More numbers take longer, and are hidden no better by noise that cancels.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property

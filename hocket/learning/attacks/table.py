@@ -1,5 +1,7 @@
 """The table of attacks: what a neighbour recovers under each algorithm, and what none of them hides."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from hocket.errors import BadInput

@@ -4,6 +4,8 @@ A file is looked for in the folder that the user names, then in the cache of ear
 hashed before it is read: results are only comparable on the same data.
 """
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 import os

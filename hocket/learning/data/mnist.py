@@ -1,5 +1,7 @@
 """MNIST: 70,000 handwritten digits of 28×28 pixels (LeCun, Cortes and Burges)."""
 
+from __future__ import annotations
+
 import math
 from pathlib import Path
 

@@ -2,6 +2,8 @@
 apply. What they have in common is decided here once: the form, and how much is too much to wait for.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

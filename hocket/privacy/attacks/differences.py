@@ -3,6 +3,8 @@
 A gradient is what an agent's next word, or the state that it publishes in the end, lacks from its mix.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from typing import Any, Unpack
 

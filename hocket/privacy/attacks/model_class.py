@@ -5,6 +5,8 @@ stays the same, and is fitted along with them; noise of single rounds averages o
 and give to another cancels between their equations, so that the sum attack is part of this one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from functools import partial
 from typing import Unpack

@@ -5,6 +5,8 @@ run on other links, or under another plan, is another look at the same gradients
 tells, and the best one decides.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 import numpy as np

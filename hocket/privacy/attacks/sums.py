@@ -5,6 +5,8 @@ every round is an equation about everybody's parameters, the better conditioned 
 drives the points apart. Anchors sum to zero as well.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator, Mapping
 from typing import Unpack
 

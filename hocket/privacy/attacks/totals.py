@@ -6,6 +6,8 @@ is nothing else to be had. That is over all honest agents; of those that are cut
 the sums one by one, from words that only links have.
 """
 
+from __future__ import annotations
+
 from typing import Unpack
 
 import numpy as np

@@ -1,5 +1,7 @@
 """A certificate: what is protected, against whom, for how long, by which theorem, and the number."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """`hk.certify`: a number that holds, for a coalition by name or any of a size."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

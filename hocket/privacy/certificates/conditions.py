@@ -1,5 +1,7 @@
 """The conditions of the theorems: what takes a certificate away, and what is taken for granted, in sentences."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

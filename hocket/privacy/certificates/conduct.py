@@ -5,6 +5,8 @@ gradient: it mixes the word that it said and not its clean state, takes its grad
 nothing else from round to round. The generator is run as it stands and its coefficients are looked at.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

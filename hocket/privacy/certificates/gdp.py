@@ -6,6 +6,8 @@ normal noise that is the whole truth, not a bound, so ε and δ below are exact 
     δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

@@ -7,6 +7,8 @@ shift is chosen in the light of earlier ones, and however it is chosen the squar
 μ² ≤ S² Σ |X_st| over the rounds in which they take part.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 

@@ -4,6 +4,8 @@ Beyond them sums of squares become zero or infinite by themselves, and nothing h
 What matters is a change beside its noise, so that other units make any sensible question fit.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

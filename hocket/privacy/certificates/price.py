@@ -1,5 +1,7 @@
 """What a certificate costs, beside a trusted server and beside everybody for itself."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

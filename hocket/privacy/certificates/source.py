@@ -1,5 +1,7 @@
 """Where a certificate's noise comes from: an algorithm that knows it, or its key and deviations that were given."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

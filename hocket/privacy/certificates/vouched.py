@@ -6,6 +6,8 @@ there, save for classes that state their own noise on gradients, whose rounds ar
 state.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterator
 from typing import Any

@@ -4,6 +4,8 @@ For those who stay honest each cost grows as others leave [Rayleigh's monotonici
 submatrices], so coalitions of exactly f agents suffice.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from dataclasses import dataclass

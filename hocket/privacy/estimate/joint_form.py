@@ -5,6 +5,8 @@ begins from. What was drawn once and kept is unknown along with them and shared 
 new in each.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Protocol
 

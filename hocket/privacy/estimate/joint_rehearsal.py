@@ -1,5 +1,7 @@
 """The forms that a declared class allows, along the paths of several plans on the same made-up data."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """How much noise a wanted uncertainty takes, whether to anchor it, and what it costs in rounds."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

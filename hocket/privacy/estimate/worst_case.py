@@ -1,5 +1,7 @@
 """Which coalition of f agents estimates best: leakage over all of them, or over as many as time allows."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import random

@@ -1,5 +1,7 @@
 """Which coalition of f agents estimates best from several runs together, each with the plan that it really had."""
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import math

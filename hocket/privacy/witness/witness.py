@@ -1,5 +1,7 @@
 """The proof of Theorem 2, carried out on a run: other objectives and other noise that look the same to a coalition."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

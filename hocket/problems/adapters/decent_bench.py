@@ -1,5 +1,7 @@
 """Problems from the cost functions of decent-bench."""
 
+from __future__ import annotations
+
 import math
 import sys
 from collections.abc import Iterable

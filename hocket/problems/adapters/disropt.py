@@ -1,5 +1,7 @@
 """Problems from the functions of disropt."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.sections import check, nearest, read_step
-from hocket.errors import BadConfig, BadInput, BadPlan
+from hocket.config.section import check
+from hocket.config.sections import read_step
+from hocket.errors import BadConfig, BadInput, BadPlan, nearest
 from hocket.federation.cards import Card, card_from
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import Dial, FederationPlan

@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from hocket.errors import BadConfig, HocketError, LinkError
-from hocket.federation.relays import admitted
+from hocket.federation.admission import admitted
 from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
@@ -400,7 +400,7 @@ def test_a_browser_gets_an_answer_and_nothing_else(tmp_path):
 
 
 def test_a_relay_of_a_plan_is_called_what_its_cards_say(tmp_path):
-    from hocket.federation.relays import relay_names
+    from hocket.federation.admission import relay_names
 
     federation = Federation(tmp_path, members=2, topology="path")
     cards = federation.plan.cards

@@ -41,7 +41,9 @@ def outline(path: Path) -> Outline:
         tables = loads(read_text(path, LONGEST))
         signatures = tables.pop(SIGNATURES)
         found = _outlined(tables)
-        if all(_has_signed(card, found.hash, signatures[name]) for name, card in found.cards.items()):
+        if found.cards and all(
+            _has_signed(card, found.hash, signatures[name]) for name, card in found.cards.items()
+        ):
             return found
     except (HocketError, OSError, ValueError, KeyError, TypeError, AttributeError):
         pass

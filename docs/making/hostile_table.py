@@ -13,6 +13,7 @@ from tests.peers.hostile import Deviation, Honest
 from tests.peers.hostile_cases import everywhere
 from tests.peers.hostile_control import CONTROL
 from tests.peers.hostile_handshake import AGREEING
+from tests.peers.hostile_means import MEANS
 from tests.peers.hostile_oracles import check
 from tests.peers.hostile_records import RECORDS
 from tests.peers.hostile_stage import Stage
@@ -26,6 +27,7 @@ TABLES: dict[str, Sequence[Deviation]] = {
     "Votes and the roll": CONTROL,
     "Handshakes": AGREEING,
     "Records of what was heard": RECORDS,
+    "Means of the whole": MEANS,
     "Sums over all members": SUMS,
 }
 

@@ -16,7 +16,8 @@ from hocket.bench.comparison import GOAL, Comparison
 from hocket.config.files import loads
 from hocket.config.own_algorithm import read_any_algorithm
 from hocket.config.problems import read_problem
-from hocket.config.sections import NetworkSection, Section, check, read_step
+from hocket.config.section import Section, check
+from hocket.config.sections import NetworkSection, read_step
 from hocket.errors import BadConfig, BadInput, nearest
 from hocket.links.text import is_table
 from hocket.networks.network import Network

@@ -52,7 +52,7 @@ def relay(
     stop it and start it again as you like. Without --cert it expects a web server before it that ends TLS, or members
     whose cards say ws:// or tcp://.
     """
-    from hocket.federation.relays import admitted, relay_names
+    from hocket.federation.admission import admitted, relay_names
     from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.outbound import RelayName
     from hocket.links.relay.pipes import need_websockets

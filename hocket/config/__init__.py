@@ -24,14 +24,26 @@
 A key that is misspelt, missing or of the wrong kind is named, with its section and the nearest key there is.
 """
 
-from hocket.config.reader import (
-    Config,
-    command,
-    new_folder,
-    open_folder,
-    parse_config,
-    read_config,
-    reopen_folder,
-)
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hocket.config.reader import (
+        Config,
+        command,
+        new_folder,
+        open_folder,
+        parse_config,
+        read_config,
+        reopen_folder,
+    )
 
 __all__ = ["Config", "command", "new_folder", "open_folder", "parse_config", "read_config", "reopen_folder"]
+
+
+def __getattr__(name: str) -> Any:
+    """Loaded when first used: cards and relays need no more than sections and TOML."""
+    if name not in __all__:
+        raise AttributeError(f"hocket.config has no {name!r}")
+    from hocket.config import reader
+
+    return getattr(reader, name)

@@ -14,11 +14,11 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from hocket.algorithm import Algorithm
 from hocket.config.files import blaming, check_unchanged, found, load_name, load_source, loads, sha256
+from hocket.config.section import check
 from hocket.config.sections import (
     NOT_IN_A_FILE,
     AlgorithmSection,
     algorithm_section,
-    check,
     is_algorithm,
     read_algorithm,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, SerializeAsAny
 
 from hocket.config.files import blaming, check_unchanged, found, load_name
-from hocket.config.sections import Section, check, choose
+from hocket.config.section import Section, check, choose
 from hocket.errors import BadConfig
 from hocket.links.text import is_table
 from hocket.problems.problem import Problem

@@ -19,18 +19,16 @@ from hocket import __version__
 from hocket.config.files import dumps, found, loads, sha256
 from hocket.config.own_algorithm import kept_by_place, read_any_algorithm
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
+from hocket.config.section import AnySection, check
 from hocket.config.sections import (
     AlgorithmSection,
-    AnySection,
     NetworkSection,
     RunSection,
     StepSection,
     WeatherSection,
-    check,
-    nearest,
     read_step,
 )
-from hocket.errors import BadConfig, BadInput
+from hocket.errors import BadConfig, BadInput, nearest
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hocket.algorithm import Algorithm
 from hocket.algorithms import Dgd, FunctionSharing, RssLb, RssNb
-from hocket.config.sections import Section, check
+from hocket.config.section import Section, check
 from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.networks.topologies import DIRECTED, FORMS, parse

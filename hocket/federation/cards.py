@@ -15,7 +15,7 @@ from pydantic import Field
 
 from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.sections import Section, check
+from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
 from hocket.links.relay.outbound import RelayName

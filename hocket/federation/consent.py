@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from hocket.config.files import loads, read_text
-from hocket.config.sections import Section, check, nearest
-from hocket.errors import BadConfig, UnsafePlan
+from hocket.config.section import Section, check
+from hocket.errors import BadConfig, UnsafePlan, nearest
 from hocket.federation.earlier_runs import earlier_runs
 from hocket.federation.home import Home
 from hocket.federation.ledger import Served

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from hocket.agent import Local
-from hocket.config.sections import Section, check
+from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.run_folder import read_json, write_json

@@ -19,8 +19,8 @@ from pydantic import Field
 
 from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.sections import Section, check, nearest
-from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan
+from hocket.config.section import Section, check
+from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan, nearest
 from hocket.federation.cards import Card, card_from
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import LONGEST as LONGEST_PLAN

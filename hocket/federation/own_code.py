@@ -16,7 +16,8 @@ from typing import Any
 
 from hocket.config.files import read_text
 from hocket.config.own_algorithm import OwnSection, digest_of_source, own_parts, pinned_section
-from hocket.config.sections import AlgorithmSection, check, shown
+from hocket.config.section import check, shown
+from hocket.config.sections import AlgorithmSection
 from hocket.errors import BadConfig, BadPlan
 from hocket.machine import replace_text
 

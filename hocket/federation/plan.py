@@ -24,6 +24,7 @@ from hocket.config.sections import AlgorithmSection, StepSection
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.masked_start import masked_start
+from hocket.federation.plan_hash import LABEL, PURPOSE, RUN_LABEL, hash_of
 from hocket.federation.plan_sections import (
     PUBLIC,
     AuditSection,
@@ -40,12 +41,6 @@ from hocket.networks.network import Network
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.steps import Step
-
-LABEL = b"hocket/plan/1\n"
-RUN_LABEL = b"hocket/run/1\n"
-"""Begin what is hashed."""
-PURPOSE = b"hocket/plan/1"
-"""What members sign a plan for."""
 
 
 class Dial(NamedTuple):
@@ -229,14 +224,14 @@ class FederationPlan:
     @cached_property
     def hash(self) -> bytes:
         """Names the plan: 32 bytes that every member must arrive at, and signs."""
-        return _hash(LABEL, self.tables())
+        return hash_of(LABEL, self.tables())
 
     @cached_property
     def run_hash(self) -> bytes:
         """Names the run: words, noise and journals belong to it. It leaves out certificates and addresses alone, so
         that a plan that was signed again with a renewed card goes on with the run that the old plan began."""
         tables = self.tables()
-        return _hash(RUN_LABEL, {name: table for name, table in tables.items() if name != "cards"})
+        return hash_of(RUN_LABEL, {name: table for name, table in tables.items() if name != "cards"})
 
     @property
     def fingerprint(self) -> str:
@@ -320,11 +315,6 @@ class FederationPlan:
                 )
         if self.pairs != sorted(self.pairs):
             raise BadPlan("the links are out of order; sort them by the agent numbers of their ends")
-
-
-def _hash(label: bytes, tables: Mapping[str, Any]) -> bytes:
-    text = json.dumps(tables, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return hashlib.sha256(label + text.encode()).digest()
 
 
 def difference(mine: FederationPlan, theirs: FederationPlan) -> str | None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import networkx as nx
 
-from hocket.config.sections import check, read_step
+from hocket.config.section import check
+from hocket.config.sections import read_step
 from hocket.errors import BadPlan
 from hocket.federation.cards import Card
 from hocket.federation.own_code import NO_CODE, OwnCode

@@ -8,11 +8,13 @@ from typing import Any
 
 from hocket import __version__
 from hocket.config.files import dumps, loads, read_text
-from hocket.config.sections import check, nearest, read_step
-from hocket.errors import BadConfig, BadInput, BadPlan
+from hocket.config.section import check
+from hocket.config.sections import read_step
+from hocket.errors import BadConfig, BadInput, BadPlan, nearest
 from hocket.federation.cards import Card, card_from
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import Dial, FederationPlan
+from hocket.federation.plan_hash import LONGEST, SIGNATURES
 from hocket.federation.plan_sections import (
     AuditSection,
     CertificateSection,
@@ -29,9 +31,6 @@ from hocket.machine import replace_text
 SECTIONS = ("federation", "task", "run", "algorithm", "step", "feasible", "network", "audit", "cards")
 CERTIFICATE = "certificate"
 """The one section that a plan may lack."""
-SIGNATURES = "signatures"
-LONGEST = 10_000_000
-"""Bytes of a plan: far beyond any, and little enough to read from a stranger."""
 LONGEST_SIGNATURE = 200
 """Characters; ours have about 100."""
 

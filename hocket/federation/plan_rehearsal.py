@@ -18,7 +18,8 @@ import numpy as np
 from hocket.algorithm import Algorithm
 from hocket.bench.local_steps import stepping
 from hocket.bench.tuning import Tuning, tune
-from hocket.config.sections import check, read_step
+from hocket.config.section import check
+from hocket.config.sections import read_step
 from hocket.errors import BadInput, BadPlan
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import RunSection, read_planned_algorithm

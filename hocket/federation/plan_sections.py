@@ -11,16 +11,8 @@ from pydantic import AfterValidator, Field
 from hocket.algorithms.totals import Totals
 from hocket.config.own_algorithm import is_own
 from hocket.config.problems import SETS, FeasibleSection
-from hocket.config.sections import (
-    ALGORITHM_SECTIONS,
-    AlgorithmSection,
-    Section,
-    algorithm_section,
-    check,
-    choose,
-    named_algorithm,
-    shown,
-)
+from hocket.config.section import Section, check, choose, shown
+from hocket.config.sections import ALGORITHM_SECTIONS, AlgorithmSection, algorithm_section, named_algorithm
 from hocket.errors import BadPlan, BadProblem
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name

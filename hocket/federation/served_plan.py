@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hocket.config.sections import check, read_step
+from hocket.config.section import check
+from hocket.config.sections import read_step
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.own_code import NO_CODE, OwnCode
 from hocket.federation.plan import FederationPlan

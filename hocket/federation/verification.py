@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from hocket.agent import Local
-from hocket.config.sections import Section, check
+from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.disclosure import FOLDER, Disclosed, Disclosure
 from hocket.federation.engine.replay import Player, replay

@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from pydantic import Field, field_validator
 
-from hocket.config.sections import Section
+from hocket.config.section import Section
 from hocket.studies.condition import parse_condition
 
 Level = int | float | str

@@ -30,7 +30,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hocket.config.files import loads, read_text
-from hocket.config.sections import Section, check
+from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadStudy, nearest
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition

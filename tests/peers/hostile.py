@@ -35,6 +35,8 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 }
 PAIRED = ("rss-nb", "anchored", "function-sharing", "joint-average")
 """Those whose neighbours agree on keys."""
+SUMMED = ("rss-nb", "anchored", "rss-lb", "function-sharing", "dgd")
+"""Those whose members may add up their states now and then: not sums, which do so anyway."""
 
 
 def in_turn(algorithms: Iterable[str]) -> list[Any]:
@@ -85,6 +87,8 @@ class Deviation(NamedTuple):
     """Whether it has taken part in an earlier run of the same plan, and kept what was said."""
     refused: bool = False
     """Whether no honest neighbour may come to the end as if nothing had been said."""
+    means: int = 0
+    """How often members add up where they stand, by the plan."""
 
 
 @dataclass
@@ -149,6 +153,8 @@ class Honest:
     said: list[Said] = field(default_factory=list)
     heard: list[Said] = field(default_factory=list)
     """The same of what came in, with the sender in place of the receiver."""
+    means: list[Said] = field(default_factory=list)
+    """What it told of its states, or passed on of others'."""
     states: dict[int, list[np.ndarray]] = field(default_factory=dict)
     """By round, the states with which it began; more than one if it computed it twice and came to another."""
     played: list[Played] = field(default_factory=list)
@@ -199,6 +205,8 @@ class Ear:
         frame = unpack(message, Limits(len(message)))
         if frame.kind is Kind.WORD and self._is_there(to):
             self.honest.said.append(Said(frame.round, frame.exchange, to, message))
+        if frame.kind is Kind.MEAN:
+            self.honest.means.append(Said(frame.round, frame.exchange, to, message))
         await self.channels.send(to, message)
         self.honest.most_queued = max(self.honest.most_queued, self._queued(to))
 

@@ -41,11 +41,13 @@ def everywhere(folder: Path, table: Sequence[Deviation], topology: str, algorith
 
 def _stages(folder: Path, dealt: Sequence[tuple[str, Deviation]], algorithm: str) -> Iterator[Stage]:
     federations = {
-        key: federation_of(folder / f"{key[0]}-{key[1]}", key[0], algorithm, colluders=key[1])
-        for key in {(topology, one.members) for topology, one in dealt}
+        key: federation_of(
+            folder / "-".join(map(str, key)), key[0], algorithm, colluders=key[1], means=key[2]
+        )
+        for key in {(topology, one.members, one.means) for topology, one in dealt}
     }
     for place, (topology, one) in enumerate(dealt):
-        federation = federations[topology, one.members]
+        federation = federations[topology, one.members, one.means]
         stage = Stage(federation, one, folder / f"{place}")
         if one.replays:
             before = Stage(federation, one, folder / f"{place}-before", secrets=SeedEscrow(12))

@@ -18,7 +18,7 @@ from hocket.links.wire import Kind, pack
 from .hostile import Deviation, Hand, Script
 from .hostile_scripts import AT, Flood, Silent, opened
 
-FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ATTENDANCE}
+FAMILIAR = {Kind.NONCE, Kind.KEY, Kind.READY, Kind.WORD, Kind.VOTE, Kind.DONE, Kind.ATTENDANCE, Kind.MEAN}
 MANY = 10_000
 
 Act = Callable[[Hand], Iterable[bytes]]
@@ -213,6 +213,7 @@ CONTROL = (
     _votes("forged attendance", "numbers in others' names", forged_entries),
     _votes("another number", "another number in the middle of the run", another_number),
     _votes("odd numbers", "numbers of odd lengths", odd_numbers),
+    _votes("unplanned means", "means of which the plan says nothing", malformed(Kind.MEAN)),
     _votes("malformed attendance", "entries of the wrong form", malformed(Kind.ATTENDANCE)),
     Deviation(
         "attendance flood", "a thousand numbers, one after the other", lambda: Flood(new_number, MANY // 10)

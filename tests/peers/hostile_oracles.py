@@ -26,6 +26,7 @@ from hocket.links.wire import Limits, unpack
 
 from .federation_case import ESCROW
 from .hostile import Honest, Said
+from .hostile_mean_oracles import believed, unplanned_means
 from .hostile_stage import Stage
 from .hostile_sum_oracles import unplanned_sums
 
@@ -47,6 +48,8 @@ def broken(stage: Stage) -> list[str]:
         for words in (
             *said_twice(one, by_receiver=_to_each(one)),
             *unplanned(stage, one),
+            *unplanned_means(one, functools.partial(streams, stage, one)),
+            *believed(one, stage.honest),
             *grown(stage, one),
         )
     ]

@@ -7,6 +7,8 @@ from typing import Any
 
 from hocket.links.relay.call import JOINED, Call, Role
 from hocket.links.relay.connection import Connection
+from hocket.links.relay.frames import Bytes
+from hocket.links.relay.outbound import connected
 from hocket.links.relay.pipes import Pipe, PlainPipe
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
@@ -35,7 +37,8 @@ class HostileRelay(Relay):
         await asyncio.gather(*self._doing, return_exceptions=True)
         await super().__aexit__(*given)
 
-    async def pass_on(self, call: Call, data: bytes, other: Pipe) -> None:
+    async def pass_on(self, call: Call, data: Bytes, other: Pipe) -> None:
+        data = bytes(data)  # the next piece is read to the same place
         if call.role is Role.DIALS:
             self.recorded.append(data)
         if self.deed in ("drops", "delays", "reorders", "duplicates", "changes a bit"):
@@ -63,12 +66,10 @@ class HostileRelay(Relay):
             return _Crossed(**vars(call)), guest
         return call, guest
 
-    async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, bytes] | None:
+    async def _met(self, pipe: Pipe, call: Call) -> tuple[Pipe, Bytes] | None:
         if self.deed == "impersonates" and call.role is Role.DIALS:
             self.done += 1
-            loop = asyncio.get_running_loop()
-            _, connection = await loop.create_connection(Connection, LOOPBACK, self.false_door)
-            false = PlainPipe(connection)
+            false = PlainPipe(Connection(await connected(LOOPBACK, self.false_door)))
             await pipe.say(JOINED)
             self._doing.append(asyncio.create_task(_carry(false, pipe)))
             return false, b""

@@ -249,7 +249,7 @@ def play(stages: Iterable[Stage]) -> list[Stage]:
 
 
 def federation_of(
-    folder: Path, topology: str, algorithm: str, *, colluders: int, rounds: int = 10
+    folder: Path, topology: str, algorithm: str, *, colluders: int, means: int = 0, rounds: int = 10
 ) -> Federation:
     """Members with a plan that counts on so many colluders."""
     name, members = TOPOLOGIES[topology]
@@ -258,5 +258,8 @@ def federation_of(
         folder, members=members, rounds=rounds, topology=name, algorithm=ALGORITHMS[algorithm]
     )
     audit = AuditSection(colluders=colluders, unsafe=True)
-    federation.plan = federation.signed(dataclasses.replace(federation.plan, audit=audit, signatures={}))
+    run = federation.plan.run.model_copy(update={"means": means})
+    federation.plan = federation.signed(
+        dataclasses.replace(federation.plan, audit=audit, run=run, signatures={})
+    )
     return federation

@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from hocket.federation.admission import admitted
 from hocket.federation.cards import Card
-from hocket.federation.relays import admitted
 from hocket.links.relay.server import Relay, RelayLimits
 from hocket.machine import LOOPBACK
 

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 import trustme
 
+from hocket.federation.admission import admitted
 from hocket.federation.cards import Card
 from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
 from hocket.federation.plan_file import write_plan
 from hocket.federation.reachability import reach_neighbours
-from hocket.federation.relays import admitted
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.study_audit import study_of
 from hocket.federation.study_task import StudyTask

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import dataclasses
 import ssl
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
 
-from hocket.errors import BadConfig, HocketError, LinkError
-from hocket.federation.relays import admitted
+from hocket.errors import BadConfig, BadPlan, HocketError, LinkError
+from hocket.federation.admission import Outline, admitted, outline
 from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
@@ -304,10 +307,59 @@ def test_a_relay_admits_members_of_plans_on_their_links_and_of_cards(tmp_path):
         admitted([])
 
 
+def test_a_relay_reads_a_signed_plan_as_it_stands_and_any_other_as_members_do(tmp_path, monkeypatch):
+    """The hash is the members' own either way: it is what their calls name."""
+    from hocket.federation import plan_file
+
+    federation = Federation(tmp_path, members=4)
+    through(federation, "tcp://127.0.0.1:1")
+    text, plan = federation.plan_file.read_text(), federation.plan
+    read: list[Path] = []
+    usual = plan_file.read_plan
+    monkeypatch.setattr(plan_file, "read_plan", lambda path: read.append(path) or usual(path))
+
+    def found(changed: str) -> Outline:
+        federation.plan_file.write_text(changed)
+        return outline(federation.plan_file)
+
+    signed = found(text)
+    assert not read
+    assert (signed.hash, tuple(signed.cards.values())) == (plan.hash.hex(), plan.cards)
+    names = plan.names
+    assert signed.links == {(names[link.dialer], names[link.listener]) for link in plan.links}
+    assert {name: signed.count(name) for name in names} == dict.fromkeys(names, 2)
+    body, signatures = text.split("[signatures]")
+    _, *rest = signatures.strip().splitlines()
+    # Written otherwise, but read to the same values; without a signature; without any; changed after they signed.
+    assert found(text.replace("delta = 1.0", "delta = 1")) == signed
+    assert found("\n".join([body, "[signatures]", *rest])) == signed
+    assert found(body) == signed
+    assert len(read) == 3
+    other = found(text.replace("delta = 1.0", "delta = 2.0"))
+    assert other.hash != signed.hash
+    assert other.hash == usual(federation.plan_file).hash.hex()
+    with pytest.raises(BadPlan, match="lacks the key"):
+        found(text.replace("delta = 1.0\n", "").replace('name = "rss-nb"\n', ""))
+
+
+def test_a_relay_starts_without_what_members_compute_with(tmp_path):
+    federation = Federation(tmp_path, members=3)
+    through(federation, "relay.example:443")
+    code = (
+        "import sys; from pathlib import Path; from hocket.federation.admission import admitted, relay_names;"
+        "import hocket.links.relay.server, hocket.links.relay.forwarder, hocket.cli.relay;"
+        "relay_names((), admitted([Path(sys.argv[1])])[1]); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(federation.plan_file)], capture_output=True, text=True, check=True
+    )
+    assert not {"jax", "numpy", "scipy", "grpc", "networkx"} & set(done.stdout.split())
+
+
 def test_nobody_with_an_old_certificate_is_admitted(tmp_path, monkeypatch):
     import datetime
 
-    from hocket.federation import relays
+    from hocket.federation import admission as admissions
 
     federation = Federation(tmp_path, members=2, topology="path")
     through(federation, "tcp://127.0.0.1:1")
@@ -321,7 +373,7 @@ def test_nobody_with_an_old_certificate_is_admitted(tmp_path, monkeypatch):
         def now(cls, tz: Any = None) -> Any:
             return datetime.datetime.now(tz) + datetime.timedelta(days=400)
 
-    monkeypatch.setattr(relays, "datetime", Later)
+    monkeypatch.setattr(admissions, "datetime", Later)
     assert admission(call) is None
 
 
@@ -400,7 +452,7 @@ def test_a_browser_gets_an_answer_and_nothing_else(tmp_path):
 
 
 def test_a_relay_of_a_plan_is_called_what_its_cards_say(tmp_path):
-    from hocket.federation.relays import relay_names
+    from hocket.federation.admission import relay_names
 
     federation = Federation(tmp_path, members=2, topology="path")
     cards = federation.plan.cards

@@ -1,4 +1,5 @@
-"""A connection whose pieces are handed on where they were read: asyncio's own streams copy every byte twice more."""
+"""A connection that reads into one room and writes at once: asyncio's own transports, and above all its TLS, take new
+memory for every piece, copy it several times more, and give the loop a turn for each."""
 
 from __future__ import annotations
 
@@ -6,14 +7,15 @@ import asyncio
 import contextlib
 import ctypes
 import socket
+import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 PIECE = 1 << 18
-"""Bytes that are passed on at once; asyncio reads no more."""
-MOST = 4 * PIECE
-"""Bytes that may wait to be passed on, either way; then no more are read."""
+"""Bytes that are passed on at once."""
+IN_A_ROW = 4
+"""Pieces that one connection may read before the others have their turn."""
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 PING = 20.0
 """Seconds between two signs of life. Routers and reverse proxies forget what is silent for a minute."""
@@ -21,42 +23,81 @@ FAREWELL = 5.0
 """Seconds in which a connection that is closed may still deliver what it was given."""
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """One end of a TCP connection, in TLS or not. One task reads at a time."""
 
-    transport: asyncio.Transport
-
-    def __init__(self, made: Callable[[Connection], None] | None = None):
-        self._made = made
-        self._room = memoryview(b"")
-        """Where the next bytes are read to."""
-        self._pieces: deque[bytes | memoryview] = deque()
-        self._waiting = 0
-        """Bytes that nobody has read yet."""
+    def __init__(self, connection: socket.socket):
+        connection.setblocking(False)
+        self._socket = connection
+        self._loop = asyncio.get_running_loop()
+        self._tls: Any = None
+        """An SSLObject, which reads to a memoryview, though its stubs do not say so."""
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._room = self._sealed = memoryview(b"")
+        """Where bytes are read to: as they are, and as TLS has them."""
+        self._piece: bytes | memoryview = b""
+        """Read, and not yet taken."""
+        self._in_a_row = 0
+        self._waiting: asyncio.Future[None] | None = None
+        """Of whoever reads."""
+        self._watched = False
         self._ended = False
-        self._arrived = asyncio.Event()
+        self._backlog: deque[memoryview] = deque()
+        """What the system would not take yet."""
         self._writable = asyncio.Event()
         self._writable.set()
+        self.closing = False
+        """Whether this end has hung up, or the connection broke."""
+        _keep_alive(connection)
+
+    async def secure(self, context: ssl.SSLContext, *, host: str | None = None) -> None:
+        """Speak TLS from now on: as the server, or with a host whose certificate has to be good."""
+        made = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=host is None, server_hostname=host
+        )
+        while True:
+            try:
+                made.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                self._push(self._outgoing.read())
+                self._incoming.write(await self._or_fail(b"", None))
+            except ssl.SSLError:
+                self._push(self._outgoing.read())  # it is told why
+                raise
+        self._push(self._outgoing.read())
+        self._tls, self._sealed = made, memoryview(bytearray(PIECE))
 
     async def read(self) -> bytes | memoryview:
-        """The next piece; none once the other end hung up, or the connection broke."""
-        while not self._pieces:
-            if self._ended:
-                return b""
-            self._arrived.clear()
-            await self._arrived.wait()
-        piece = self._pieces.popleft()
-        if self._waiting > MOST >= self._waiting - len(piece):
-            self.transport.resume_reading()
-        self._waiting -= len(piece)
+        """The next piece, which the next read writes over; none once the other end hung up, or the connection broke."""
+        self._in_a_row += 1
+        if self._in_a_row > IN_A_ROW:
+            self._in_a_row = 0
+            await asyncio.sleep(0)
+        if not self._piece:
+            self._fill()
+        while not self._piece and not self._ended:
+            self._in_a_row = 0
+            self._waiting = self._loop.create_future()
+            if not self._watched:
+                self._watched = True
+                self._loop.add_reader(self._socket, self._readable)
+            await self._waiting
+        piece, self._piece = self._piece, b""
         return piece
+
+    async def first_byte(self) -> bytes:
+        """What it begins with, left where it is."""
+        self._piece = await self._or_fail(b"", 1)
+        return bytes(self._piece[:1])
 
     async def read_exactly(self, count: int) -> bytes:
         """So many bytes, and whatever came behind them is left."""
         found = b""
         while len(found) < count:
             found += await self._or_fail(found, count)
-        return self._split(found, count)
+        self._piece = found[count:]
+        return found[:count]
 
     async def read_until(self, end: bytes, most: int) -> bytes:
         """All up to these bytes, and whatever came behind them is left."""
@@ -65,7 +106,9 @@ class Connection(asyncio.BufferedProtocol):
             if len(found) > most:
                 raise ConnectionResetError(f"over {most} bytes, and no end")
             found += await self._or_fail(found, None)
-        return self._split(found, found.index(end) + len(end))
+        count = found.index(end) + len(end)
+        self._piece = found[count:]
+        return found[:count]
 
     async def _or_fail(self, found: bytes, count: int | None) -> bytes | memoryview:
         piece = await self.read()
@@ -73,87 +116,160 @@ class Connection(asyncio.BufferedProtocol):
             raise asyncio.IncompleteReadError(found, count)
         return piece
 
-    def _split(self, found: bytes, count: int) -> bytes:
-        if len(found) > count:
-            self._pieces.appendleft(found[count:])
-            self._waiting += len(found) - count
-        return found[:count]
-
     async def write(self, data: bytes | memoryview) -> None:
-        """Pass bytes on; waits while too many are under way."""
+        """Pass bytes on; waits until the system has taken them."""
         self.write_now(data)
         await self.drained()
 
     def write_now(self, data: bytes | memoryview) -> None:
         """Pass bytes on, however many are under way."""
-        if self.transport.is_closing():
+        if self.closing:
             raise ConnectionResetError("the other end has hung up")
-        self.transport.write(data)
+        if self._tls is not None:
+            self._tls.write(data)
+            data = self._outgoing.read()
+        self._push(data)
 
     async def drained(self) -> None:
-        """Wait while too many bytes are under way."""
+        """Wait until the system has taken all that was written."""
         await self._writable.wait()
 
     @property
     def is_over(self) -> bool:
         """Whether the other end hung up, and all that it said was read."""
-        return self._ended and not self._pieces
+        try:
+            return self._ended or (not self._piece and not self._socket.recv(1, socket.MSG_PEEK))
+        except OSError as error:
+            return not isinstance(error, BlockingIOError)
 
     def close(self) -> None:
         """Hang up once all is delivered; whoever does not read what it is sent is not waited for."""
-        if not self.transport.is_closing():
-            self.transport.close()
-            asyncio.get_running_loop().call_later(FAREWELL, self.transport.abort)
+        if self.closing:
+            return
+        with contextlib.suppress(OSError):
+            if self._tls is not None:
+                with contextlib.suppress(ssl.SSLError):  # the other's answer is not waited for
+                    self._tls.unwrap()
+                self._push(self._outgoing.read())
+        self.closing = True
+        self._end()
+        if self._backlog:
+            self._loop.call_later(FAREWELL, self.abort)
+        else:
+            self.abort()
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        transport.set_write_buffer_limits(high=MOST)
-        _keep_alive(transport.get_extra_info("socket"))
-        if self._made is not None:
-            self._made(self)
+    def abort(self) -> None:
+        """Hang up now."""
+        self.closing = True
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket.close()
+        self._backlog.clear()
+        self._writable.set()
+        self._end()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def _fill(self) -> None:
+        """Read what there is."""
         if not self._room:
             self._room = memoryview(bytearray(PIECE))
-        return self._room
+        try:
+            count = self._socket.recv_into(self._room) if self._tls is None else self._unseal()
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return
+        except OSError:  # it broke, or somebody has touched what TLS protects
+            count = 0
+        self._piece = self._room[:count]
+        if not count:
+            self._end()
 
-    def buffer_updated(self, nbytes: int) -> None:
-        piece = self._room[:nbytes]
-        if nbytes < PIECE // 8:
-            piece = bytes(piece)  # the room stays as it is for the next
-        else:
-            self._room = memoryview(b"")  # whoever is handed the piece may keep it
-        if self._waiting <= MOST < self._waiting + nbytes:
-            self.transport.pause_reading()
-        self._pieces.append(piece)
-        self._waiting += nbytes
-        self._arrived.set()
+    def _unseal(self) -> int:
+        """Bytes that were read, through TLS, to the room: as many records as fit."""
+        count = 0
+        while True:
+            try:
+                while count < PIECE:
+                    found = self._tls.read(PIECE - count, self._room[count:])
+                    if not found:  # it says that this is the end; what came before is handed on first
+                        return count
+                    count += found
+                return count
+            except ssl.SSLWantReadError:
+                if self._outgoing.pending:  # TLS itself has an answer to give
+                    self._push(self._outgoing.read())
+                if count:
+                    return count
+            sealed = self._socket.recv_into(self._sealed)
+            if not sealed:
+                return 0
+            self._incoming.write(self._sealed[:sealed])
 
-    def eof_received(self) -> bool:
-        self._over()
-        return self.transport.get_extra_info("sslcontext") is None  # what is under way to it may still arrive
+    def _readable(self) -> None:
+        if self._waiting is None or self._waiting.done():  # nobody reads: what comes waits in the system
+            self._watched = False
+            self._loop.remove_reader(self._socket)
+            return
+        self._fill()
+        if self._piece:
+            self._waiting.set_result(None)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._over()
-        self._writable.set()
+    def _push(self, data: bytes | memoryview) -> None:
+        sent = 0
+        if not self._backlog:
+            sent = self._sent(data)
+            if sent == len(data):
+                return
+            self._loop.add_writer(self._socket, self._send_on)
+            self._writable.clear()
+        self._backlog.append(memoryview(bytes(data[sent:])))
 
-    def pause_writing(self) -> None:
-        self._writable.clear()
+    def _sent(self, data: bytes | memoryview) -> int:
+        """Bytes of these that the system took."""
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.abort()
+            raise ConnectionResetError("the other end has hung up") from None
 
-    def resume_writing(self) -> None:
-        self._writable.set()
+    def _send_on(self) -> None:
+        with contextlib.suppress(ConnectionResetError):
+            while self._backlog:
+                data = self._backlog[0]
+                sent = self._sent(data)
+                if sent < len(data):
+                    self._backlog[0] = data[sent:]
+                    return
+                self._backlog.popleft()
+            self._loop.remove_writer(self._socket)
+            self._writable.set()
+            if self.closing:
+                self.abort()
 
-    def _over(self) -> None:
+    def _end(self) -> None:
         self._ended = True
-        self._arrived.set()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
 
-def _keep_alive(connection: Any) -> None:
-    """Have the system look every now and then whether the other end is still there."""
-    if connection is None:
-        return
+async def accepted(door: socket.socket) -> AsyncIterator[socket.socket]:
+    """Connections as they come, for ever."""
+    loop = asyncio.get_running_loop()
+    door.setblocking(False)
+    while True:
+        try:
+            connection, _ = await loop.sock_accept(door)
+        except OSError:  # no file is free, or it was gone before it was looked at
+            await asyncio.sleep(0.05)
+            continue
+        yield connection
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    """Have the system send at once, and look every now and then whether the other end is still there."""
     with contextlib.suppress(OSError):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option in ("TCP_KEEPIDLE", "TCP_KEEPINTVL"):
             if hasattr(socket, option):

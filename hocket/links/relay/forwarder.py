@@ -17,6 +17,7 @@ import json
 import os
 import random
 import signal
+import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,9 +28,9 @@ from typing import Any
 from hocket.errors import HocketError, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
-from hocket.links.relay.connection import Connection, keep_memory
+from hocket.links.relay.connection import Connection, accepted, keep_memory
 from hocket.links.relay.frames import Bytes
-from hocket.links.relay.outbound import called, joined
+from hocket.links.relay.outbound import called, connected, joined
 from hocket.links.relay.pipes import Pipe
 from hocket.machine import LOOPBACK
 
@@ -88,7 +89,6 @@ class Forwarder:
         self.orders = orders
         self.report = report
         self._said: dict[tuple[str, str], dict[str, Any]] = {}
-        self._servers: list[asyncio.Server] = []
         self._keeping: list[asyncio.Task[None]] = []
         self._idle: set[asyncio.Task[None]] = set()
         """Joined, and nothing was said yet."""
@@ -99,10 +99,9 @@ class Forwarder:
         ports: dict[str, int] = {}
         for name, relays in self.orders.dialled.items():
             way = Way(self, name, relays)
-            loop, port = asyncio.get_running_loop(), self.orders.ports.get(name, 0)
-            server = await loop.create_server(partial(Connection, way.take), LOOPBACK, port)
-            self._servers.append(server)
-            ports[name] = server.sockets[0].getsockname()[1]
+            door = socket.create_server((LOOPBACK, self.orders.ports.get(name, 0)))
+            ports[name] = door.getsockname()[1]
+            self._keep(way.take_all(door))
             self._keep(way.keep_ready())
         return ports
 
@@ -114,8 +113,6 @@ class Forwarder:
 
     async def close(self) -> None:
         """Stop, once what is on its way is delivered or a few seconds have passed."""
-        for server in self._servers:
-            server.close()
         over = [*self._keeping, *self._idle]
         for task in over:
             task.cancel()
@@ -125,7 +122,6 @@ class Forwarder:
         for task in [*self._carrying]:
             task.cancel()
         await asyncio.gather(*self._carrying, return_exceptions=True)
-        await asyncio.sleep(0)  # transports that were aborted close in the loop's next turn
 
     def carry(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Have something done until the end."""
@@ -211,9 +207,11 @@ class Way:
                     pipe.close()
                     await pauses.next()
 
-    def take(self, connection: Connection) -> None:
-        """Lead one connection of gRPC's to the neighbour."""
-        self.forwarder.carry(self._lead(connection))
+    async def take_all(self, door: socket.socket) -> None:
+        """Lead gRPC's connections to the neighbour."""
+        with door:
+            async for connection in accepted(door):
+                self.forwarder.carry(self._lead(Connection(connection)))
 
     async def _lead(self, connection: Connection) -> None:
         pipe = None
@@ -277,7 +275,7 @@ class Way:
 
 async def _to_member(pipe: Pipe, port: int, first: Bytes) -> None:
     try:
-        _, connection = await asyncio.get_running_loop().create_connection(Connection, LOOPBACK, port)
+        connection = Connection(await connected(LOOPBACK, port))
         connection.write_now(first)
         await carry_both_ways(connection, pipe)
     finally:

@@ -107,7 +107,7 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
     proxy = proxy_for(name.host, kept_proxy)
     where = (name.host, name.port) if proxy is None else (proxy.host, proxy.port)
     try:
-        connection = await _connected(*where)
+        connection = await connected(*where)
     except OSError as error:
         if proxy is None:
             raise
@@ -119,21 +119,20 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
     except BaseException:
         connection.close()
         raise
-    # From here on asyncio closes it, whatever happens.
-    _, stream = await asyncio.get_running_loop().create_connection(
-        Connection, sock=connection, ssl=secure, server_hostname=name.host if secure else None
-    )
+    stream = Connection(connection)
     try:
+        if secure is not None:
+            await stream.secure(secure, host=name.host)
         if name.scheme == "tcp":
             stream.write_now(MAGIC)
             return PlainPipe(stream)
         return await web_client(stream, name.place, secure=secure is not None)
     except BaseException:
-        stream.transport.abort()
+        stream.abort()
         raise
 
 
-async def _connected(host: str, port: int) -> socket.socket:
+async def connected(host: str, port: int) -> socket.socket:
     """A connection to the first of a host's addresses that takes one."""
     loop, failure = asyncio.get_running_loop(), OSError("it has no address")
     for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
@@ -156,6 +155,7 @@ def _context() -> ssl.SSLContext:
     """As web pages are trusted on this machine; SSL_CERT_FILE names other authorities, a company's for instance."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     with contextlib.suppress(NotImplementedError):
         context.set_alpn_protocols(["http/1.1"])
     return context

@@ -167,15 +167,15 @@ class WebPipe:
 
     def _ping(self) -> None:
         """Say that this end is there, and give the other up if it does not."""
-        transport = self.connection.transport
-        if transport.is_closing() or self._over:
+        if self.connection.closing or self._over:
             return
         # Not while nobody listens to it: what comes waits then until the next one has taken what came before.
         since = self._listening_since
         if since is not None and time.monotonic() - since > 2 * PING:
-            transport.abort()
+            self.connection.abort()
             return
-        self._write(ASKED, b"")
+        with contextlib.suppress(OSError):
+            self._write(ASKED, b"")
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
 
 
@@ -188,7 +188,7 @@ async def web_client(connection: Connection, host: str, *, secure: bool) -> WebP
     uri = parse_uri(f"{'wss' if secure else 'ws'}://{host}{PATH}")
     protocol = ClientProtocol(uri, logger=SILENT)
     protocol.send_request(protocol.connect())
-    _write_all(connection, protocol.data_to_send())
+    connection.write_now(b"".join(protocol.data_to_send()))
     head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
     status = head.split(b" ", 2)[1:2]
     if head.startswith(b"HTTP/") and status != [b"101"]:
@@ -212,16 +212,10 @@ async def web_server(connection: Connection) -> WebPipe:
     for request in protocol.events_received():
         if isinstance(request, Request):
             protocol.send_response(protocol.accept(request))
-    _write_all(connection, protocol.data_to_send())
+    connection.write_now(b"".join(protocol.data_to_send()))
     if protocol.handshake_exc is not None:
         raise LinkError("this is no WebSocket")
     return WebPipe(connection, dials=False)
-
-
-def _write_all(connection: Connection, parts: list[bytes]) -> None:
-    for part in parts:
-        if part:
-            connection.write_now(part)
 
 
 def need_websockets() -> None:

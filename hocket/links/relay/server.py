@@ -20,7 +20,7 @@ from typing import NamedTuple
 from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
-from hocket.links.relay.connection import Connection
+from hocket.links.relay.connection import Connection, accepted
 from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
@@ -145,7 +145,6 @@ class Relay:
                 f"the relay cannot listen at {host}:{port}: {error.strerror}; is another process there, or does the "
                 "port need rights that you do not have?"
             ) from None
-        door.setblocking(False)
         self.port = door.getsockname()[1]
         self._accepting = asyncio.create_task(self._accept(door))
         self._accepting.add_done_callback(lambda _: door.close())
@@ -156,17 +155,9 @@ class Relay:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
 
     async def _accept(self, door: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, _ = await loop.sock_accept(door)
-            except OSError:  # no file is free, or it was gone before it was looked at
-                await asyncio.sleep(0.05)
-                continue
-            connection.setblocking(False)
+        async for connection in accepted(door):
             task = asyncio.create_task(self._attend(connection))
             self._attending[task] = self._unknown[task] = None
             task.add_done_callback(self._left)
@@ -210,34 +201,22 @@ class Relay:
 
     async def _opened(self, connection: socket.socket) -> Pipe:
         """What a connection's first byte says that it is: TLS, WebSocket or plain."""
+        stream = Connection(connection)
         try:
-            first = await _first_byte(connection)
-            if first == TLS_BEGINS and self.tls is None:
-                raise OSError("there is no TLS here")
-            if first not in (TLS_BEGINS, HTTP_BEGINS, MAGIC[:1]):
-                raise OSError("garbage")
-        except BaseException:
-            connection.close()
-            raise
-        secure = self.tls if first == TLS_BEGINS else None
-        # From here on asyncio closes it, whatever happens.
-        _, stream = await asyncio.get_running_loop().connect_accepted_socket(
-            Connection,
-            connection,
-            ssl=secure,
-            ssl_handshake_timeout=self.limits.greeting if secure else None,
-        )
-        try:
-            if first != MAGIC[:1]:
+            first = await stream.first_byte()
+            if first == TLS_BEGINS and self.tls is not None:
+                await stream.secure(self.tls)
                 return await web_server(stream)
-            if await stream.read_exactly(len(MAGIC)) != MAGIC:
+            if first == HTTP_BEGINS:
+                return await web_server(stream)
+            if first != MAGIC[:1] or await stream.read_exactly(len(MAGIC)) != MAGIC:
                 raise OSError("garbage")
             return PlainPipe(stream)
         except LinkError as error:  # a browser, or a probe of a reverse proxy: it got its answer
             stream.close()
             raise OSError(str(error)) from None
         except BaseException:
-            stream.transport.abort()
+            stream.abort()
             raise
 
     async def _known(self, pipe: Pipe) -> tuple[Call, Guest]:
@@ -348,14 +327,3 @@ async def _unless_cancelled(met: asyncio.Future[Pipe]) -> Pipe:
     if met.cancelled():
         raise OSError("a later connection waits in its place")
     return met.result()
-
-
-async def _first_byte(connection: socket.socket) -> bytes:
-    """The first byte, left where it is."""
-    loop, readable = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(connection.fileno(), readable.set)
-    try:
-        await readable.wait()
-    finally:
-        loop.remove_reader(connection.fileno())
-    return connection.recv(1, socket.MSG_PEEK)

@@ -113,7 +113,7 @@ class Peer:
         if position is None or position.chains:  # without any, all was said
             state, role = self._begun() if position is None else self._resumed(position)
             await self._exchanges.speak_up()
-            while k <= self.rounds and not role.algorithm.finished(self.descend, state):
+            while k <= self.rounds and not role.finished(self.descend, state):
                 before, state = x_of(state), await self._round(k, state, role)
                 if self.tell is not None:
                     await self.tell(k, before, x_of(state))

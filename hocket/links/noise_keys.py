@@ -124,7 +124,9 @@ class Source:
             size = length * self._word.itemsize
             self._cipher.update_into(ZEROS[:size], stream[:size])
             piece = numbers[:length]
-            piece[...] = words[:length]  # in two passes: a product of words by the unit is made by way of a buffer
+            piece[...] = words[
+                :length
+            ]  # in two passes: a product of words by the unit is made by way of a buffer
             piece *= unit
             yield slice(begin, begin + length), piece
 

@@ -163,7 +163,7 @@ class Role:
 
     @cached_property
     def beyond(self) -> float | None:
-        """How far outside the feasible set noise carries a word, in steps; None where it has no bound, or the set none."""
+        """How far outside the feasible set noise carries a word, in steps; None where nothing bounds that."""
         return self.algorithm.reach_beyond if self.feasible.bounded else None
 
     @cached_property

@@ -30,7 +30,7 @@ import numpy as np
 from hocket.errors import BadFrame
 from hocket.links.text import spoken
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised when members of two versions could no longer understand each other; part of every plan."""
 MAGIC = b"HKT\0"
 HEADER = struct.Struct("<4sBB32sIBBQ4x")

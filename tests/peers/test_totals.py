@@ -81,7 +81,7 @@ def carried(members: list[MaskedSum]) -> None:
     for step in range(members[0].exchanges):
         said = [one.said(step) for one in members]
         for one in members:
-            one.heard(step, {other: said[other][one.role.index] for other in one.role.neighbours})
+            one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
 
 
 @st.composite

@@ -141,7 +141,7 @@ async def _played(
     )
     presence.conversation = conversation
     conversation.note = presence.memories.note
-    # Where this member last spoke: a neighbour may be one exchange ahead of that, in the next round already.
+    # Where this member last spoke: a neighbour may be ahead of that, in the next round already.
     conversation.now = Moment(*journal.last_said)
     try:
         await presence.departures.settle()  # a vote may have been the last thing before a crash

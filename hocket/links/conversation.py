@@ -1,15 +1,18 @@
 """Exchanges over links that break: everybody says one message, and everybody hears one from each neighbour.
 
-A neighbour can be at most one exchange ahead, since it cannot go on without our message; so what was said in the last
-two exchanges is all that anybody who reconnects can have missed, and it is said again, byte for byte. What is heard
+A neighbour cannot go on without our message, so that at most two of its own wait for us; the last two that were said
+over a link are all that anybody who reconnects can have missed, and they are said again, byte for byte. What is heard
 twice is heard once; what could not have been said yet is refused.
+
+An exchange may be silent over some links, as all know beforehand. Whoever speaks in exchanges of its own choice keeps
+to this: before a third message over a link it has heard one that was said after the first was read.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple, Protocol
 
@@ -19,6 +22,8 @@ from hocket.links.records import digest_of
 from hocket.links.wire import Frame, Kind, Limits, unpack
 
 IN_AN_EXCHANGE = (Kind.WORD, Kind.DONE)
+MOST_AHEAD = 2
+"""Messages of a neighbour for exchanges that we have not come to."""
 FOR_GOOD = (Kind.VOTE, Kind.ATTENDANCE)
 """What is said of the run, whatever attempt at it the two ends are in."""
 
@@ -82,7 +87,10 @@ class Conversation:
         """Neighbours that are not listened to for now, and why; nothing is said to them either."""
         self.note: Callable[[str, Moment, bytes], None] = lambda name, moment, digest: None
         """Told of every word as it arrives, by its digest, before anything comes of it."""
-        self._said: list[Mapping[str, bytes]] = []
+        self._due: Collection[str] | None = None
+        """Who speaks in the present exchange; None for all."""
+        self._said: dict[str, list[bytes]] = {}
+        """By neighbour: the last two messages."""
         self._untold = False
         """Whether the last words were made again after a crash, and those who are connected may have missed them."""
         self._heard: dict[Moment, dict[str, Kept]] = {}
@@ -91,25 +99,34 @@ class Conversation:
     def missing(self) -> list[str]:
         """The neighbours whose message is still awaited."""
         heard = self._heard.get(self.now, {})
-        return [name for name in self.neighbours if name not in heard]
+        due = self.neighbours if self._due is None else self._due
+        return [name for name in self.neighbours if name in due and name not in heard]
 
     def remember(self, said: Mapping[str, bytes]) -> None:
         """What was said last, in case that somebody misses it."""
-        self._said = [*self._said[-1:], said]
+        for name, message in said.items():
+            self._said[name] = [*self._said.get(name, [])[-1:], message]
 
     async def exchange(
-        self, moment: Moment, said: Mapping[str, bytes], *, meanwhile: Callable[[], None] | None = None
+        self,
+        moment: Moment,
+        said: Mapping[str, bytes],
+        *,
+        due: Collection[str] | None = None,
+        meanwhile: Callable[[], None] | None = None,
     ) -> dict[str, Frame]:
-        """Say one message to each neighbour, and wait for one from each; do something `meanwhile`."""
+        """Say one message to each neighbour in `said`, and wait for one from each that is `due`, which are all unless
+        it says otherwise; do something `meanwhile`."""
         self.remember(said)
-        self.now, self.waiting_since = moment, time.monotonic()
+        self.now, self._due, self.waiting_since = moment, due, time.monotonic()
         for past in [past for past in self._heard if past < moment]:
             del self._heard[past]
         self.arrivals = dict.fromkeys(self._heard.get(moment, ()), 0.0)
         for name in [*self.neighbours]:  # somebody may leave meanwhile
-            for words in self._said if self._untold else (said,):
-                if name not in self.refused and name in words:
-                    await self.send(name, words[name])
+            if self._untold:
+                await self.say_again(name)
+            elif name in said and name not in self.refused:
+                await self.send(name, said[name])
         self._untold = False
         if meanwhile is not None:
             await asyncio.sleep(0)  # so that what was handed over is on its way
@@ -141,7 +158,7 @@ class Conversation:
         """
         self.remember(said)
         self._untold = True
-        self.now, self.waiting_since = moment, time.monotonic()
+        self.now, self._due, self.waiting_since = moment, heard.keys(), time.monotonic()
         frames = {name: unpack(message, self.limits, plan=self.plan) for name, message in heard.items()}
         self._heard[moment] = {
             name: Kept(frame, digest_of(heard[name]), heard[name]) for name, frame in frames.items()
@@ -171,9 +188,9 @@ class Conversation:
 
     async def say_again(self, name: str) -> None:
         """What a neighbour may have missed: the same bytes, or nothing."""
-        for said in self._said:
-            if name in said and name not in self.refused:
-                await self.send(name, said[name])
+        for message in self._said.get(name, ()):
+            if name not in self.refused:
+                await self.send(name, message)
 
     async def send(self, name: str, message: bytes) -> None:
         """Say something to one neighbour."""
@@ -208,10 +225,10 @@ class Conversation:
             self.repeats += 1
             return
         ahead = {later for later, kept in self._heard.items() if later > self.now and name in kept}
-        if moment.round > self.now.round + 1 or (moment > self.now and not ahead <= {moment}):
+        if moment.round > self.now.round + 1 or (moment > self.now and len(ahead | {moment}) > MOST_AHEAD):
             raise LinkError(
                 f"{name} spoke for round {moment.round} while this member is in round {self.now.round}; nobody can "
-                f"be more than one exchange ahead: ask {name} what it runs"
+                f"be more than {MOST_AHEAD} words ahead: ask {name} what it runs"
             )
         kept = self._heard.setdefault(moment, {})
         if name not in kept:

@@ -191,32 +191,44 @@ class Journal(AbstractContextManager["Journal", None]):
         return digests.get(neighbour, digests.get(EVERYBODY))
 
     def commit_words(
-        self, round: int, exchange: int, words: Mapping[str, bytes], heard: Mapping[str, bytes]
+        self,
+        round: int,
+        exchange: int,
+        words: Mapping[str, bytes],
+        heard: Mapping[str, bytes],
+        *,
+        before: int | None = None,
     ) -> Mapping[str, bytes]:
         """Put the words of a later exchange of the current round on the disk, before any of them is sent.
 
-        `heard` is what was heard in the exchange before it: neighbours who have gone on will not say it again. Returns
-        the words' digests.
+        `heard` is what was heard in the exchange `before` it, the last one unless some were silent: neighbours who have
+        gone on will not say it again. Returns the words' digests.
         """
         if round != self.round:
             raise JournalError(
                 f"exchange {exchange} of round {round} cannot be said: the journal stands at round {self.round}"
             )
-        before = self._words(round, exchange)
-        if before and before != dict(words):
+        said, at = self._words(round, exchange), exchange - 1 if before is None else before
+        if said and said != dict(words):
             raise JournalError(_another_word(round, exchange))
-        if not before:
+        if not said:
             with self._database.writing() as write:
-                for table, at, spoken_then in (("words", exchange, words), ("heard", exchange - 1, heard)):
+                for table, then, spoken_then in (("words", exchange, words), ("heard", at, heard)):
                     write.execute(f"DELETE FROM {table} WHERE round <= ?", (round - KEPT_ROUNDS,))
-                    rows = [(round, at, *word) for word in spoken_then.items()]
-                    write.executemany(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", rows)
+                    rows = [(round, then, *word) for word in spoken_then.items()]
+                    # What was heard may be there from before a crash, if nothing was to be said then.
+                    write.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?, ?, ?)", rows)
         return _digested(words)
 
     def said(self, round: int, exchange: int, neighbour: str) -> bytes | None:
         """What this neighbour was to hear in a later exchange of one of the last two rounds."""
         words = self._words(round, exchange)
         return words.get(neighbour, words.get(EVERYBODY))
+
+    def later_words(self, round: int) -> list[dict[str, bytes]]:
+        """What was said after the first exchange of one of the last two rounds, one exchange after the other."""
+        rows = self._database.read("SELECT DISTINCT exchange FROM words WHERE round = ? ORDER BY 1", (round,))
+        return [self._words(round, exchange) for (exchange,) in rows]
 
     def heard(self, round: int, exchange: int) -> dict[str, bytes]:
         """What was heard in an exchange of the current round that is over; empty if it may not be."""

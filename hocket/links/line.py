@@ -100,9 +100,9 @@ MOST_MESSAGES = 4096
 class Room:
     """What waits in one place on one link: so many messages, and so many bytes; who brings more waits as well.
 
-    An honest neighbour never fills it. It can be at most one exchange ahead, so that two words wait for it, and when it
-    connects again these are said once more: four words at the most, all of one size. Beside them there are handshakes,
-    attendance and votes, some for each member of the plan, of which every one is a few kilobytes at the most.
+    An honest neighbour never fills it. It cannot go on without our words, so that two of its own wait for us, and when
+    it connects again these are said once more: four words at the most, all of one size. Beside them there are
+    handshakes, attendance and votes, some for each member of the plan, of which every one is a few kilobytes at most.
     """
 
     def __init__(self) -> None:

@@ -41,7 +41,7 @@ MASK_LABEL = b"hocket/noise/1 mask"
 KEY_BYTES = 32
 WORDS = {np.dtype(np.float64): ("<i8", 2.0**-63), np.dtype(np.float32): ("<i4", 2.0**-31)}
 """The word that each number is made of, and the value of its last bit."""
-PIECE = 1 << 15
+PIECE = 1 << 16
 """Numbers that are drawn at a time: what is made of them stays in the processor's cache."""
 ZEROS = memoryview(bytes(8 * PIECE))
 """What is encrypted, to have the cipher's stream alone."""
@@ -123,10 +123,12 @@ class Source:
             length = min(PIECE, count - begin)
             size = length * self._word.itemsize
             self._cipher.update_into(ZEROS[:size], stream[:size])
-            yield (
-                slice(begin, begin + length),
-                np.multiply(words[:length], unit, out=numbers[:length], dtype=self.dtype, casting="unsafe"),
-            )
+            piece = numbers[:length]
+            piece[...] = words[
+                :length
+            ]  # in two passes: a product of words by the unit is made by way of a buffer
+            piece *= unit
+            yield slice(begin, begin + length), piece
 
 
 def secret_bytes(key: bytes, label: int) -> Callable[[int], bytes]:

@@ -39,12 +39,11 @@ class Record(NamedTuple):
     heard: bytes = NOTHING
     """The running digest of what it heard."""
 
-    def after(self, round: int, exchange: int, *, said: bytes, heard: bytes) -> Record:
-        """The record after one more exchange, given the digests of both words."""
+    def after(self, round: int, exchange: int, *, said: bytes | None, heard: bytes | None) -> Record:
+        """The record after one more exchange, given the digests of both words; None for one that was silent."""
         moment = MOMENT.pack(round, exchange)
-        return Record(
-            round, exchange, heard, _run_on(self.said, moment, said), _run_on(self.heard, moment, heard)
-        )
+        last = self[:3] if heard is None else (round, exchange, heard)
+        return Record(*last, _run_on(self.said, moment, said), _run_on(self.heard, moment, heard))
 
 
 def digest_of(message: bytes) -> bytes:
@@ -65,8 +64,8 @@ def unpack_records(data: bytes) -> dict[str, Record]:
         raise BadFrame("garbage: a record of another length") from None
 
 
-def _run_on(running: bytes, moment: bytes, digest: bytes) -> bytes:
-    return blake3(LABEL + running + moment + digest).digest()
+def _run_on(running: bytes, moment: bytes, digest: bytes | None) -> bytes:
+    return running if digest is None else blake3(LABEL + running + moment + digest).digest()
 
 
 SLOT = 128
@@ -154,7 +153,7 @@ class Marks:
         return (Mark(*marks[:3]), Mark(*marks[3:])) if who == _short(name) else None
 
     def hear(self, slot: int, name: str, last: Mark, before: Mark) -> None:
-        """Put down the last two words heard: nobody can be more than one exchange ahead of the one that is awaited."""
+        """Put down the last two words heard: no more of a neighbour's wait to be read."""
         self._marks.write(1 + slot, HEARD.pack(_short(name), *last, *before))
 
     def _read_stamp(self) -> tuple[int, int]:

@@ -30,7 +30,7 @@ import numpy as np
 from hocket.errors import BadFrame
 from hocket.links.text import spoken
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Raised when members of two versions could no longer understand each other; part of every plan."""
 MAGIC = b"HKT\0"
 HEADER = struct.Struct("<4sBB32sIBBQ4x")
@@ -116,9 +116,8 @@ def pack(frame: Frame) -> bytes:
 
 def pack_named(named: Mapping[str, bytes]) -> bytes:
     """Bytes by name without a frame, as a journal keeps them."""
-    return b"".join(
-        data for pair in named.items() for part in (pair[0].encode(), pair[1]) for data in _pack_part(part)
-    )
+    parts = [part for name, one in named.items() for part in (name.encode(), one)]
+    return b"".join([data for part in parts for data in (PART.pack(RAW, 1), SHAPE.pack(len(part)), part)])
 
 
 def unpack_named(data: bytes) -> dict[str, bytes]:

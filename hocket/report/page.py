@@ -10,6 +10,7 @@ import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -26,6 +27,12 @@ HERE = "hocket.report"
 
 def render(name: str, package: str = HERE, **values: Any) -> str:
     """A template, filled; one of another package may build upon those of this one."""
+    return _environment(package).get_template(name).render(version=__version__, **values)
+
+
+@cache
+def _environment(package: str) -> Any:
+    """Where templates are found; it keeps those that it has compiled."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -36,7 +43,7 @@ def render(name: str, package: str = HERE, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["whole"] = whole_numbers
-    return environment.get_template(name).render(version=__version__, **values)
+    return environment
 
 
 def whole_numbers(text: str) -> str:

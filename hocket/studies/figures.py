@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 LINE = 0.34
 """Inches that a coefficient takes in a forest plot."""
 BLUE = STYLES[1][0]
+Floats = tuple[float, ...]
 LONGEST = 40
 """Characters of a label."""
 WIDEST = 1e4
@@ -33,36 +36,43 @@ def forest(fit: Fit, labels: dict[str, str]) -> Drawing | None:
         return None
     scale = np.exp if fit.ratio else np.asarray
     limit = np.log(WIDEST) if fit.ratio else np.inf
-    middle = scale(np.clip([one.estimate for one in shown.values()], -limit, limit))
-    low = scale(np.clip([one.low or 0.0 for one in shown.values()], -limit, limit))
-    high = scale(np.clip([one.high or 0.0 for one in shown.values()], -limit, limit))
-    what = fit.ratio or "coefficient"
+    numbers = [(one.estimate, one.low or 0.0, one.high or 0.0) for one in shown.values()]
+    rows = scale(np.clip(numbers, -limit, limit)).tolist()
+    return _forest(
+        fit.ratio, fit.confidence, tuple(labels.get(name, name) for name in shown), *zip(*rows, strict=True)
+    )
+
+
+@lru_cache(maxsize=1)
+def _forest(
+    ratio: str | None, confidence: float, names: Sequence[str], middle: Floats, low: Floats, high: Floats
+) -> Drawing:
+    """Drawn once: a member writes its page when it has the results, and again when all have signed them."""
+    what = ratio or "coefficient"
 
     def lay_out(figure: Figure) -> None:
         axes = figure.subplots()
-        places = np.arange(len(shown))[::-1]
-        axes.axvline(1.0 if fit.ratio else 0.0, color=INK, linewidth=1, alpha=0.6)
+        places = np.arange(len(names))[::-1]
+        axes.axvline(1.0 if ratio else 0.0, color=INK, linewidth=1, alpha=0.6)
         axes.hlines(places, low, high, color=BLUE, linewidth=2)
         axes.plot(middle, places, "s", color=BLUE, markersize=6)
-        axes.set_yticks(places, [_drawable(labels.get(name, name)) for name in shown])
-        if fit.ratio:
+        axes.set_yticks(places, [_drawable(name) for name in names])
+        if ratio:
             axes.set_xscale("log")
-            _plain_ticks(axes, float(low.min()), float(high.max()))
-        axes.set_ylim(-0.7, len(shown) - 0.3)
-        axes.set_xlabel(
-            f"{what}, with its {fit.confidence:.0%} interval" + (", logarithmic" if fit.ratio else "")
-        )
+            _plain_ticks(axes, min(low), max(high))
+        axes.set_ylim(-0.7, len(names) - 0.3)
+        axes.set_xlabel(f"{what}, with its {confidence:.0%} interval" + (", logarithmic" if ratio else ""))
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(True, axis="x", color=INK, alpha=0.12, linewidth=0.6)
 
     parts = "; ".join(
-        f"{labels.get(name, name)} {m:.3g} ({lo:.3g} to {hi:.3g})"
-        for name, m, lo, hi in zip(shown, middle, low, high, strict=True)
+        f"{name} {m:.3g} ({lo:.3g} to {hi:.3g})"
+        for name, m, lo, hi in zip(names, middle, low, high, strict=True)
     )
     return drawn(
         lay_out,
-        size=(9.6, 1.2 + LINE * len(shown)),
+        size=(9.6, 1.2 + LINE * len(names)),
         alt=f"A forest plot: {what} and interval of each term. {parts}.",
     )
 

@@ -33,8 +33,8 @@ class Nobody:
     async def heard(self, neighbour: str, frame: Frame) -> None: ...
 
 
-def word(k: int, value: float = 1.0, plan: bytes = PLAN) -> bytes:
-    return pack(Frame(Kind.WORD, plan, k, 0, [np.array([value])]))
+def word(k: int, value: float = 1.0, plan: bytes = PLAN, exchange: int = 0) -> bytes:
+    return pack(Frame(Kind.WORD, plan, k, exchange, [np.array([value])]))
 
 
 def hear(*messages: bytes, at: int = 3) -> tuple[Conversation, Any]:
@@ -83,10 +83,11 @@ def test_the_next_word_may_come_early():
     ("messages", "said"),
     [
         ([word(5)], "birch spoke for round 5 while this member is in round 3"),
-        ([word(4294967295)], "more than one exchange ahead"),
+        ([word(4294967295)], "more than 2 words ahead"),
+        ([word(4, exchange=one) for one in (0, 1, 2)], "more than 2 words ahead"),
         ([word(4, 1.0), word(4, 2.0)], "birch said two different things in round 4"),
     ],
-    ids=["future", "far future", "two words"],
+    ids=["future", "far future", "three ahead", "two words"],
 )
 def test_what_cannot_have_been_said_is_refused(messages, said):
     with pytest.raises(LinkError, match=said):
@@ -107,6 +108,28 @@ def test_what_cannot_have_been_said_is_refused(messages, said):
 def test_bytes_that_are_no_message_are_refused_by_name(message, said):
     with pytest.raises(BadFrame, match=f"birch sent a message that cannot be read: {said}"):
         hear(message)
+
+
+def test_an_exchange_waits_for_those_alone_who_speak_in_it():
+    """And of what was said over a link the last two messages are said again, however many exchanges were silent."""
+
+    async def scene() -> list[bytes]:
+        board = Switchboard([("ash", "birch"), ("ash", "cedar")])
+        ash, birch, cedar = (board.plug_in(name) for name in ("ash", "birch", "cedar"))
+        talk = Conversation(ash, ["birch", "cedar"], plan=PLAN, limits=Limits.words(100), listener=Nobody())
+        for k in (1, 2, 3, 4):
+            await birch.send("ash", word(k))
+            said = {"birch": word(k)} | ({"cedar": word(k)} if k < 3 else {})
+            assert [*await talk.exchange(Moment(k), said, due=["birch"])] == ["birch"]
+            assert talk.missing == []
+        board.unplug("cedar")
+        cedar = board.plug_in("cedar")
+        await talk.say_again("cedar")
+        return [
+            event.message for event in [await cedar.receive() for _ in range(3)] if isinstance(event, Heard)
+        ]
+
+    assert asyncio.run(scene()) == [word(1), word(2)]
 
 
 def test_what_was_missed_is_said_again():

@@ -196,8 +196,8 @@ def test_what_cannot_be_planned(change, error, words):
         ("rounds = 50", 'rounds = "50"', r"\[run\] rounds = '50' \(text\); expected a whole number"),
         ("rounds = 50", "ronuds = 50", "did you mean 'rounds'"),
         (
-            "protocol = 2",
             "protocol = 3",
+            "protocol = 4",
             "is for protocol 3 and noise 1, this version of hocket has protocol 2",
         ),
         ("noise = 1", "noise = 9", "install the version the others have"),

@@ -57,12 +57,12 @@ def test_on_a_ring_of_five_signatures_come_to_everybody(tmp_path, identities, cr
     """One of them may lose its power while signatures are passed along, before or after it has written down its own."""
     usual, crashes = Journal.commit_words, list[int]()
 
-    def failing(self: Journal, round: int, exchange: int, words: Any, heard: Any) -> Any:
+    def failing(self: Journal, round: int, exchange: int, words: Any, heard: Any, **more: Any) -> Any:
         is_farewell = EVERYBODY in words and "cedar" in str(self._database.path)
         if crash == "none" or not is_farewell or crashes:
-            return usual(self, round, exchange, words, heard)
+            return usual(self, round, exchange, words, heard, **more)
         if crash == "after":
-            usual(self, round, exchange, words, heard)
+            usual(self, round, exchange, words, heard, **more)
         crashes.append(exchange)
         raise Crash
 

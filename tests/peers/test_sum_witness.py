@@ -67,7 +67,7 @@ def words(members: list[MaskedSum]) -> list[Any]:
         said = [one.said(step) for one in members]
         found.append(said)
         for one in members:
-            one.heard(step, {other: said[other][one.role.index] for other in one.role.neighbours})
+            one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
     return found
 
 

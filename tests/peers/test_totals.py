@@ -81,7 +81,7 @@ def carried(members: list[MaskedSum]) -> None:
     for step in range(members[0].exchanges):
         said = [one.said(step) for one in members]
         for one in members:
-            one.heard(step, {other: said[other][one.role.index] for other in one.role.neighbours})
+            one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
 
 
 @st.composite
@@ -113,6 +113,58 @@ def test_a_tree_reaches_everybody_over_links_of_the_plan_in_the_fewest_levels(ne
     assert sum(parent is None for parent in tree.parent) == 1
     assert all(frozenset((j, parent)) in links for j, parent in enumerate(tree.parent) if parent is not None)
     assert tree.height == nx.radius(nx.Graph(network.links.tolist()))
+
+
+@given(graphs())
+def test_numbers_go_once_up_and_once_down_a_tree_and_points_once_over_all_other_links(network):
+    """The fewest bytes that there can be: 2 (n − 1) words with numbers, and two short ones for every further link."""
+    members = sums(network, np.ones((network.n, 3)))
+    said = [(j, parts) for step in range(members[0].exchanges) for j, parts in _all_said(members, step)]
+    numbers = [j for j, parts in said if len(parts) == 2]
+    assert len(numbers) == 2 * (network.n - 1)
+    assert len(said) - len(numbers) == 2 * (len(network.links) - (network.n - 1))
+
+
+def _all_said(members: list[MaskedSum], step: int) -> list[tuple[int, Any]]:
+    """By speaker; and whatever is said is due at its other end, and nothing else is."""
+    said = [one.said(step) for one in members]
+    for one in members:
+        to_me = [j for j, words in enumerate(said) if one.role.index in words]
+        assert sorted(one.due(step)) == to_me
+    for one in members:
+        one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
+    return [(j, parts) for j, words in enumerate(said) for parts in words.values()]
+
+
+@given(graphs(), st.integers(0, 999), st.booleans())
+def test_no_neighbour_is_ever_more_than_two_messages_ahead(network, seed, talks):
+    """However slow some links are, and with a word to all between two sums or none: a link's last two messages are all
+    that anybody can have missed, and no more of one neighbour's are for exchanges still to come."""
+    rng, members = np.random.default_rng(seed), sums(network, np.ones((network.n, 1)))
+    everybody = [set(one.role.neighbours) for one in members]
+    plan: list[list[tuple[set[Any], set[int]]]] = [[] for _ in members]
+    for _ in range(3):
+        for step in range(members[0].exchanges):
+            for j, one in enumerate(members):
+                plan[j].append((set(one.said(step)), set(one.due(step))))
+        for j, all_ in enumerate(everybody if talks else []):
+            plan[j].append((all_, all_))
+    for j, all_ in enumerate(everybody):  # the farewell
+        plan[j].append((all_, all_))
+    now, pending = [-1] * network.n, {(i, j): [] for i in range(network.n) for j in everybody[i]}
+    while any(at < len(plan[0]) for at in now):
+        able = [
+            j
+            for j, at in enumerate(now)
+            if at < 0 or (at < len(plan[j]) and all(at in pending[i, j] for i in plan[j][at][1]))
+        ]
+        j = int(rng.choice(able))
+        for i in everybody[j]:
+            pending[i, j] = [moment for moment in pending[i, j] if moment != now[j]]
+        now[j] += 1
+        for i in plan[j][now[j]][0] if now[j] < len(plan[j]) else ():
+            pending[j, i].append(now[j])
+        assert all(len(waiting) <= 2 for waiting in pending.values())
 
 
 def test_masked_words_are_uniform():

@@ -76,8 +76,8 @@ class MaskedRoom:
         ]
         for step in range(sums[0].exchanges):
             said = [one.said(step) for one in sums]
-            for one, role in zip(sums, self._roles, strict=True):
-                one.heard(step, {other: said[other][role.index] for other in role.neighbours})
+            for one in sums:
+                one.heard(step, {other: said[other][one.role.index] for other in one.due(step)})
         self._point = sums[0].next_point
         for streams in self.streams:
             streams.advance()

@@ -6,13 +6,13 @@ later exchanges with what was heard in the one before. What both ends of a link 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hocket.links.conversation import Conversation, Moment
 from hocket.links.journal import EVERYBODY, Journal, Position
-from hocket.links.records import NOTHING, Record
+from hocket.links.records import Record
 from hocket.links.wire import Frame, Kind, Limits, Part, pack, unpack
 
 
@@ -56,15 +56,19 @@ class Exchanges:
         parts: Sequence[Part],
         words: Mapping[str, bytes],
         chains: Mapping[str, bytes],
+        due: Collection[str] | None,
         meanwhile: Callable[[], None] | None,
     ) -> Mapping[str, Frame]:
         """The first exchange of a round."""
-        return await self._carried(Moment(k), words, self.begin(k, parts, words, chains), meanwhile)
+        return await self._carried(Moment(k), words, self.begin(k, parts, words, chains), due, meanwhile)
 
-    async def later(self, k: int, exchange: int, words: Mapping[str, bytes]) -> Mapping[str, Frame]:
+    async def later(
+        self, k: int, exchange: int, words: Mapping[str, bytes], due: Collection[str] | None
+    ) -> Mapping[str, Frame]:
         """Another exchange of the same round."""
-        said = self.journal.commit_words(k, exchange, words, self.conversation.messages())
-        return await self._carried(Moment(k, exchange), words, said, None)
+        talk = self.conversation
+        said = self.journal.commit_words(k, exchange, words, talk.messages(), before=talk.now.exchange)
+        return await self._carried(Moment(k, exchange), words, said, due, None)
 
     def parts_of(self, position: Position) -> list[Any]:
         """What a round began with."""
@@ -72,9 +76,9 @@ class Exchanges:
 
     def last_words(self, k: int, first: Mapping[str, bytes]) -> Mapping[str, bytes]:
         """What was said last in a round that began with these words."""
-        last, exchange = self.for_each(first) if first else {}, 1
-        while said := self._said(k, exchange):
-            last, exchange = said, exchange + 1
+        last = self.for_each(first)
+        for words in self.journal.later_words(k):
+            last |= self.for_each(words)
         return last
 
     async def speak_up(self) -> None:
@@ -83,14 +87,16 @@ class Exchanges:
             await self.conversation.say_again(name)
 
     def for_each(self, words: Mapping[str, bytes]) -> dict[str, bytes]:
-        """What each neighbour is to hear."""
-        return {name: words.get(name, words.get(EVERYBODY, b"")) for name in self.conversation.neighbours}
+        """What each neighbour is to hear, if anything."""
+        named = [name for name in self.conversation.neighbours if name in words or EVERYBODY in words]
+        return {name: words.get(name) or words[EVERYBODY] for name in named}
 
     async def _carried(
         self,
         moment: Moment,
         words: Mapping[str, bytes],
         said: Mapping[str, bytes],
+        due: Collection[str] | None,
         meanwhile: Callable[[], None] | None,
     ) -> Mapping[str, Frame]:
         """One exchange that is on the disk; what was heard in one that a crash came after is there too."""
@@ -98,20 +104,20 @@ class Exchanges:
         if before:
             frames = self.conversation.relive(moment, self.for_each(words), before)
         else:
-            frames = await self.conversation.exchange(moment, self.for_each(words), meanwhile=meanwhile)
+            frames = await self.conversation.exchange(
+                moment, self.for_each(words), due=due, meanwhile=meanwhile
+            )
         self._remember(moment, said)
         return frames
 
     def _remember(self, moment: Moment, said: Mapping[str, bytes]) -> None:
         """Put down what both ends of every link said, by its digests; it goes to the disk with the next round."""
-        for name, heard in self.conversation.digests().items():
-            if name in self.conversation.neighbours:
-                before, mine = self.records.get(name, Record()), said.get(name, said.get(EVERYBODY, NOTHING))
-                self.records[name] = before.after(*moment, said=mine, heard=heard)
-
-    def _said(self, k: int, exchange: int) -> dict[str, bytes]:
-        found = {name: self.journal.said(k, exchange, name) for name in self.conversation.neighbours}
-        return {name: word for name, word in found.items() if word is not None}
+        heard = self.conversation.digests()
+        for name in self.conversation.neighbours:
+            mine = said.get(name, said.get(EVERYBODY))
+            record = self.records.get(name, Record()).after(*moment, said=mine, heard=heard.get(name))
+            if record != Record():
+                self.records[name] = record
 
     def _packed(self, k: int, exchange: int, parts: Sequence[Part]) -> bytes:
         return pack(Frame(Kind.WORD, self.conversation.plan, k, exchange, parts))

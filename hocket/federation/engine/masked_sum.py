@@ -8,8 +8,16 @@ those of the tree: a parent would know its leaf's only one.
     mask = ChaCha20(HMAC-SHA256(this round's key of the link, MASK_LABEL ‖ exchange u32 ‖ point)), counter 0, nonce 0
 
 The point is a digest of all sums of the run so far. Whoever shows members different sums makes them ask at different
-points; their masks then no longer cancel and the next sum is noise, and neighbours, who compare the point in every
-exchange, stop.
+points; their masks then no longer cancel and the next sum is noise, and neighbours, who compare the point once in every
+sum, over every link, stop before they have it.
+
+Numbers go over each link of the tree once up and once down, with the point; over each other link the point goes once in
+both directions, in the first exchange. That is all: 2 (n − 1) messages of the numbers' size, the fewest that there can
+be, and two short ones for every link beyond a tree. Silence tells nothing, as the plan alone says who speaks when; and
+the numbers that travel are sums of masked words, which Theorem T has uniform but for the sums over honest components:
+whoever hears more of them than the tree shows would learn nothing more. No third message is said over a link before one
+was heard that was said after the first was read, see conversation.py: a parent's next one needs its child's next
+numbers, a child's next its parent's, and over other links both need the other's point.
 """
 
 from __future__ import annotations
@@ -121,13 +129,23 @@ class MaskedSum:
         return max(2 * self.tree.height, 1)
 
     def said(self, step: int) -> dict[int | None, list[Part]]:
-        """What goes to whom: numbers along one level of the tree, up and then down; to all others the point alone."""
+        """What goes to whom: numbers along one level of the tree, up and then down, with the point; at first the point
+        alone to those beside the tree."""
         receivers = self._receivers(self.role.index, step)
         words = self.partial.astype("<u8").tobytes() if receivers else b""
-        return {
-            other: [self.point, words] if other in receivers else [self.point]
-            for other in self.role.neighbours
-        }
+        said: dict[int | None, list[Part]] = {other: [self.point] for other in self._beside(step)}
+        said.update({other: [self.point, words] for other in receivers})
+        return said
+
+    def due(self, step: int) -> list[int]:
+        """Who speaks to this member."""
+        beside, me = self._beside(step), self.role.index
+        return [j for j in self.role.neighbours if j in beside or me in self._receivers(j, step)]
+
+    def _beside(self, step: int) -> list[int]:
+        """Neighbours with whom points alone are compared: those over no link of the tree, at first."""
+        me, parent = self.role.index, self.tree.parent
+        return [j for j in self.role.neighbours if not step and parent[j] != me and parent[me] != j]
 
     def heard(self, step: int, parts: Mapping[int, Sequence[Part]]) -> None:
         """Take in what the neighbours said; refuses what does not belong to this sum."""

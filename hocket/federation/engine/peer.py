@@ -113,7 +113,7 @@ class Peer:
         if position is None or position.chains:  # without any, all was said
             state, role = self._begun() if position is None else self._resumed(position)
             await self._exchanges.speak_up()
-            while k <= self.rounds and not role.algorithm.finished(self.descend, state):
+            while k <= self.rounds and not role.finished(self.descend, state):
                 before, state = x_of(state), await self._round(k, state, role)
                 if self.tell is not None:
                     await self.tell(k, before, x_of(state))
@@ -207,9 +207,11 @@ class Peer:
         """The sum over all members, and the exchange that comes after it."""
         masked = self._masked(k, exchange, asked, role, self.noise.streams)
         for step in range(masked.exchanges):
-            frames = await self._carried(k, exchange, masked.said(step), leaves, role)
-            self._check_words(k, frames)
-            masked.heard(step, {self.names.index(name): frame.parts for name, frame in frames.items()})
+            said, due = masked.said(step), [self.names[other] for other in masked.due(step)]
+            if said or due or not exchange:  # with the first exchange the round goes to the disk
+                frames = await self._carried(k, exchange, said, leaves, role, due)
+                self._check_words(k, frames)
+                masked.heard(step, {self.names.index(name): frame.parts for name, frame in frames.items()})
             exchange += 1
         check_mean(role, self.names, masked.result, k)
         self.point = masked.next_point
@@ -229,13 +231,14 @@ class Peer:
         arrays: Mapping[int | None, Sequence[Part]],
         leaves: list[Any],
         role: Role,
+        due: Sequence[str] | None = None,
     ) -> Mapping[str, Frame]:
-        """One exchange; with the first one the round begins."""
+        """One exchange, in which all neighbours speak or those who are due; with the first one the round begins."""
         words = self._exchanges.framed(k, exchange, arrays)
         if exchange:
-            return await self._exchanges.later(k, exchange, words)
+            return await self._exchanges.later(k, exchange, words, due)
         ahead = partial(self._draw_ahead, k) if role.kinds else None
-        return await self._exchanges.first(k, self._kept(leaves, role), words, self._chains(), ahead)
+        return await self._exchanges.first(k, self._kept(leaves, role), words, self._chains(), due, ahead)
 
     def _draw_ahead(self, k: int) -> None:
         if k <= self.rounds:

@@ -85,9 +85,7 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Message]:
                 words = [one.said(step) for one in sums]
                 yield from _messages(players, words, k, exchange, plan)
                 for one in sums:
-                    one.heard(
-                        step, {other: _for(words[other], one.role.index) for other in one.role.neighbours}
-                    )
+                    one.heard(step, {other: words[other][one.role.index] for other in one.due(step)})
                 exchange += 1
             for one, total in zip(players, sums, strict=True):
                 one.point = total.next_point
@@ -103,11 +101,12 @@ def _round(players: Sequence[Player], k: int, plan: bytes) -> Iterator[Message]:
 def _messages(
     players: Sequence[Player], words: Sequence[Mapping[int | None, Any]], k: int, exchange: int, plan: bytes
 ) -> Iterator[Message]:
-    """What everybody says to each neighbour in one exchange."""
+    """What everybody says to each neighbour in one exchange, if anything."""
     for one, mine in zip(players, words, strict=True):
         for other in one.role.neighbours:
-            message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
-            yield Message(k, exchange, one.role.index, other, message)
+            if other in mine or None in mine:
+                message = pack(Frame(Kind.WORD, plan, k, exchange, _for(mine, other)))
+                yield Message(k, exchange, one.role.index, other, message)
 
 
 def _sums(players: Sequence[Player], asked: Sequence[Any], k: int, exchange: int) -> list[MaskedSum]:

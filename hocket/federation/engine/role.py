@@ -157,6 +157,16 @@ class Role:
         return partial(type(self.algorithm).round, self.algorithm)
 
     @cached_property
+    def finished(self) -> Callable[..., bool]:
+        """Whether the algorithm has nothing more to say."""
+        return partial(type(self.algorithm).finished, self.algorithm)
+
+    @cached_property
+    def beyond(self) -> float | None:
+        """How far outside the feasible set noise carries a word, in steps; None where nothing bounds that."""
+        return self.algorithm.reach_beyond if self.feasible.bounded else None
+
+    @cached_property
     def plain_set(self) -> Any:
         """The feasible set, as far as an agent needs it."""
         return PlainSet(partial(type(self.feasible).project, self.feasible))

@@ -45,7 +45,7 @@ def dealt(role: Role, once: Mapping[int, bytes], neighbours: Iterable[int]) -> W
 
 def lost(role: Role, once: Mapping[int, bytes]) -> np.ndarray | None:
     """Coefficients of the noise that was dealt with those who left; None while all are there."""
-    if role.algorithm.stored is None or not role.dropped & once.keys():
+    if not role.dropped & once.keys() or role.algorithm.stored is None:
         return None
     return _stored(role).values(dealt(role, once, sorted(role.dropped & once.keys())))
 

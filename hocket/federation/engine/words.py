@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -71,12 +72,12 @@ def _checked(role: Role, name: str, part: Part, mine: np.ndarray, k: int) -> np.
             f"{name} said {said} in round {k}, where the plan has {mine.dtype} of shape {mine.shape}; its task "
             "has another dimension or type: compare the tasks"
         )
-    if not np.isfinite(part).all():
+    farthest = _farthest(part)
+    if not math.isfinite(farthest):
         raise LinkError(
             f"{name} said numbers that are not finite in round {k}; its task diverged. Nothing was lost here: "
             "mend it there, and start this member again"
         )
-    farthest = _farthest(part)
     if farthest > role.reach:
         raise LinkError(
             f"{name} said a number of size {farthest:.3g} in round {k}, where the plan has a reach of "
@@ -87,8 +88,11 @@ def _checked(role: Role, name: str, part: Part, mine: np.ndarray, k: int) -> np.
 
 
 def _farthest(part: np.ndarray) -> float:
-    """The largest size among numbers; places and levels, which are whole, have no size."""
-    return float(np.abs(part).max(initial=0.0)) if np.issubdtype(part.dtype, np.floating) else 0.0
+    """The largest size among numbers, not finite if one of them is not; places and levels, which are whole, have none.
+
+    By the largest and the least number: nothing of the size of a word is written for it.
+    """
+    return float(max(part.max(initial=0.0), -part.min(initial=0.0))) if part.dtype.kind == "f" else 0.0
 
 
 def decoded(name: str, spoken: Say | Tell, arrays: Iterable[np.ndarray], k: int) -> Any:
@@ -118,8 +122,7 @@ def _check_outside(role: Role, name: str, word: np.ndarray, k: int) -> None:
 
     Within the plan's reach nothing here overflows in float64, so that the comparison is one of numbers.
     """
-    beyond = role.algorithm.reach_beyond
-    if beyond is None or not role.feasible.bounded or word.shape != (role.plan.dim,):
+    if (beyond := role.beyond) is None or word.shape != (role.plan.dim,):
         return
     said = word.astype(np.float64)
     away = float(np.linalg.norm(said - role.plain_set.project(word)))

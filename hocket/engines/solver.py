@@ -23,6 +23,7 @@ from hocket.engines.spoken import counting
 from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
+from hocket.problems.sets import Box
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
@@ -181,7 +182,8 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
     """Everything a run is asked for afterwards, as NumPy."""
     end = sim.whole
     x = np.asarray(x_of(end.state))
-    inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
+    feasible = job.problem.feasible  # a box takes all rows at once, and needs no program for it
+    inside = feasible.project(x) if isinstance(feasible, Box) else np.asarray(jax.vmap(feasible.project)(x))
     history = sim.table()
     averaged, noisy = end.weighted, history["noise_rms"][history["round"] > 0]
     weights = job.step.table(1, sim.done).sum()

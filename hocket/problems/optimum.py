@@ -116,7 +116,8 @@ class _Mean:
         pooled = problem.pooled().astype(np.float64)
         self.feasible, self.dim = problem.feasible, problem.dim
         self.objective = pooled.groups[0].objective
-        self.data = jax.device_put(pooled.groups[0].data_of(0))
+        data = pooled.groups[0].data_of(0)
+        self.data = data if isinstance(self.objective, Polynomial) else jax.device_put(data)
         self.penalty, self.curvature = problem.penalty, problem.strong_convexity or 0.0
         if self.penalty is not None:
             self.smoothness, along_axes = None, self.penalty.kinks(self.dim)
@@ -130,7 +131,9 @@ class _Mean:
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         """Value and gradient."""
-        value, gradient = _value_and_gradient(self.objective, x, self.data)
+        # A polynomial is soon evaluated, and to compile it takes longer than all that is asked of it.
+        evaluate = _evaluated if isinstance(self.objective, Polynomial) else _value_and_gradient
+        value, gradient = evaluate(self.objective, x, self.data)
         return float(value), np.asarray(gradient, dtype=np.float64)
 
     @property
@@ -198,9 +201,11 @@ def _gradient(objective: Objective, x: Any, data: PyTree) -> Any:
     return objective.gradient(x, data)
 
 
-@eqx.filter_jit
-def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any, Any]:
+def _evaluated(objective: Objective, x: Any, data: PyTree) -> tuple[Any, Any]:
     return objective.value(x, data), objective.gradient(x, data)
+
+
+_value_and_gradient = eqx.filter_jit(_evaluated)
 
 
 def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:

@@ -265,7 +265,7 @@ class Network:
         """
         if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
             return True
-        heard = self.own.copy()  # and every row's other weights: without a matrix, whose import takes a tenth of a second
+        heard = self.own.copy()  # row sums without a matrix, which takes a tenth of a second to import
         for row, weight in zip(heard, self.weight, strict=True):
             np.add.at(row, self.links[:, ::-1], weight)
         return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)

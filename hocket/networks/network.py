@@ -150,10 +150,8 @@ class Network:
         """A strongly connected random graph in which each agent speaks to each other one with probability p.
         For studies of push methods over graphs whose weights do not balance.
         """
-        pairs = one_way.erdos_renyi(n, p, seed)
-        return cls(
-            pairs, weights=weights, n=n, name=f"random-directed:n={n},p={p:g},seed={seed}", directed=True
-        )
+        pairs, name = one_way.erdos_renyi(n, p, seed), f"random-directed:n={n},p={p:g},seed={seed}"
+        return cls(pairs, weights=weights, n=n, name=name, directed=True)
 
     @classmethod
     def from_edges(
@@ -351,9 +349,7 @@ class Network:
         return self.n
 
     def __repr__(self) -> str:
-        more = (f", period={self.period}" if self.period > 1 else "") + (
-            ", directed" if self.directed else ""
-        )
+        more = (f", period={self.period}" if self.period > 1 else "") + ", directed" * self.directed
         return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{more})"
 
     def _weigh(

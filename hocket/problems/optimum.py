@@ -82,23 +82,18 @@ def reference_optimum(problem: Problem) -> Optimum | None:
     with jax.enable_x64(True):
         mean = _Mean(problem)
         if isinstance(objective, Polynomial) and separate:
-            x, solver, certain = (
-                objective.least(data, problem.feasible, problem.dim),
-                "roots of the derivative",
-                True,
-            )
+            x = objective.least(data, problem.feasible, problem.dim)
             if np.isnan(x).any():
                 return None
-        elif convex is False or not mean.finite_somewhere:
+            return Optimum(x, problem.total(x), "roots of the derivative", mean.residual(x), certain=True)
+        if convex is False or not mean.finite_somewhere:
             return None  # a run of such a problem says which agent is to blame, and when
-        else:
-            x, solver = _solve(mean, objective, data)
-            x = _polish(mean, x)
-            if mean.kinked:
-                sharper = _on_orthant(mean, x)
-                x = min((x, sharper, _polish(mean, sharper)), key=mean.gap)
-            return _certified(problem, mean, x, solver, convex=bool(convex))
-        return Optimum(x, problem.total(x), solver, mean.residual(x), certain)
+        x, solver = _solve(mean, objective, data)
+        x = _polish(mean, x)
+        if mean.kinked:
+            sharper = _on_orthant(mean, x)
+            x = min((x, sharper, _polish(mean, sharper)), key=mean.gap)
+        return _certified(problem, mean, x, solver, convex=bool(convex))
 
 
 def _certified(problem: Problem, mean: _Mean, x: Vector, solver: str, *, convex: bool) -> Optimum:

@@ -98,16 +98,14 @@ def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: 
     with rc_context(look):
         figure = Figure(figsize=size, layout="constrained")
         lay_out(figure)
-        svg = StringIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
 
-    def paint() -> bytes:
-        png = BytesIO()
+    def saved(file: Any, **how: Any) -> Any:
         with rc_context(look):
-            figure.savefig(png, format="png", dpi=160, facecolor="white")
-        return png.getvalue()
+            figure.savefig(file, **how)
+        return file.getvalue()
 
-    return Drawing(svg.getvalue(), alt, paint)
+    svg = saved(StringIO(), format="svg", metadata={"Date": None}, transparent=True)
+    return Drawing(svg, alt, lambda: saved(BytesIO(), format="png", dpi=160, facecolor="white"))
 
 
 def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:

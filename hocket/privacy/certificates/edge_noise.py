@@ -193,9 +193,8 @@ class _Cuts:
     def least(self, limit: float) -> float:
         """The least sum of conductances that keeps all tangents within the limit; a little less, for rounding."""
         slopes, right = np.vstack(self.slopes), limit - np.concatenate(self.offsets)
-        unit = np.abs(slopes).max(
-            axis=1
-        )  # a cut where links had hardly any noise is a million times as steep
+        # A cut where links had hardly any noise is a million times as steep.
+        unit = np.abs(slopes).max(axis=1)
         found = scipy.optimize.linprog(
             np.ones(slopes.shape[1]), slopes / unit[:, None], right / unit, bounds=(0, None), method="highs"
         )

@@ -40,6 +40,7 @@ TASKS = {
 def timed(arguments: list[str], folder: Path) -> tuple[float, float]:
     """Seconds and processor seconds of one process of its own."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(folder), "JAX_PLATFORMS": "cpu"}
+    surroundings.pop("PYTHONDONTWRITEBYTECODE", None)  # a newcomer's Python keeps what it compiled
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, *arguments], env=surroundings, cwd=folder, check=True, capture_output=True

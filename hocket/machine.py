@@ -1,11 +1,12 @@
-"""What hocket asks of the machine: files that are replaced whole, ports for processes to come, one thread at work.
+"""What hocket asks of the machine: files that are replaced whole, ports for processes to come, tables that it has
+already, one thread at work.
 
 After a crash there is the old file or the new one, never half of one.
 """
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import secrets
 import socket
@@ -14,6 +15,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 
 @contextmanager
@@ -39,6 +42,21 @@ def replace_text(path: Path, text: str) -> None:
     """Write a text, all of it or nothing."""
     with replaced(path) as file:
         file.write(text.encode())
+
+
+def scikit_table(name: str, file: str, *, head: int = 0) -> np.ndarray:
+    """One of scikit-learn's own data sets, what is to be told last in every row; ImportError where that is missing.
+
+    Read from its file, past so many lines: to import scikit-learn for it takes longer than to fit a model to it.
+    """
+    found = importlib.util.find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("scikit-learn is not installed")
+    path = Path(found.origin).parent / "datasets" / "data" / file
+    if path.is_file():
+        return np.loadtxt(path, delimiter=",", skiprows=head)
+    data = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")()
+    return np.column_stack([data.data, data.target])
 
 
 LOOPBACK = "127.0.0.1"

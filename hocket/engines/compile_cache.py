@@ -32,9 +32,8 @@ def keep_compiled() -> None:
     named = os.environ.get(VARIABLE, "")
     if config.jax_compilation_cache_dir is not None or named.lower() in ("off", "0"):
         return
-    with suppress(
-        OSError, RuntimeError
-    ):  # without a home, or room on the disk, programs are compiled as before
+    # Without a home, or room on the disk, programs are compiled as before.
+    with suppress(OSError, RuntimeError):
         place = Path(named).expanduser().absolute() if named else _home() / _machine()
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         place = place.resolve()  # links are followed once, and what they lead to is looked at

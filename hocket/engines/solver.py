@@ -23,6 +23,7 @@ from hocket.engines.spoken import counting
 from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
+from hocket.problems.sets import Box
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
@@ -130,9 +131,8 @@ def play(
             return replace(run, settings=settings, remarks=(*run.remarks, str(traffic)))
         with explained(job) as estimate:
             program = prepare(job, algorithm, **vars(measured))
-            recorder = (
-                None if keep == "metrics" else Recorder(program, job.rounds, words=keep == "transcript")
-            )
+            words = keep == "transcript"
+            recorder = None if keep == "metrics" else Recorder(program, job.rounds, words=words)
             player = estimate.compiled = Compiled(program)
             sim = simulate(program, job, recorder=recorder, player=player, tolerance=tolerance, **how)
         return report(job, sim, recorder, tolerance)
@@ -181,7 +181,8 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
     """Everything a run is asked for afterwards, as NumPy."""
     end = sim.whole
     x = np.asarray(x_of(end.state))
-    inside = np.asarray(jax.vmap(job.problem.feasible.project)(x))
+    feasible = job.problem.feasible  # a box takes all rows at once, and needs no program for it
+    inside = feasible.project(x) if isinstance(feasible, Box) else np.asarray(jax.vmap(feasible.project)(x))
     history = sim.table()
     averaged, noisy = end.weighted, history["noise_rms"][history["round"] > 0]
     weights = job.step.table(1, sim.done).sum()
@@ -232,11 +233,8 @@ def _about_the_optimum(job: Job) -> list[str]:
     best = job.problem.best
     if best is None or best.certain:
         return []
-    why = (
-        "whether the sum is convex is not known"
-        if best.error is None
-        else f"it may be lower by {best.error:.2g}"
-    )
+    lower = f"it may be lower by {best.error:.2g}" if best.error is not None else ""
+    why = lower or "whether the sum is convex is not known"
     return [f"the optimum that gaps are taken to is not certain: {why}"]
 
 
@@ -244,12 +242,9 @@ def _outcome(job: Job, sim: Simulation, tolerance: float | None) -> Outcome:
     if sim.broken is not None:
         agent, k, what = sim.broken
         source = ", from its gradient" if what == "state" else ""
-        return Outcome(
-            Ending.DIVERGED,
-            k,
-            f"{job.own_problem.name(agent)}'s {what} is not finite{source}; take smaller steps, bound X, or look at "
-            "its data",
-        )
+        cure = "take smaller steps, bound X, or look at its data"
+        why = f"{job.own_problem.name(agent)}'s {what} is not finite{source}; {cure}"
+        return Outcome(Ending.DIVERGED, k, why)
     if tolerance is not None and sim.gap <= tolerance:
         return Outcome(Ending.CONVERGED, sim.done, f"gap below {tolerance:g}")
     return Outcome(Ending.OUT_OF_ROUNDS, sim.done)

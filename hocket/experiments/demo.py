@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from hocket.algorithm import Algorithm
 from hocket.config import Config, command
 from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.clinics import chapter, clinics
-from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, unwatched
+from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, side_by_side, unwatched
 from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
 from hocket.experiments.polynomials.runs import START, STEP
 from hocket.report.figures import Curve, convergence
@@ -76,8 +76,8 @@ class Result:
 
 
 def play(size: Size, watch: Watch = unwatched) -> list[Result]:
-    """Run all four."""
-    return [_solved(algorithm, size) for algorithm in watch(ALGORITHMS, total=len(ALGORITHMS))]
+    """Run all four, one being compiled while another is traced."""
+    return side_by_side(partial(_solved, size=size), ALGORITHMS, watch)
 
 
 def _solved(algorithm: dict[str, Any], size: Size) -> Result:

@@ -150,10 +150,8 @@ class Network:
         """A strongly connected random graph in which each agent speaks to each other one with probability p.
         For studies of push methods over graphs whose weights do not balance.
         """
-        pairs = one_way.erdos_renyi(n, p, seed)
-        return cls(
-            pairs, weights=weights, n=n, name=f"random-directed:n={n},p={p:g},seed={seed}", directed=True
-        )
+        pairs, name = one_way.erdos_renyi(n, p, seed), f"random-directed:n={n},p={p:g},seed={seed}"
+        return cls(pairs, weights=weights, n=n, name=name, directed=True)
 
     @classmethod
     def from_edges(
@@ -265,7 +263,9 @@ class Network:
         """
         if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
             return True
-        heard = np.stack([self._sparse(phase).sum(axis=1) for phase in range(self.period)])
+        heard = self.own.copy()  # row sums without a matrix, which takes a tenth of a second to import
+        for row, weight in zip(heard, self.weight, strict=True):
+            np.add.at(row, self.links[:, ::-1], weight)
         return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)
 
     def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:
@@ -349,9 +349,7 @@ class Network:
         return self.n
 
     def __repr__(self) -> str:
-        more = (f", period={self.period}" if self.period > 1 else "") + (
-            ", directed" if self.directed else ""
-        )
+        more = (f", period={self.period}" if self.period > 1 else "") + ", directed" * self.directed
         return f"Network({self.name!r}, agents={self.n}, links={len(self.links)}{more})"
 
     def _weigh(

@@ -80,25 +80,22 @@ def reference_optimum(problem: Problem) -> Optimum | None:
     separate = isinstance(problem.feasible, Box | Everywhere) or problem.dim == 1
     convex = problem.sum_convex
     with jax.enable_x64(True):
-        mean = _Mean(problem)
         if isinstance(objective, Polynomial) and separate:
-            x, solver, certain = (
-                objective.least(data, problem.feasible, problem.dim),
-                "roots of the derivative",
-                True,
-            )
+            x = objective.least(data, problem.feasible, problem.dim)
             if np.isnan(x).any():
                 return None
-        elif convex is False or not mean.finite_somewhere:
+            # To compile it takes longer than all that is asked of it here.
+            residual = _Mean(problem, compiled=False).residual(x)
+            return Optimum(x, problem.total(x), "roots of the derivative", residual, certain=True)
+        mean = _Mean(problem)
+        if convex is False or not mean.finite_somewhere:
             return None  # a run of such a problem says which agent is to blame, and when
-        else:
-            x, solver = _solve(mean, objective, data)
-            x = _polish(mean, x)
-            if mean.kinked:
-                sharper = _on_orthant(mean, x)
-                x = min((x, sharper, _polish(mean, sharper)), key=mean.gap)
-            return _certified(problem, mean, x, solver, convex=bool(convex))
-        return Optimum(x, problem.total(x), solver, mean.residual(x), certain)
+        x, solver = _solve(mean, objective, data)
+        x = _polish(mean, x)
+        if mean.kinked:
+            sharper = _on_orthant(mean, x)
+            x = min((x, sharper, _polish(mean, sharper)), key=mean.gap)
+        return _certified(problem, mean, x, solver, convex=bool(convex))
 
 
 def _certified(problem: Problem, mean: _Mean, x: Vector, solver: str, *, convex: bool) -> Optimum:
@@ -110,13 +107,15 @@ def _certified(problem: Problem, mean: _Mean, x: Vector, solver: str, *, convex:
 
 
 class _Mean:
-    """The mean objective as SciPy wants it: NumPy in, NumPy out, compiled in between."""
+    """The mean objective as SciPy wants it: NumPy in, NumPy out, compiled in between unless that is not worth it."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, *, compiled: bool = True):
         pooled = problem.pooled().astype(np.float64)
         self.feasible, self.dim = problem.feasible, problem.dim
         self.objective = pooled.groups[0].objective
-        self.data = jax.device_put(pooled.groups[0].data_of(0))
+        data = pooled.groups[0].data_of(0)
+        self.data = jax.device_put(data) if compiled else data
+        self.evaluate = _value_and_gradient if compiled else _evaluated
         self.penalty, self.curvature = problem.penalty, problem.strong_convexity or 0.0
         if self.penalty is not None:
             self.smoothness, along_axes = None, self.penalty.kinks(self.dim)
@@ -130,7 +129,8 @@ class _Mean:
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         """Value and gradient."""
-        value, gradient = _value_and_gradient(self.objective, x, self.data)
+        with np.errstate(all="ignore"):  # what is not finite is seen by its value, compiled or not
+            value, gradient = self.evaluate(self.objective, x, self.data)
         return float(value), np.asarray(gradient, dtype=np.float64)
 
     @property
@@ -198,9 +198,11 @@ def _gradient(objective: Objective, x: Any, data: PyTree) -> Any:
     return objective.gradient(x, data)
 
 
-@eqx.filter_jit
-def _value_and_gradient(objective: Objective, x: Any, data: PyTree) -> tuple[Any, Any]:
+def _evaluated(objective: Objective, x: Any, data: PyTree) -> tuple[Any, Any]:
     return objective.value(x, data), objective.gradient(x, data)
+
+
+_value_and_gradient = eqx.filter_jit(_evaluated)
 
 
 def _solve(mean: _Mean, objective: Objective, data: PyTree) -> tuple[Vector, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,9 +59,15 @@ class Drawing:
     """A figure as it goes into files and pages."""
 
     svg: str
-    png: bytes
     alt: str
     """What it shows, for those who cannot see it."""
+    paint: Callable[[], bytes] = field(repr=False, compare=False)
+    """Makes the PNG, which takes as long as all the rest, and which pages do without."""
+
+    @cached_property
+    def png(self) -> bytes:
+        """The same in pixels."""
+        return self.paint()
 
     def save(self, folder: Path, name: str) -> None:
         """Write NAME.svg and NAME.png."""
@@ -91,10 +98,14 @@ def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: 
     with rc_context(look):
         figure = Figure(figsize=size, layout="constrained")
         lay_out(figure)
-        svg, png = StringIO(), BytesIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
-        figure.savefig(png, format="png", dpi=160, facecolor="white")
-    return Drawing(svg.getvalue(), png.getvalue(), alt)
+
+    def saved(file: Any, **how: Any) -> Any:
+        with rc_context(look):
+            figure.savefig(file, **how)
+        return file.getvalue()
+
+    svg = saved(StringIO(), format="svg", metadata={"Date": None}, transparent=True)
+    return Drawing(svg, alt, lambda: saved(BytesIO(), format="png", dpi=160, facecolor="white"))
 
 
 def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Fit:
         """The table."""
         if self.covariance is None:
             return {name: Coefficient(float(b)) for name, b in zip(self.names, self.beta, strict=True)}
-        law = stats.norm if self.freedom is None else stats.t(self.freedom)
-        reach = float(law.ppf((1 + self.confidence) / 2))
+        middle, freedom = (1 + self.confidence) / 2, self.freedom
+        reach = float(ndtri(middle) if freedom is None else stdtrit(freedom, middle))
         table: dict[str, Coefficient] = {}
         for name, b, se in zip(self.names, self.beta, np.sqrt(np.diag(self.covariance)), strict=True):
             z = float(b / se)
-            p = float(2 * law.sf(abs(z)))
+            p = float(2 * (ndtr(-abs(z)) if freedom is None else stdtr(freedom, -abs(z))))
             table[name] = Coefficient(float(b), float(se), z, p, float(b - reach * se), float(b + reach * se))
         return table

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy.special import chdtrc, ndtri
 
 from hocket.studies.rows import Rows
 from hocket.studies.study import SurvivalSection
@@ -77,7 +77,7 @@ def _curve(
         survival = np.cumprod(np.where(at_risk > 0, 1 - deaths / at_risk, 1.0))
         greenwood = np.cumsum(np.where(at_risk > deaths, deaths / (at_risk * (at_risk - deaths)), 0.0))
         # On the scale of log(−log S), so that the band stays between 0 and 1 [Kalbfleisch and Prentice].
-        reach = stats.norm.ppf((1 + confidence) / 2) * np.sqrt(greenwood) / np.log(survival)
+        reach = ndtri((1 + confidence) / 2) * np.sqrt(greenwood) / np.log(survival)
         low, high = survival ** np.exp(-reach), survival ** np.exp(reach)
     shown = at_risk >= least
 
@@ -106,4 +106,4 @@ def log_rank(
     spread = d * (n - d) / (n - 1)
     variance = np.diag((spread * share).sum(axis=1)) - (spread * share) @ share.T
     chi = float(excess[:-1] @ np.linalg.pinv(variance[:-1, :-1]) @ excess[:-1])
-    return chi, float(stats.chi2(len(deaths) - 1).sf(chi))
+    return chi, float(chdtrc(len(deaths) - 1, chi))

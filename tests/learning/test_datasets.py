@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.errors import BadProblem
+from hocket.errors import BadInput, BadProblem
 from hocket.learning import (
     Dataset,
     digits,
@@ -22,6 +24,7 @@ from hocket.learning import (
 )
 from hocket.learning.data.reuters import binary, cleaned, counted, keras_split, rarity, tf_idf
 from hocket.learning.data.word_lists import WordLists
+from hocket.machine import scikit_table
 
 real_data = pytest.mark.skipif(not os.environ.get("HOCKET_DATA"), reason="HOCKET_DATA names no folder")
 
@@ -38,6 +41,19 @@ def test_labels_outside_their_range_are_named() -> None:
         Dataset("mine", np.zeros((2, 1)), np.array([0]), 3)
     with pytest.raises(BadProblem, match="one whole number per sample"):
         Dataset("mine", np.zeros((2, 1)), np.array([0.0, 1.0]), 3)
+
+
+def test_scikit_learns_tables_are_read_from_its_files_as_it_reads_them_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, file, head in (("digits", "digits.csv.gz", 0), ("breast_cancer", "breast_cancer.csv", 1)):
+        read = scikit_table(name, file, head=head)
+        with monkeypatch.context() as moved:  # a release that keeps its files elsewhere
+            moved.setattr(Path, "is_file", lambda path: False)
+            np.testing.assert_array_equal(read, scikit_table(name, file, head=head))
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    with pytest.raises(BadInput, match=r"scikit-learn, which is missing: pip install 'hocket\[learning\]'"):
+        digits()
 
 
 def test_digits_are_held_out_by_a_public_seed() -> None:

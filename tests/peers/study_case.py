@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer
 
 from hocket.federation.cards import Card
 from hocket.federation.plan_draft import draw_up
 from hocket.federation.study_task import MOST_TOTALS, NUMBERS
-from hocket.machine import LOOPBACK
+from hocket.machine import LOOPBACK, scikit_table
 from hocket.studies.table import Table
 
 STUDY = """
@@ -25,15 +24,22 @@ from = "mean texture"
 [columns.smoothness]
 from = "mean smoothness"
 """
+MEASURES = (
+    *("radius", "texture", "perimeter", "area", "smoothness"),
+    *("compactness", "concavity", "concave points", "symmetry", "fractal dimension"),
+)
+COLUMNS = [kind.format(one) for kind in ("mean {}", "{} error", "worst {}") for one in MEASURES]
 NAMES = ("ash", "birch", "cedar", "dogwood")
 
 
 @cache
 def tables(names: tuple[str, ...] = NAMES) -> dict[str, Table]:
     """The same rows every time, dealt to four clinics, or to others."""
-    data = load_breast_cancer()
-    columns = dict(zip(data.feature_names, data.data.T, strict=True)) | {"benign": data.target}
-    deal = np.random.default_rng(0).permutation(len(data.target)) % len(names)
+    data = scikit_table(
+        "breast_cancer", "breast_cancer.csv", head=1
+    )  # members are processes: no import of a second
+    columns = dict(zip(COLUMNS, data[:, :-1].T, strict=True)) | {"benign": data[:, -1].astype(int)}
+    deal = np.random.default_rng(0).permutation(len(data)) % len(names)
     return {
         name: Table.of({str(key): cells[deal == place].tolist() for key, cells in columns.items()}, name)
         for place, name in enumerate(names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import inspect
@@ -211,6 +212,34 @@ def test_graphs_and_errors_need_no_compiler():
     """Whoever only asks about a network should not wait for JAX."""
     code = "import sys, hocket as hk; hk.Network.cycle(5).B; hk.HocketError; print('jax' in sys.modules)"
     assert in_a_fresh_interpreter(code) == "False"
+
+
+def test_a_first_solve_compiles_its_rounds_and_their_beginning_and_loads_little():
+    """What a newcomer waits for: two programs, and none of the packages that other questions need."""
+    code = (
+        "import sys, jax, hocket as hk; seen = []; "
+        "jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: seen.append(name)); "
+        "hk.solve(hk.paper_polynomials(), hk.Network.cycle(5), hk.RssNb(delta=1.0), rounds=10); "
+        "heavy = {'scipy.sparse', 'scipy.optimize', 'networkx', 'matplotlib'} & set(sys.modules); "
+        "print(sum('backend_compile' in name for name in seen), *sorted(heavy))"
+    )
+    assert in_a_fresh_interpreter(code) == "2"
+
+
+@pytest.mark.parametrize("looking", [True, False])
+def test_nothing_is_looked_through_while_a_part_is_loaded_and_all_is_as_before_afterwards(
+    looking, monkeypatch
+):
+    seen = []
+    monkeypatch.setattr(hk.importlib, "import_module", lambda name: seen.append((name, gc.isenabled())))
+    before = gc.isenabled()
+    (gc.enable if looking else gc.disable)()
+    try:
+        hk.__getattr__("privacy")
+        assert seen == [("hocket.privacy", False)]
+        assert gc.isenabled() == looking
+    finally:
+        (gc.enable if before else gc.disable)()
 
 
 def test_the_users_jax_configuration_is_left_alone():

@@ -43,7 +43,9 @@ def test_a_figure_is_labelled_with_units_and_described():
     for word in ("Gap to the optimum", "units of the objective", "units of x", "Disagreement", "one", "two"):
         assert word in texts
     assert "one from 8 to 0.5; for two from 8 to 0.25" in drawing.alt
+    assert "png" not in vars(drawing)  # drawn when it is asked for: a page has no use for it
     assert drawing.png.startswith(b"\x89PNG")
+    assert drawing.png is drawing.png
     ElementTree.fromstring(drawing.svg)
 
 

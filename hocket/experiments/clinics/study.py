@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.experiments.clinics.overheard import MaskedRoom
+from hocket.machine import scikit_table
 from hocket.report.tables import Table
 from hocket.studies import Results, parse_study, rehearse
 from hocket.studies import Table as Rows
@@ -66,12 +67,12 @@ class Clinics:
 def clinics() -> Clinics | None:
     """The study, rehearsed; None where scikit-learn, which has the data, is not installed."""
     try:
-        from sklearn.datasets import load_breast_cancer
+        data = scikit_table("breast_cancer", "breast_cancer.csv", head=1)
     except ImportError:
         return None
-    data: Any = load_breast_cancer()
-    columns = {name: data.data[:, place] for name, place in COLUMNS.items()} | {"malignant": 1 - data.target}
-    place = np.random.default_rng(0).choice([*SHARES], size=len(data.target), p=[*SHARES.values()])
+    columns = {name: data[:, place] for name, place in COLUMNS.items()}
+    columns["malignant"] = 1 - data[:, -1].astype(int)
+    place = np.random.default_rng(0).choice([*SHARES], size=len(data), p=[*SHARES.values()])
     tables = {
         clinic: Rows.of({name: cells[place == clinic].tolist() for name, cells in columns.items()}, clinic)
         for clinic in SHARES

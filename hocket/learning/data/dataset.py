@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from hocket.errors import BadInput, BadProblem
+from hocket.machine import scikit_table
 
 HELD_OUT = 360
 """One in five."""
@@ -68,13 +69,13 @@ def digits(*, seed: int = 0) -> Split:
     The choice for tests, and where nothing may be downloaded: too few and too easy to conclude anything from.
     """
     try:
-        from sklearn.datasets import load_digits
+        table = scikit_table("digits", "digits.csv.gz")
     except ImportError as error:
         raise BadInput(
             "the digits come with scikit-learn, which is missing: pip install 'hocket[learning]'"
         ) from error
-    pixels, labels = map(np.asarray, load_digits(return_X_y=True))
-    images = np.round(pixels.reshape(-1, SIDE, SIDE) * (255 / BRIGHTEST)).astype(np.uint8)
+    labels = table[:, -1]
+    images = np.round(table[:, :-1].reshape(-1, SIDE, SIDE) * (255 / BRIGHTEST)).astype(np.uint8)
     order = np.random.default_rng(seed).permutation(len(labels))
     everything = Dataset("scikit-learn's digits", images, labels.astype(np.int32), classes=10)
     return Split(

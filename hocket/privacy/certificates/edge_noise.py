@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Float
-from scipy.optimize import linprog, minimize
 
 from hocket.errors import BadInput
 from hocket.networks.network import Network
@@ -193,10 +193,9 @@ class _Cuts:
     def least(self, limit: float) -> float:
         """The least sum of conductances that keeps all tangents within the limit; a little less, for rounding."""
         slopes, right = np.vstack(self.slopes), limit - np.concatenate(self.offsets)
-        unit = np.abs(slopes).max(
-            axis=1
-        )  # a cut where links had hardly any noise is a million times as steep
-        found = linprog(
+        # A cut where links had hardly any noise is a million times as steep.
+        unit = np.abs(slopes).max(axis=1)
+        found = scipy.optimize.linprog(
             np.ones(slopes.shape[1]), slopes / unit[:, None], right / unit, bounds=(0, None), method="highs"
         )
         return float(found.fun) * (1 - 1e-6) if found.success else 0.0
@@ -205,7 +204,7 @@ class _Cuts:
 def _solve(every: _Energies, limits: Sequence[Limit], limit: float, first: np.ndarray) -> np.ndarray:
     """The best conductances for some limits, in units in which they are near one."""
     unit = float(first.mean())
-    found = minimize(
+    found = scipy.optimize.minimize(
         lambda x: x.mean(),
         first / unit,
         jac=lambda x: np.full(len(x), 1 / len(x)),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 from scipy.special import erfcx, log_ndtr, ndtri
 
 from hocket.errors import BadInput
@@ -126,7 +126,7 @@ def log_delta(mu: float, epsilon: float) -> float:
 
 
 def _root(of: Callable[[float], float], low: float, high: float) -> float:
-    found: Any = brentq(of, low, high, xtol=1e-14)
+    found: Any = scipy.optimize.brentq(of, low, high, xtol=1e-14)
     return float(found)
 
 

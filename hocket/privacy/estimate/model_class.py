@@ -187,7 +187,9 @@ class FollowedForm:
         return Turn(self._clipped(after, k), heard)
 
     def _noise(self, k: int) -> Turn:
-        after, heard = (np.kron(part, np.eye(self.dim)) for part in self.course.noise(k))
+        after, heard = self.course.noise(k)
+        if self.dim > 1:
+            after, heard = (np.kron(part, np.eye(self.dim)) for part in (after, heard))
         return Turn(self._clipped(after, k), heard)
 
     def _clipped(self, after: np.ndarray, k: int) -> np.ndarray:

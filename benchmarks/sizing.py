@@ -50,8 +50,9 @@ def rings(n: int, count: int) -> hk.Network:
     """So many rings through all agents in random orders: nearly regular, and built in no time however large."""
     rng = np.random.default_rng(0)
     orders = [rng.permutation(n) for _ in range(count)]
-    ends = np.concatenate([np.stack([order, np.roll(order, 1)], axis=1) for order in orders])
-    return hk.Network(np.unique(np.sort(ends, axis=1), axis=0))
+    ends = [(order, np.roll(order, 1)) for order in orders]
+    links = np.unique(np.concatenate([np.minimum(*pair) * n + np.maximum(*pair) for pair in ends]))
+    return hk.Network(np.column_stack(np.divmod(links, n)), n=n, name=f"{count} rings of {n}")
 
 
 def bowls(n: int, dim: int) -> hk.Problem:

@@ -265,7 +265,10 @@ class Network:
         """
         if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
             return True
-        heard = np.stack([self._sparse(phase).sum(axis=1) for phase in range(self.period)])
+        heard = self.own.copy()
+        for phase, weight in zip(heard, self.weight, strict=True):
+            for speaker in (0, 1):
+                phase += np.bincount(self.links[:, 1 - speaker], weight[:, speaker], minlength=self.n)
         return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)
 
     def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:

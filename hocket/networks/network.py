@@ -265,11 +265,8 @@ class Network:
         """
         if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
             return True
-        heard = self.own.copy()
-        for phase, weight in zip(heard, self.weight, strict=True):
-            for speaker in (0, 1):
-                phase += np.bincount(self.links[:, 1 - speaker], weight[:, speaker], minlength=self.n)
-        return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)
+        sums = (np.bincount(self.links[:, ::-1].ravel(), one.ravel(), self.n) for one in self.weight)
+        return bool(np.abs(self.own + np.stack([*sums]) - 1).max() > SUM_TOLERANCE)
 
     def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:
         """This network, or an error where its links go one way and something is meant for those that go both ways."""

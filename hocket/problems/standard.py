@@ -41,11 +41,8 @@ def polynomials(
         feasible = Box(*box)
     elif feasible is None or box is not None:
         raise BadProblem("say where to minimise: either box=(low, high) or feasible=")
-    if isinstance(coefficients, np.ndarray) and coefficients.ndim in (2, 3) and coefficients.dtype.kind in "iuf":
-        rows = coefficients.astype(np.float64)  # all alike: nothing to look at row by row
-    else:
-        rows = [_row(row, j) for j, row in enumerate(coefficients)]
-    if not len(rows):
+    rows = [_row(row, j) for j, row in enumerate(coefficients)]
+    if not rows:
         raise BadProblem("there are no polynomials; give a row of coefficients per agent")
     widths = {row.shape[1] for row in rows if row.ndim == 2}
     if len(widths) > 1:

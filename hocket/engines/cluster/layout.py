@@ -25,9 +25,9 @@ PASSES = 20
 def partition(links: Int[np.ndarray, "links 2"], n: int, shards: int) -> Int[np.ndarray, " agents"]:
     """The shard of every agent; no shard is empty.
 
-    By METIS where it is installed (`pip install hocket[cluster]`), otherwise in pieces of an order that keeps neighbours
-    close, and in halves of halves of it; or in pieces by their numbers, should that be better. Links that need not
-    cross are then swapped away.
+    By METIS where it is installed (`pip install hocket[cluster]`), otherwise in pieces of an order that keeps
+    neighbours close, or in halves of halves of it; in pieces by their numbers, should that be better. Links that need
+    not cross are then swapped away.
     """
     if shards == 1:
         return np.zeros(n, np.int64)
@@ -131,8 +131,7 @@ def _eager(gain: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def _neighbours_in(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int) -> np.ndarray:
     """How many neighbours each agent has in each shard."""
-    counts: Any = graph @ np.eye(shards, dtype=np.int32)[shard_of]
-    return counts
+    return np.asarray(graph @ np.eye(shards, dtype=np.int32)[shard_of])
 
 
 def _at_home(near: np.ndarray, shard_of: np.ndarray) -> np.ndarray:
@@ -177,7 +176,9 @@ class Layout:
     @cached_property
     def said(self) -> Timetable:
         """An agent's word crosses once to every shard in which it has a neighbour."""
-        speaker, hearer = np.concatenate([self._crossing, self._crossing[:, ::-1]]).T
+        ends = self.shard_of[self.tables.links]
+        across = self.tables.links[ends[:, 0] != ends[:, 1]]
+        speaker, hearer = np.concatenate([across, across[:, ::-1]]).T
         return plan_trips(self.shards, self.shard_of[speaker], self.shard_of[hearer], self.row_of[speaker])
 
     @cached_property
@@ -195,11 +196,6 @@ class Layout:
     def crossing(self) -> int:
         """Links between shards: the cut."""
         return crossing(self.tables.links, self.shard_of)
-
-    @property
-    def _crossing(self) -> np.ndarray:
-        ends = self.shard_of[self.tables.links]
-        return self.tables.links[ends[:, 0] != ends[:, 1]]
 
     def links_at(self, shard: int) -> Int[np.ndarray, " some"]:
         """Links with an end in the shard, filled up with −1 to equally many for all shards."""

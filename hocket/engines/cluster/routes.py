@@ -95,12 +95,12 @@ class Timetable:
 
 def plan_trips(shards: int, sender: np.ndarray, receiver: np.ndarray, row: np.ndarray) -> Timetable:
     """Trips that bring every row to every shard that asks for it; requests may repeat."""
-    # A request as one number: sorting these takes a tenth of what sorting rows of three does.
-    most = int(row.max(initial=0)) + 1
+    most = int(row.max(initial=0)) + 1  # a request as one number, which sorts ten times faster than three
     pair, wanted = np.divmod(np.unique((sender * shards + receiver) * most + row), most)
     pairs, first = np.unique(pair, return_index=True)
-    rows = np.split(wanted, first[1:])
-    loads = {divmod(int(a), shards): some for a, some in zip(pairs, rows, strict=False)}
+    loads = {
+        divmod(int(a), shards): some for a, some in zip(pairs, np.split(wanted, first[1:]), strict=False)
+    }
     return Timetable(shards, loads, tuple(_share(shards, loads)))
 
 

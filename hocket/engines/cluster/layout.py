@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from jax.experimental import multihost_utils
 from jaxtyping import Int
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.routes import Timetable, plan_trips
 from hocket.networks.neighbour_tables import NeighbourTables
 
@@ -192,11 +194,6 @@ class Layout:
         row = self.row_of[agent] * tables.slots + slot
         return plan_trips(self.shards, self.shard_of[agent], self.shard_of[neighbour], row)
 
-    @property
-    def crossing(self) -> int:
-        """Links between shards: the cut."""
-        return crossing(self.tables.links, self.shard_of)
-
     def links_at(self, shard: int) -> Int[np.ndarray, " some"]:
         """Links with an end in the shard, filled up with −1 to equally many for all shards."""
         own = np.flatnonzero((self.shard_of[self.tables.links] == shard).any(axis=1))
@@ -217,7 +214,9 @@ def lay_out(tables: NeighbourTables, shards: int) -> Layout:
     everywhere: left to themselves, processes would place agents differently.
     """
     tables = jax.tree.map(np.asarray, tables)
-    first, nothing = jax.process_index() == 0, np.zeros(tables.n, np.int64)
-    shard_of = partition(tables.links, tables.n, shards) if first else nothing
+    shard_of, watch = np.zeros(tables.n, np.int64), join()
+    if jax.process_index() == 0:
+        with watch.busy() if watch else nullcontext():
+            shard_of = partition(tables.links, tables.n, shards)
     agreed = multihost_utils.broadcast_one_to_all(shard_of.astype(np.int32))
     return Layout(tables, np.asarray(agreed, np.int64), shards)

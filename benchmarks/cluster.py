@@ -1,6 +1,7 @@
 """A cluster on this machine: equality with the simulator, what crosses, how cost grows with links, and resuming.
 
     python benchmarks/cluster.py [--processes 2 4] [--links 1000 10000 100000]
+    python benchmarks/cluster.py --million      RSS-NB, D = 10, 10⁴ to 10⁶ agents with 20 neighbours, two processes
 
 Processes share this machine's cores and talk over its loopback: times say how cost grows, not how fast a cluster is.
 """
@@ -8,8 +9,10 @@ Processes share this machine's cores and talk over its loopback: times say how c
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import resource
+import statistics
 import sys
 import tempfile
 import time
@@ -22,6 +25,9 @@ import hocket as hk
 
 DIM = 16
 ROUNDS = 100
+MILLION, MILLION_DIM, MILLION_DEGREE = (10_000, 100_000, 1_000_000), 10, 20
+CHECKED = 3
+"""Rounds after which states are compared, and over which time is taken, where there are so many agents."""
 ALGORITHMS = {
     "DGD": hk.Dgd(),
     "RSS-NB": hk.RssNb(1.0),
@@ -117,13 +123,98 @@ def print_growth(growth: list[dict[str, float]]) -> None:
         )
 
 
+def large_member(agents: int, answer: Path) -> None:
+    """One population, laid out once; process 0 writes down what a round takes, and what of it crosses."""
+    import jax
+    from shards import Stage, peak, sent, slowest, timed
+
+    def of_all(number: float) -> list[float]:
+        from jax.experimental import multihost_utils
+
+        return np.asarray(multihost_utils.process_allgather(np.array(float(number)))).tolist()
+
+    began, at_work = time.perf_counter(), time.process_time()
+    with jax.enable_x64(True):
+        played = Stage(hk.RssNb(1.0), agents, MILLION_DIM, MILLION_DEGREE).together()
+        laid_out = slowest(time.perf_counter() - began)
+        worked, before = of_all(time.process_time() - at_work), of_all(peak())
+        x = played.states(CHECKED)  # compiles as well
+        turns, counted = [], []
+        for _ in range(3):
+            already = sent()
+            turns.append(timed(lambda: played.rounds(CHECKED)) / CHECKED)
+            counted.append(sum(of_all(sent() - already)) / CHECKED)
+        traffic = played.traffic.settings
+        found = {
+            "agents": agents, "seconds": statistics.median(turns), "laid out": laid_out, "worked": worked,
+            "before": before, "memory": of_all(peak()), "counted": statistics.median(counted), "traffic": traffic,
+        }  # fmt: skip
+        if jax.process_index() == 0:
+            np.save(answer.with_suffix(".npy"), x)
+            answer.write_text(json.dumps(found))
+
+
+def million() -> None:
+    """Print how cost grows to 10⁶ agents with 10⁷ links, and hold the smaller ones against the simulator."""
+    from hocket.engines.cluster.local_processes import run_together
+
+    rows = []
+    print(f"RSS-NB, D = {MILLION_DIM}, {MILLION_DEGREE} neighbours on random rings, float64, two processes")
+    for agents in MILLION:
+        with tempfile.TemporaryDirectory() as name:
+            answer = Path(name) / "found.json"
+            script = [str(Path(__file__).resolve()), "--member", str(answer), "--agents", str(agents)]
+            ended = run_together(["hocket.engines.cluster", *script], 2)
+            if not ended.well:
+                raise SystemExit(f"processes failed: exit codes {ended.codes}")
+            row = json.loads(answer.read_text())
+            off = _off(agents, np.load(answer.with_suffix(".npy"))) if agents < MILLION[-1] else None
+        rows.append(row)
+        traffic, memory = row["traffic"], " + ".join(f"{one / 1e9:.2f}" for one in row["memory"])
+        print(
+            f"{agents:>10,} agents {traffic['links']:>11,} links, {traffic['crossing']:,} cross: "
+            f"{row['seconds']:.3f} s a round; crossing by formula {traffic['bytes_moved']:,} bytes a round "
+            f"(needed {traffic['bytes_needed']:,}), counted {row['counted']:,.0f}; peak {memory} GB "
+            f"({' + '.join(f'{one / 1e9:.2f}' for one in row['before'])} before the first round); laid out in "
+            f"{row['laid out']:.0f} s by the clock, {' + '.join(f'{one:.0f}' for one in row['worked'])} s at work"
+            + ("" if off is None else f"; states off the simulator's by {off:.1e}"),
+            flush=True,
+        )
+    for low, high in itertools.pairwise(rows):
+        wide = np.log(high["traffic"]["links"] / low["traffic"]["links"])
+        time_power = np.log(high["seconds"] / low["seconds"]) / wide
+        room_power = np.log(sum(high["memory"]) / sum(low["memory"])) / wide
+        print(
+            f"from {low['agents']:,} to {high['agents']:,} agents time grows with links to the power "
+            f"{time_power:.2f}, memory to {room_power:.2f}"
+        )
+
+
+def _off(agents: int, x: np.ndarray) -> float:
+    """How far states are from those that the simulator ends with."""
+    import jax
+    from shards import Stage
+
+    with jax.enable_x64(True):
+        alone = Stage(hk.RssNb(1.0), agents, MILLION_DIM, MILLION_DEGREE).in_one_place().states(CHECKED)
+    return float(np.abs(x - alone).max())
+
+
 def main() -> None:
-    """Compare for each number of processes."""
+    """Compare for each number of processes, or go up to a million agents."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--links", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    parser.add_argument("--million", action="store_true")
     parser.add_argument("--member", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--agents", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    if asked.agents is not None:
+        large_member(asked.agents, asked.member)
+        return
+    if asked.million:
+        million()
+        return
     if asked.member is not None:
         member(asked.links, asked.member)
         return

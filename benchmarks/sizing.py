@@ -1,30 +1,29 @@
 """How to size a cluster: a model of a round's time, held against two and four processes, and what it says of 64 GPUs.
 
-    python benchmarks/sizing.py            RSS-NB and DGD, 2 and 4 processes; three minutes on quiet cores
-    python benchmarks/sizing.py --large    10⁶ agents with 10⁷ links, D = 10, two processes; ten minutes, 14 GB
+    python benchmarks/sizing.py                     DGD, RSS-NB and AugDGM at two sizes, with 2 and 4 processes
+    python benchmarks/sizing.py --processes 2       with two alone
+    python benchmarks/sizing.py --gpus              only what the model says of many GPUs
+    srun --ntasks 4 python -m hocket.engines.cluster benchmarks/sizing.py --group     the table of your own machines
 
-The model of a round has two parts:
+The model of a round:
 
-    compute     what a shard takes by itself: as many processes as there are shards play a network of a shard's size at
-                the same time, each for itself, so that they share cores and memory as the shards of a cluster do
-    exchange    trips · latency + bytes a shard sends / bandwidth, both from collective permutations of 4 kB and 4 MB
-                between as many processes that do nothing else
+    time = shard + Σ over permutations (latency + bytes / bandwidth)
 
-Wanted: what a cluster takes within 20 % of it. For machines that are not here put in their own figures: compute from
-one of their devices with a shard of yours (`hk.solve` on agents/shards agents), latency and bandwidth from the maker or
-from a permutation between two of them.
+    shard         what one shard takes by itself, with all packing and unpacking of words: every process plays its own
+                  shard at the same time, and sends to itself what is meant for others
+    permutations  one for every trip of every word of a round; `bytes` is what a shard sends in it
+    latency,      from permutations of 4 kB and 1 MB between the same processes, which do nothing else meanwhile
+    bandwidth
+
+Nothing is fitted to the runs that are predicted. Model and cluster take turns, in the same processes, and the slowest
+process counts; `seen/model` is the median over turns of the ratio in each. Wanted: within 20 %.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,197 +31,161 @@ import numpy as np
 
 import hocket as hk
 
-AGENTS, DEGREE, DIM = 16_000, 8, 64
-ROUNDS, TURNS = 40, 5
+SIZES = ((4_000, 64), (16_000, 64))
+"""Agents and numbers of each; float64, 8 neighbours on random rings."""
+DEGREE, TURNS = 8, 9
 WITHIN = 0.2
-SMALL, LARGE = 1 << 12, 1 << 22
+SMALL, LARGE = 1 << 12, 1 << 20
 """Bytes of a permutation."""
-ALGORITHMS = {"DGD": hk.Dgd(), "RSS-NB": hk.RssNb(1.0)}
-GPUS, GPU_AGENTS, GPU_DIM = 64, 65_536, 140_112
-GPU_SECONDS = {"DGD": 0.89e-3, "RSS-NB": 2.65e-3}
-"""A round's exchange of 1,024 agents with 8 neighbours and 140,112 float32 on one H200, from `benchmarks/gpu.py`."""
-NIC = 50e9
-"""Bytes a second of one 400 Gbit/s adapter for each GPU: the maker's figure, not ours."""
-NIC_LATENCY = 2e-5
+OFTEN = 20
+SECONDS = 0.15
+"""That rounds are timed for, in one turn."""
+ALGORITHMS = {"DGD": hk.Dgd(), "RSS-NB": hk.RssNb(1.0), "AugDGM": hk.AugDgm()}
+
+GPU_AGENTS, GPU_DIM, FLOAT = 1_024, 140_112, 4
+"""Of one GPU, in `benchmarks/gpu.py`: agents with 8 neighbours, float32 each."""
+GPU_SECONDS = {"DGD": 0.893e-3, "RSS-NB": 2.649e-3}
+"""A round's exchange of these on one H200, measured by `benchmarks/gpu.py`."""
+COPIES = 3
+"""Passes over words that leave and arrive, as the shard packs and unpacks them; an H200 copies at 3.75 TB/s."""
+COPYING = 3.75e12
+LINKS = {"NVLink, 450 GB/s each way": (450e9, 1e-5), "Ethernet, 400 Gbit/s": (50e9, 2e-5)}
+"""Bytes a second and latency of one GPU's own connection: the makers' rates and a usual latency, none of them ours."""
+CROSSING = {"random graph": None, "1 link in 10 crosses": 0.1, "1 link in 100 crosses": 0.01}
+GPUS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def rings(n: int, count: int) -> hk.Network:
-    """So many rings through all agents in random orders: nearly regular, and built in no time however large."""
-    rng = np.random.default_rng(0)
-    orders = [rng.permutation(n) for _ in range(count)]
-    ends = np.concatenate([np.stack([order, np.roll(order, 1)], axis=1) for order in orders])
-    return hk.Network(np.unique(np.sort(ends, axis=1), axis=0))
+class Row:
+    """One algorithm at one size, as every process of a group times it."""
 
+    def __init__(self, name: str, agents: int, dim: int):
+        from shards import Stage, permutation, timed
 
-def bowls(n: int, dim: int) -> hk.Problem:
-    """Quadratics with minimisers of their own."""
-    centre = np.random.default_rng(0).uniform(-1, 1, size=(n, dim))
-    table = np.stack([centre**2, -2 * centre, np.ones_like(centre)], axis=1)
-    return hk.polynomials(table, box=(-5, 5), dim=dim, optimum=0.0)
+        self.about = {"algorithm": name, "agents": agents, "dim": dim}
+        self.cluster = Stage(ALGORITHMS[name], agents, dim, DEGREE).together()
+        self.alone, self.loads = self.cluster.alone(), self.cluster.loads
+        self.little, self.much = permutation(SMALL, OFTEN), permutation(LARGE, OFTEN)
+        for warm_up in (lambda: self.alone(2), lambda: self.cluster.rounds(2), self.little, self.much):
+            warm_up()
+        self.count = int(np.clip(SECONDS / (timed(lambda: self.alone(4)) / 4), 4, 500))
 
+    def turn(self) -> dict[str, float]:
+        """Each part once; all processes at once, and the slowest counts."""
+        from shards import timed
 
-def a_round(
-    algorithm: hk.Algorithm, n: int, dim: int, engine: Any, *, degree: int = DEGREE, rounds: int = ROUNDS
-) -> tuple[float, dict[str, Any]]:
-    """Seconds of one more round, without measuring, and what crosses."""
-    problem, network = bowls(n, dim), rings(n, degree // 2)
-    taken: dict[int, list[float]] = {rounds: [], 3 * rounds: []}
-    settings: dict[str, Any] = {}
-    for turn in range(TURNS + 1):  # the first compiles
-        for count in taken:
-            began = time.perf_counter()
-            run = hk.solve(problem, network, algorithm, rounds=count, engine=engine, time_average=False)
-            if turn:
-                taken[count].append(time.perf_counter() - began)
-            settings = run.settings.get("cluster", {})
-    short, long = (statistics.median(each) for each in taken.values())
-    return (long - short) / (2 * rounds), settings
-
-
-def permuting(size: int) -> float:
-    """Seconds of one trip: every process passes so many bytes on to the next."""
-    import jax
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-    count, often = jax.process_count(), 200 if size < LARGE else 20
-    mesh = Mesh(np.array(jax.devices()), ("shards",))
-    pairs = [(i, (i + 1) % count) for i in range(count)]
-
-    def trips(x: Any) -> Any:
-        return jax.lax.fori_loop(0, often, lambda _, x: jax.lax.ppermute(x, "shards", pairs), x)
-
-    spec = PartitionSpec("shards")
-    play = jax.jit(jax.shard_map(trips, mesh=mesh, in_specs=spec, out_specs=spec))
-    whole = np.zeros((count, size // 4), np.float32)
-    x = jax.make_array_from_callback(whole.shape, NamedSharding(mesh, spec), lambda where: whole[where])
-    taken = []
-    for _ in range(TURNS + 1):
-        began = time.perf_counter()
-        jax.block_until_ready(play(x))
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken[1:]) / often
-
-
-def member(asked: argparse.Namespace) -> None:
-    """What each process of a cluster plays; process 0 writes it down."""
-    import jax
-
-    found: dict[str, Any]
-    if asked.large:
-        began = time.perf_counter()
-        seconds, settings = a_round(hk.RssNb(1.0), asked.agents, 10, "cluster", degree=20, rounds=2)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        found = {
-            "seconds": seconds,
-            "memory": memory,
-            "whole": time.perf_counter() - began,
-            "settings": settings,
+        return {
+            "short": timed(self.little) / OFTEN,
+            "long": timed(self.much) / OFTEN,
+            "shard": timed(lambda: self.alone(self.count)) / self.count,
+            "seen": timed(lambda: self.cluster.rounds(self.count)) / self.count,
         }
-    else:
-        small, large = permuting(SMALL), permuting(LARGE)
-        bandwidth = (LARGE - SMALL) / (large - small)
-        played = {name: a_round(algorithm, AGENTS, DIM, "cluster") for name, algorithm in ALGORITHMS.items()}
-        found = {"latency": max(small - SMALL / bandwidth, 0.0), "bandwidth": bandwidth, "played": played}
+
+
+def group(answer: Path | None) -> None:
+    """What each process plays; process 0 writes it down, or prints it."""
+    import jax
+
+    with jax.enable_x64(True):
+        rows = [Row(name, *size) for size in SIZES for name in ALGORITHMS]
+        turns = [[row.turn() for row in rows] for _ in range(TURNS)]
+    found = [
+        row.about | modelled(row.loads, [turn[at] for turn in turns], turns) for at, row in enumerate(rows)
+    ]
     if jax.process_index() == 0:
-        asked.member.write_text(json.dumps(found))
+        if answer is None:
+            show(jax.process_count(), found)
+        else:
+            answer.write_text(json.dumps(found))
 
 
-def together(processes: int, *arguments: str) -> dict[str, Any]:
-    """What a cluster of so many processes found."""
-    from hocket.engines.cluster.local_processes import run_together
+def modelled(
+    loads: list[int], own: list[dict[str, float]], turns: list[list[dict[str, float]]]
+) -> dict[str, Any]:
+    """The model beside what was seen. Latency and bandwidth are those of the turn, over all permutations in it."""
+    parts = []
+    for mine, turn in zip(own, turns, strict=True):
+        short, long = (statistics.median(row[name] for row in turn) for name in ("short", "long"))
+        bandwidth = (LARGE - SMALL) / max(long - short, 1e-9)
+        latency = max(short - SMALL / bandwidth, 0.0)
+        exchange = sum(latency + load / bandwidth for load in loads)
+        ratio = mine["seen"] / (mine["shard"] + exchange)
+        parts.append((mine["shard"], exchange, mine["seen"], latency, bandwidth, ratio))
+    names = ("shard", "exchange", "seen", "latency", "bandwidth", "ratio")
+    medians = {
+        name: statistics.median(some) for name, some in zip(names, zip(*parts, strict=True), strict=True)
+    }
+    spread = sorted(part[-1] for part in parts)
+    return medians | {"permutations": len(loads), "bytes": sum(loads), "low": spread[1], "high": spread[-2]}
 
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "found.json"
-        script = [str(Path(__file__).resolve()), "--member", str(answer), *arguments]
-        run_together(["hocket.engines.cluster", *script], processes)
-        return json.loads(answer.read_text())
 
-
-def apart(processes: int) -> dict[str, float]:
-    """Seconds that shards take by themselves, so many at a time."""
-    command = [sys.executable, __file__, "--alone", str(AGENTS // processes)]
-    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
-    answers = [json.loads(one.communicate()[0]) for one in started]
-    return {name: max(answer[name] for answer in answers) for name in ALGORITHMS}
-
-
-def compare(processes: int) -> None:
+def show(processes: int, rows: list[dict[str, Any]]) -> None:
     """Print what the model says beside what a cluster takes."""
-    alone, found = apart(processes), together(processes)
-    latency, bandwidth = found["latency"], found["bandwidth"]
+    print(f"\n{processes} processes, {TURNS} turns")
     print(
-        f"\n{processes} processes: latency {1e6 * latency:.0f} µs, bandwidth {bandwidth / 1e6:,.0f} MB/s a process"
+        f"{'':20}{'shard':>9}{'exchange':>10}{'model':>9}{'seen':>9}   seen/model (without the two extremes)   "
+        "permutations, bytes, latency, bandwidth"
     )
-    print(f"  {'':8}{'compute':>10}{'exchange':>10}{'model':>10}{'seen':>10}   seen/model")
-    for name, (seen, settings) in found["played"].items():
-        exchange = (processes - 1) * latency + settings["bytes_moved"] / processes / bandwidth
-        model = alone[name] + exchange
-        times = "".join(f"{1e3 * one:>7.2f} ms" for one in (alone[name], exchange, model, seen))
-        kept = "" if abs(seen / model - 1) <= WITHIN else f"   NOT within {WITHIN:.0%}"
-        print(f"  {name:8}{times}   {seen / model:.2f}{kept}")
+    for row in rows:
+        parts = (row["shard"], row["exchange"], row["shard"] + row["exchange"], row["seen"])
+        times = "".join(f"{1e3 * one:>{width}.2f}" for one, width in zip(parts, (9, 10, 9, 9), strict=True))
+        kept = "" if abs(row["ratio"] - 1) <= WITHIN else f" NOT within {WITHIN:.0%}"
+        print(
+            f"{row['algorithm']:7}{row['agents']:>7,} × {row['dim']:<3}{times} ms   {row['ratio']:.2f} "
+            f"({row['low']:.2f} to {row['high']:.2f}){kept}   {row['permutations']}, {row['bytes']:,}, "
+            f"{1e6 * row['latency']:.0f} µs, {row['bandwidth'] / 1e6:,.0f} MB/s"
+        )
+
+
+def predicted(
+    compute: float, gpus: int, bandwidth: float, latency: float, crossing: float | None
+) -> tuple[float, float]:
+    """The model's seconds of a round with so many GPUs, 1,024 agents on each, and the bytes that each sends.
+
+    On a random graph an agent's word goes to every shard in which one of its neighbours sits.
+    """
+    if gpus == 1:
+        return compute, 0.0
+    spread = (gpus - 1) * (1 - (1 - 1 / gpus) ** DEGREE)
+    copies = spread if crossing is None else min(crossing * DEGREE, spread)
+    sent = GPU_AGENTS * copies * GPU_DIM * FLOAT
+    packing = COPIES * sent / COPYING
+    return compute + packing + (gpus - 1) * latency + sent / bandwidth, sent
 
 
 def many_gpus() -> None:
-    """What the model says of 64 of the GPUs that were measured."""
-    shard, word = GPU_AGENTS // GPUS, 4 * GPU_DIM
-    # A random graph has nearly all its links between shards: an agent's word goes to each shard of its neighbours.
-    spread = GPUS * (1 - (1 - 1 / GPUS) ** DEGREE)
+    """Print what the model says of 64 of the GPUs that one was measured of."""
+    most = GPUS[-1]
     print(
-        f"\n{GPUS} GPUs, {GPU_AGENTS:,} agents with {DEGREE} neighbours and {GPU_DIM:,} numbers, {shard:,} agents each"
+        f"\nmodel: {most} GPUs, {most * GPU_AGENTS:,} agents with {DEGREE} neighbours and {GPU_DIM:,} float32"
     )
-    for label, copies in (
-        ("a random graph", spread),
-        ("a graph of which one link in ten crosses", 0.1 * DEGREE),
-    ):
-        exchange = (GPUS - 1) * NIC_LATENCY + shard * copies * word / NIC
-        for name, compute in GPU_SECONDS.items():
-            print(
-                f"  {label}, {name}: {1e3 * compute:.1f} ms compute + {1e3 * exchange:.0f} ms exchange "
-                f"({shard * copies * word / 1e9:.2f} GB sent by each)"
-            )
-
-
-def large() -> None:
-    """Print how 10⁶ agents fare, and how cost grew from a tenth of them."""
-    rows = []
-    for agents in (100_000, 1_000_000):
-        found = together(2, "--large", "--agents", str(agents))
-        settings = found["settings"]
-        rows.append((settings["links"], found["seconds"], found["memory"]))
-        print(
-            f"{agents:>10,} agents  {settings['links']:>11,} links, {settings['crossing']:,} cross  "
-            f"{found['seconds']:.3f} s a round  needs {settings['bytes_needed'] / 1e6:,.0f} MB, moves "
-            f"{settings['bytes_moved'] / 1e6:,.0f} MB  {found['memory'] / 1e9:.1f} GB a process at most  "
-            f"{found['whole']:.0f} s in all"
-        )
-    (links, seconds, memory), (more, longer, larger) = rows
-    wide = np.log(more / links)
-    power, room = np.log(longer / seconds) / wide, np.log(larger / memory) / wide
-    print(f"time grows with links to the power {power:.2f}, memory to {room:.2f}")
+    for graph, crossing in CROSSING.items():
+        for link, (bandwidth, latency) in LINKS.items():
+            cells = []
+            for name, compute in GPU_SECONDS.items():
+                seconds, sent = predicted(compute, most, bandwidth, latency, crossing)
+                cells.append(f"{name} {1e3 * seconds:.1f} ms ({seconds / compute:.1f} × one GPU)")
+            print(f"  {graph:22} {link:26} {sent / 1e9:5.2f} GB sent by each   {'   '.join(cells)}")
 
 
 def main() -> None:
-    """Compare for two and four processes, or play the large one."""
+    """Compare for two and four processes, or as one process of a group."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 4])
+    parser.add_argument(
+        "--group", action="store_true", help="this process is one of a group: process 0 prints"
+    )
+    parser.add_argument("--gpus", action="store_true", help="only what the model says of many GPUs")
     parser.add_argument("--member", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--agents", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.member is not None:
-        member(asked)
-    elif asked.alone is not None:
-        taken = {
-            name: a_round(algorithm, asked.alone, DIM, "simulator")[0]
-            for name, algorithm in ALGORITHMS.items()
-        }
-        print(json.dumps(taken))
-    elif asked.large:
-        large()
-    else:
-        for processes in (2, 4):
-            compare(processes)
-        many_gpus()
+    if asked.group or asked.member is not None:
+        group(asked.member)
+        return
+    if not asked.gpus:
+        from shards import ask
+
+        for processes in asked.processes:
+            show(processes, ask(__file__, processes))
+    many_gpus()
 
 
 if __name__ == "__main__":

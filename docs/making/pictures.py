@@ -11,6 +11,7 @@ from pathlib import Path
 
 from docs.making.code_map import code_map
 from docs.making.drawing import Point, Role, Sheet
+from docs.making.gpu_times import gpu_times
 
 FOLDER = Path(__file__).parents[1] / "pictures"
 
@@ -252,6 +253,7 @@ PICTURES: dict[str, Callable[[], Sheet]] = {
     "function-sharing": function_sharing,
     "surrounded": surrounded,
     "code-map": code_map,
+    "gpu-times": gpu_times,
 }
 
 

@@ -99,7 +99,7 @@ def tabulate(network: Network, *, slots_needed: bool, room: Room | None = None) 
     other = np.concatenate([links[:, 1], links[:, 0]]).astype(np.int64)
     link = np.tile(np.arange(count), 2)
     direction = np.repeat([0, 1], count)
-    order = np.lexsort((other, agent))
+    order = np.argsort(agent * n + other)
     agent, other, link, direction = agent[order], other[order], link[order], direction[order]
     degree = np.bincount(agent, minlength=n)
     slot = np.arange(2 * count) - np.repeat(np.cumsum(degree) - degree, degree)

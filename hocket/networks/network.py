@@ -263,10 +263,9 @@ class Network:
         """
         if ((self.weight[:, :, 0] > 0) != (self.weight[:, :, 1] > 0)).any():
             return True
-        heard = self.own.copy()  # row sums without a matrix, which takes a tenth of a second to import
-        for row, weight in zip(heard, self.weight, strict=True):
-            np.add.at(row, self.links[:, ::-1], weight)
-        return bool(np.abs(heard - 1).max() > SUM_TOLERANCE)
+        # Row sums without a matrix, which takes a tenth of a second to import.
+        sums = (np.bincount(self.links[:, ::-1].ravel(), one.ravel(), self.n) for one in self.weight)
+        return bool(np.abs(self.own + np.stack([*sums]) - 1).max() > SUM_TOLERANCE)
 
     def both_ways(self, what: str, cure: str = "take an undirected network") -> Network:
         """This network, or an error where its links go one way and something is meant for those that go both ways."""

@@ -112,8 +112,8 @@ def read(graph: Graph | Edges, n: int | None = None) -> tuple[int, Links, Labels
         )
     n, pairs, labels = read_pairs(graph, n)
     name = labels.__getitem__ if labels else int
-    links = np.sort(pairs, axis=1)
-    links = links[np.lexsort((links[:, 1], links[:, 0]))]
+    low, high = np.minimum(*pairs.T), np.maximum(*pairs.T)
+    links = np.column_stack(np.divmod(np.sort(low * n + high), n))
     for i, j in links[1:][(links[1:] == links[:-1]).all(axis=1)]:
         raise BadNetwork(
             f"link ({name(i)!r}, {name(j)!r}) is given twice; a link goes both ways, give it once"

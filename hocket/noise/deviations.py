@@ -46,8 +46,8 @@ def is_above_zero(sd: Any) -> bool:
 
 def on_links(sd: Any, network: Network) -> Float[np.ndarray, " links"]:
     """σ of every link of a network, in the order of `net.links`; refused where one has none, or there is none."""
-    links: list[Link] = [(i, j) for i, j in network.links.tolist()]
     if _is_table(sd):
+        links: dict[Link, None] = dict.fromkeys((i, j) for i, j in network.links.tolist())
         for link in sd:
             if link not in links:
                 raise BadAlgorithm(
@@ -58,11 +58,11 @@ def on_links(sd: Any, network: Network) -> Float[np.ndarray, " links"]:
                 raise BadAlgorithm(f"sd has no number for the link of {_named(link, network)}; give it one")
         return np.array([sd[link] for link in links])
     if not _is_tuple(sd):
-        return np.full(len(links), sd)
-    if len(sd) != len(links):
-        first = f"; the first is that of {_named(links[0], network)}" if links else ""
+        return np.full(len(network.links), sd)
+    if len(sd) != (count := len(network.links)):
+        first = f"; the first is that of {_named(tuple(network.links[0].tolist()), network)}" if count else ""
         raise BadAlgorithm(
-            f"sd has {len(sd)} numbers for the {len(links)} links of {network.name}; give one for each of net.links, "
+            f"sd has {len(sd)} numbers for the {count} links of {network.name}; give one for each of net.links, "
             f"in order{first}"
         )
     return np.array(sd)

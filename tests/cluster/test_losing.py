@@ -86,6 +86,25 @@ def test_a_process_without_signs_of_life_is_named(watch, clock):
     assert ended[0].startswith("process 2 of 3 is lost: no sign of life for 20 s")
 
 
+def test_a_process_that_says_it_is_busy_is_waited_for_until_it_no_longer_is(watch, clock):
+    guard, store, ended = watch
+    other = Watch(store, 2, 3, clock=clock, sleep=clock.sleep)
+    with other.busy():
+        for _ in range(5):  # nothing of it can beat
+            guard._look()
+            clock.sleep(PATIENCE + 1)
+            beat(store, 1)
+        guard._look()
+        assert not ended
+    store.words[f"{ALIVE}2"] = "7"
+    guard._look()
+    assert not ended
+    clock.sleep(PATIENCE + 1)
+    beat(store, 1)
+    guard._look()
+    assert ended[0].startswith("process 2 of 3 is lost")
+
+
 def test_an_alarm_shortens_the_wait(watch, clock):
     guard, store, ended = watch
     guard._look()

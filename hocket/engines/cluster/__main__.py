@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 
@@ -12,6 +13,7 @@ def main() -> None:
     """Run the script that the command line names, with its arguments."""
     join()
     del sys.argv[0]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))  # as `python SCRIPT` does
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from jax.experimental import multihost_utils
 from jaxtyping import Int
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.routes import Timetable, plan_trips
 from hocket.networks.neighbour_tables import NeighbourTables
 
@@ -25,21 +27,17 @@ PASSES = 20
 def partition(links: Int[np.ndarray, "links 2"], n: int, shards: int) -> Int[np.ndarray, " agents"]:
     """The shard of every agent; no shard is empty.
 
-    METIS is asked where it is installed (`pip install hocket[cluster]`). Pieces of equal length are always tried too,
-    of the agents in the order of their numbers and in one that keeps neighbours close, and halves of halves of those;
-    links that need not cross are then swapped away. The fewest that cross win.
+    By METIS where it is installed (`pip install hocket[cluster]`), otherwise in pieces of an order that keeps
+    neighbours close, or in halves of halves of it; in pieces by their numbers, should that be better. Links that need
+    not cross are then swapped away.
     """
     if shards == 1:
         return np.zeros(n, np.int64)
     ends = np.concatenate([links, links[:, ::-1]])
-    graph = scipy.sparse.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(n, n))
+    graph = scipy.sparse.csr_array((np.ones(len(ends), np.int32), (ends[:, 0], ends[:, 1])), shape=(n, n))
     in_pieces = np.arange(n) * shards // n
-    by_closeness, in_halves = np.empty(n, np.int64), np.empty(n, np.int64)
-    by_closeness[reverse_cuthill_mckee(graph, symmetric_mode=True)] = in_pieces
-    _halve(graph, np.arange(n), 0, shards, in_halves)
-    tries = [in_pieces, by_closeness, in_halves, *_by_metis(graph, shards)]
-    refined = [_refined(graph, tried, shards) for tried in tries]
-    return min(refined, key=lambda shard_of: crossing(links, shard_of))
+    tries = [in_pieces, *(_by_metis(graph, shards) or _by_closeness(graph, in_pieces, shards))]
+    return _refined(graph, min(tries, key=lambda shard_of: crossing(links, shard_of)), shards)
 
 
 def crossing(links: Int[np.ndarray, "links 2"], shard_of: Int[np.ndarray, " agents"]) -> int:
@@ -55,6 +53,13 @@ def _by_metis(graph: scipy.sparse.csr_array, shards: int) -> list[np.ndarray]:
     ends: Any = (graph.indptr, graph.indices)
     _, found = pymetis.part_graph(shards, pymetis.CSRAdjacency(*ends))
     return [_balanced(graph, np.array(found), shards)]
+
+
+def _by_closeness(graph: scipy.sparse.csr_array, in_pieces: np.ndarray, shards: int) -> list[np.ndarray]:
+    along, in_halves = np.empty_like(in_pieces), np.empty_like(in_pieces)
+    along[reverse_cuthill_mckee(graph, symmetric_mode=True)] = in_pieces
+    _halve(graph, np.arange(len(along)), 0, shards, in_halves)
+    return [_refined(graph, along, shards), in_halves]
 
 
 def _halve(
@@ -90,12 +95,12 @@ def _balanced(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int) 
 
 def _refined(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int) -> np.ndarray:
     """Swap agents between shards while fewer links cross; sizes stay as they are."""
-    best, fraction = _cut(graph, shard_of), 0.5
+    near, fraction = _neighbours_in(graph, shard_of, shards), 0.5
     for _ in range(PASSES):
-        tried = _swapped(graph, shard_of, shards, fraction)
-        cut = _cut(graph, tried)
-        if cut < best:
-            shard_of, best = tried, cut
+        tried = _swapped(near, shard_of, shards, fraction)
+        near_then = _neighbours_in(graph, tried, shards)
+        if _at_home(near_then, tried).sum() > _at_home(near, shard_of).sum():
+            shard_of, near = tried, near_then
         else:
             # Gains are counted as if everybody else stayed: swapping fewer at once keeps them nearer the truth.
             fraction /= 4
@@ -104,9 +109,8 @@ def _refined(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int) -
     return shard_of
 
 
-def _swapped(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int, fraction: float) -> np.ndarray:
-    near = _neighbours_in(graph, shard_of, shards)
-    stays = near[np.arange(len(shard_of)), shard_of]
+def _swapped(near: np.ndarray, shard_of: np.ndarray, shards: int, fraction: float) -> np.ndarray:
+    stays = _at_home(near, shard_of)
     moved, out = np.zeros(len(shard_of), bool), shard_of.copy()
     for a in range(shards):
         for b in range(a + 1, shards):
@@ -129,15 +133,12 @@ def _eager(gain: np.ndarray, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def _neighbours_in(graph: scipy.sparse.csr_array, shard_of: np.ndarray, shards: int) -> np.ndarray:
     """How many neighbours each agent has in each shard."""
-    n = len(shard_of)
-    member = scipy.sparse.csr_array((np.ones(n), (np.arange(n), shard_of)), shape=(n, shards))
-    counts: Any = graph @ member
-    return counts.toarray()
+    return np.asarray(graph @ np.eye(shards, dtype=np.int32)[shard_of])
 
 
-def _cut(graph: scipy.sparse.csr_array, shard_of: np.ndarray) -> int:
-    ends = graph.tocoo()
-    return int((shard_of[ends.row] != shard_of[ends.col]).sum()) // 2
+def _at_home(near: np.ndarray, shard_of: np.ndarray) -> np.ndarray:
+    """How many neighbours each agent has in its own shard: links that do not cross are counted twice."""
+    return near[np.arange(len(shard_of)), shard_of]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +178,9 @@ class Layout:
     @cached_property
     def said(self) -> Timetable:
         """An agent's word crosses once to every shard in which it has a neighbour."""
-        speaker, hearer = np.concatenate([self._crossing, self._crossing[:, ::-1]]).T
+        ends = self.shard_of[self.tables.links]
+        across = self.tables.links[ends[:, 0] != ends[:, 1]]
+        speaker, hearer = np.concatenate([across, across[:, ::-1]]).T
         return plan_trips(self.shards, self.shard_of[speaker], self.shard_of[hearer], self.row_of[speaker])
 
     @cached_property
@@ -190,16 +193,6 @@ class Layout:
         agent, slot, neighbour = agent[leaves], slot[leaves], neighbour[leaves]
         row = self.row_of[agent] * tables.slots + slot
         return plan_trips(self.shards, self.shard_of[agent], self.shard_of[neighbour], row)
-
-    @property
-    def crossing(self) -> int:
-        """Links between shards: the cut."""
-        return crossing(self.tables.links, self.shard_of)
-
-    @property
-    def _crossing(self) -> np.ndarray:
-        ends = self.shard_of[self.tables.links]
-        return self.tables.links[ends[:, 0] != ends[:, 1]]
 
     def links_at(self, shard: int) -> Int[np.ndarray, " some"]:
         """Links with an end in the shard, filled up with −1 to equally many for all shards."""
@@ -221,7 +214,9 @@ def lay_out(tables: NeighbourTables, shards: int) -> Layout:
     everywhere: left to themselves, processes would place agents differently.
     """
     tables = jax.tree.map(np.asarray, tables)
-    first, nothing = jax.process_index() == 0, np.zeros(tables.n, np.int64)
-    shard_of = partition(tables.links, tables.n, shards) if first else nothing
+    shard_of, watch = np.zeros(tables.n, np.int64), join()
+    if jax.process_index() == 0:
+        with watch.busy() if watch else nullcontext():
+            shard_of = partition(tables.links, tables.n, shards)
     agreed = multihost_utils.broadcast_one_to_all(shard_of.astype(np.int32))
     return Layout(tables, np.asarray(agreed, np.int64), shards)

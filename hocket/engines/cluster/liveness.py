@@ -27,7 +27,7 @@ ALARMED = 5.0
 DYING = 2.0
 """Seconds in which a process that was killed may still take calls: its port is not the first thing to be closed."""
 ALIVE, ALARM = "hocket/alive/", "hocket/alarm/"
-LEFT = "left"
+LEFT, BUSY = "left", "busy"
 GONE = "process 0, which coordinates the cluster, no longer answers; it or its machine is lost"
 ABORTED = "JAX ended this process, and said why above"
 
@@ -52,7 +52,7 @@ class Watch(threading.Thread):
         """Whether process 0 still takes calls."""
         self._ended = ended or _end
         self._clock, self._sleep = clock, sleep
-        self._playing = False
+        self._playing = self._busy = False
         self._leaving = threading.Event()
         now = clock()
         self._seen = {other: ("", now) for other in range(count) if other != number}
@@ -64,7 +64,7 @@ class Watch(threading.Thread):
         beat = 0
         while not self._leaving.is_set():
             beat += 1
-            self._tell(ALIVE, str(beat))
+            self._tell(ALIVE, BUSY if self._busy else str(beat))
             self._look()
             self._leaving.wait(BEAT)
 
@@ -78,6 +78,16 @@ class Watch(threading.Thread):
         self.join(PATIENCE)
         ctypes.CDLL(None).signal(signal.SIGABRT, signal.SIG_DFL)
         self._tell(ALIVE, LEFT)
+
+    @contextmanager
+    def busy(self) -> Generator[None]:
+        """While code of others keeps Python's lock, and with it this thread from beating: nobody is lost for that."""
+        self._busy = True
+        self._tell(ALIVE, BUSY)
+        try:
+            yield
+        finally:
+            self._busy = False
 
     @contextmanager
     def over(self) -> Generator[None]:
@@ -134,7 +144,7 @@ class Watch(threading.Thread):
         lost = []
         for other, (last, since) in self._seen.items():
             sign = signs.get(f"{ALIVE}{other}", "")
-            if sign != last:
+            if sign != last or sign == BUSY:
                 self._seen[other] = (sign, now)
             elif now - since > patience and (sign != LEFT or self._playing):
                 what = "left before the run was over" if sign == LEFT else "is lost"

@@ -14,7 +14,7 @@ from jax.experimental import multihost_utils
 
 from hocket.algorithm import Algorithm, Tell, Total
 from hocket.engines.checkpoint import Checkpoint
-from hocket.engines.cluster.layout import Layout
+from hocket.engines.cluster.layout import Layout, crossing
 from hocket.engines.cluster.processes import join
 from hocket.engines.cluster.sharded import Sharded
 from hocket.engines.prepare import Measured, prepare
@@ -70,7 +70,7 @@ def weigh(job: Job, program: Program, layout: Layout) -> Traffic:
         processes=jax.process_count(),
         shards=layout.shards,
         links=len(layout.tables.links),
-        crossing=layout.crossing,
+        crossing=crossing(layout.tables.links, layout.shard_of),
         bytes_needed=needed,
         bytes_moved=moved,
     )

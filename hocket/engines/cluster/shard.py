@@ -137,7 +137,7 @@ def _wiring(layout: Layout, shard: int) -> NeighbourTables:
     matrix = None
     if whole.matrix is not None:
         # A column for every row of words at hand; of nobody, for rows that only fill up.
-        heard = np.flatnonzero((layout.shard_of == shard) | _neighbouring(layout, shard))
+        heard = np.flatnonzero((layout.shard_of == shard) | whole.matrix[:, agents].any(axis=(0, 1)))
         matrix = np.zeros((whole.period, layout.size, layout.size + beyond), whole.matrix.dtype)
         matrix[:, :, found(heard)] = whole.matrix[:, agents][:, :, heard]
     told_at = np.zeros_like(neighbour)
@@ -163,16 +163,6 @@ def _wiring(layout: Layout, shard: int) -> NeighbourTables:
         agent_numbers=agents.astype(np.int32),
         link_numbers=np.maximum(links, 0).astype(np.int32),
     )
-
-
-def _neighbouring(layout: Layout, shard: int) -> np.ndarray:
-    """Agents elsewhere with a neighbour in the shard."""
-    links = layout.tables.links
-    ends = layout.shard_of[links]
-    out = np.zeros(layout.tables.n, bool)
-    out[links[(ends[:, 1] == shard) & (ends[:, 0] != shard), 0]] = True
-    out[links[(ends[:, 0] == shard) & (ends[:, 1] != shard), 1]] = True
-    return out
 
 
 def _groups(program: Program, layout: Layout, shard: int) -> tuple[tuple[Group, ...], np.ndarray | None]:

@@ -212,6 +212,9 @@ class FunctionSharing(Algorithm):
     def _disguise(self, agent: Agent) -> Agent:
         """The agent with f̂_j = f_j + p_j for its objective: all that the inner algorithm ever sees of it."""
         if self.grid is None:
+            whole = self.basis.onto(agent.objective, self._dealt(agent)) if agent.grad_at == "mixed" else None
+            if whole is not None:
+                return dataclasses.replace(agent.disguised(None), objective=whole)
             return agent.disguised(self.noise_gradient(agent))
         # The agent's objective is f̂_j already. What was dealt with a leaver, who knows it, no longer cancels.
         lost = agent.lost_noise()
@@ -219,14 +222,12 @@ class FunctionSharing(Algorithm):
 
     def noise_gradient(self, agent: Agent) -> Callable[[Any], Any]:
         """∇p_j as a function of where it is asked for, own noise included."""
+        return lambda v: self.basis.gradient(v, self._dealt(agent))
 
-        def gradient(v: Any) -> Any:
-            dealt = agent.function_noise()
-            if "own" in agent.shares:
-                dealt = dealt + agent.own_noise(0)
-            return self.basis.gradient(v, dealt)
-
-        return gradient
+    def _dealt(self, agent: Agent) -> Any:
+        """The coefficients of p_j."""
+        dealt, own = agent.function_noise(), agent.own_noise(0)
+        return dealt if own is None else dealt + own
 
     @property
     def keeps_noise(self) -> bool:

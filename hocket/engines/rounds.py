@@ -24,6 +24,7 @@ from hocket.engines.program import Carry, Moving, Population, Program, Steps, en
 from hocket.engines.round_noise import adders, fresh_noise, kept_noise, noise_of_round
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables
+from hocket.problems.objective import Known
 
 AGENTS = "agents"
 UNROLLED = 32
@@ -334,7 +335,7 @@ def per_agent(program: Program, steps: Steps, k: Any, shares: Any, function: Any
         agent = Agent(
             index=index,
             alpha=steps,
-            objective=(lambda v: groups[0].objective.gradient(v, data))
+            objective=Known(groups[0].objective, data)
             if alone
             else lambda v: together(lambda stack: program.by_group("gradient", stack), v),
             feasible=program.problem.feasible,

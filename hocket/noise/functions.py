@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from jaxtyping import Float, Shaped
 
 from hocket.errors import BadAlgorithm
 from hocket.problems import Objective, Polynomial, Quadratic
+from hocket.problems.objective import Known
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.quadratic import quadratic_width, squares
 from hocket.rationals import is_exact
@@ -46,6 +48,10 @@ class Family(ABC):
     @property
     def covers(self) -> ObjectiveClass | None:
         """The largest class of objectives that lies in its span, constants aside; None where none does."""
+        return None
+
+    def onto(self, objective: Any, coefficients: Any) -> Known | None:
+        """f + p as one function, which is cheaper than its parts; None where f is not known to be of p's kind."""
         return None
 
     def relative_variance(self, dim: int) -> Float[np.ndarray, " width"] | None:
@@ -81,6 +87,12 @@ class PolynomialFamily(Family):
 
     def gradient(self, x: Any, coefficients: Any) -> Any:
         return Polynomial().gradient(x, coefficients.reshape(self.degree + 1, -1))
+
+    def onto(self, objective: Any, coefficients: Any) -> Known | None:
+        if not (isinstance(objective, Known) and isinstance(objective.objective, Polynomial)):
+            return None
+        rows = zip_longest(objective.data, coefficients.reshape(self.degree + 1, -1), fillvalue=0)
+        return objective._replace(data=[own + noise for own, noise in rows])
 
     def bend(self, dim: int) -> float | None:
         return {1: 0.0, 2: 2.0}.get(self.degree)

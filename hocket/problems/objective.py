@@ -24,6 +24,16 @@ Name = Callable[[int], str]
 """What to call an agent in an error."""
 
 
+class Known(NamedTuple):
+    """One agent's objective, known as a whole and not by its gradients alone; called, it gives these."""
+
+    objective: Objective
+    data: PyTree
+
+    def __call__(self, x: Shaped[Any, " dim"]) -> Shaped[Any, " dim"]:
+        return self.objective.gradient(x, self.data)
+
+
 class Objective(eqx.Module):
     """A family of functions f(x; data): every agent of a group has the same function and its own data.
 

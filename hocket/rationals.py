@@ -16,9 +16,12 @@ def is_exact(x: Any) -> bool:
 def as_fractions(values: Any) -> np.ndarray:
     """The same numbers as fractions: every float is one, exactly."""
     given = np.asarray(values)
+    return np.array([_fraction(value) for value in given.ravel().tolist()], dtype=object).reshape(given.shape)
+
+
+def _fraction(value: float | Fraction | np.generic[Any]) -> Fraction:
     # A NumPy integer inside a fraction would overflow where Python's own grows.
-    plain = (value.item() if isinstance(value, np.generic) else value for value in given.ravel().tolist())
-    return np.array([Fraction(value) for value in plain], dtype=object).reshape(given.shape)
+    return Fraction(value.item() if isinstance(value, np.generic) else value)
 
 
 def matching(values: Any, x: Any) -> Any:

@@ -86,7 +86,7 @@ def test_a_process_without_signs_of_life_is_named(watch, clock):
     assert ended[0].startswith("process 2 of 3 is lost: no sign of life for 20 s")
 
 
-def test_a_process_that_says_it_is_busy_is_waited_for_until_it_no_longer_is(watch, clock):
+def test_a_process_that_says_it_is_busy_is_waited_for(watch: Any, clock: Clock) -> None:
     guard, store, ended = watch
     other = Watch(store, 2, 3, clock=clock, sleep=clock.sleep)
     with other.busy():

@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hocket as hk
+from hocket.agent import Agent
 from hocket.algorithm import Setting
 from hocket.errors import BadAlgorithm, BadProblem, NoTheorem
 from hocket.federation.engine.role import Role
 from hocket.networks.neighbour_tables import tabulate
-from hocket.noise.functions import QuadraticFamily
+from hocket.noise.functions import PolynomialFamily, QuadraticFamily
 from hocket.privacy.verdict.theorem import privacy_claim
-from hocket.problems import LeastSquares, Quadratic
+from hocket.problems import LeastSquares, Polynomial, Quadratic
+from hocket.problems.objective import Known
 from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
 from hocket.problems.regression import record_coefficients
 from hocket.rationals import as_fractions
@@ -275,3 +277,44 @@ def test_the_sum_over_a_component_is_exposed_with_cross_terms_too():
     np.testing.assert_allclose(found.estimate[0], true, atol=1e-9)  # float64, over steps of 0.01
     alone = hk.privacy.attacks.component_attack(run.view({0}), [1])
     assert alone.typical_sd > 0.5
+
+
+class Watched(hk.Dgd):
+    """DGD that shows whom it is played for."""
+
+    seen: list
+
+    def round(self, agent, state, k):
+        self.seen.append(agent)
+        return (yield from super().round(agent, state, k))
+
+
+@pytest.mark.parametrize("terms", [2, 4, 6], ids=["fewer", "as many", "more"])
+@pytest.mark.parametrize("shared", [True, False], ids=["one for all coordinates", "one for each"])
+def test_a_polynomial_and_its_noise_are_descended_as_one(terms, shared):
+    own = as_fractions(RNG.integers(-9, 9, size=(terms,) if shared else (terms, 3)))
+    dealt = as_fractions(RNG.integers(-9, 9, size=4 * 3))
+    x = as_fractions([Fraction(1, 3), Fraction(-2, 7), Fraction(5)])
+    known = Known(Polynomial(), own)
+    agent = Agent(0, lambda k: 1, known, hk.Box(-1.0, 1.0), {"function": dealt})
+    seen = []
+    inner = hk.FunctionSharing(3, bound=1.0, inner=Watched(seen))
+    next(inner.round(agent, x, 1))
+    (inside,) = seen
+    assert inside.plus is None
+    assert isinstance(inside.objective, Known)
+    parts = known(x) + PolynomialFamily(3).gradient(x, dealt)
+    assert (inside.gradient(x) == parts).all()  # in fractions: the very same function
+
+
+def test_gradients_at_a_projection_are_not_joined_with_noise_taken_elsewhere():
+    known = Known(Polynomial(), np.array([0.0, 1.0, 1.0]))
+    shares = {"function": np.ones(3)}
+    seen = []
+    sharing = hk.FunctionSharing(2, bound=1.0, inner=Watched(seen))
+    next(
+        sharing.round(
+            Agent(0, lambda k: 1, known, hk.Box(-1.0, 1.0), shares, grad_at="projected"), np.full(1, 3.0), 1
+        )
+    )
+    assert seen[0].gradient(np.full(1, 3.0)) == pytest.approx([(1 + 2 * 1.0) + (1 + 2 * 3.0)])

@@ -91,9 +91,10 @@ class PolynomialFamily(Family):
     def onto(self, objective: Any, coefficients: Any) -> Known | None:
         if not (isinstance(objective, Known) and isinstance(objective.objective, Polynomial)):
             return None
+        own: Any = objective.data
         noise = coefficients.reshape(self.degree + 1, -1)
-        rows = zip_longest(objective.data, noise, fillvalue=0 * noise[0])
-        return objective._replace(data=[own + added for own, added in rows])
+        rows = zip_longest(own, noise, fillvalue=0 * noise[0])
+        return objective._replace(data=[one + added for one, added in rows])
 
     def bend(self, dim: int) -> float | None:
         return {1: 0.0, 2: 2.0}.get(self.degree)

@@ -91,8 +91,8 @@ class PolynomialFamily(Family):
     def onto(self, objective: Any, coefficients: Any) -> Known | None:
         if not (isinstance(objective, Known) and isinstance(objective.objective, Polynomial)):
             return None
-        own: Any = objective.data
         noise = coefficients.reshape(self.degree + 1, -1)
+        own: list[Any] = list(objective.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         rows = zip_longest(own, noise, fillvalue=0 * noise[0])
         return objective._replace(data=[one + added for one, added in rows])
 

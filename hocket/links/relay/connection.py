@@ -1,5 +1,5 @@
 """A connection that reads into one room and writes at once: asyncio's own transports, and above all its TLS, take new
-memory for every piece, copy it several times more, and give the loop a turn for each."""
+memory for every piece, copy it several times more, and give the loop a turn for each. See docs/relay.md."""
 
 from __future__ import annotations
 

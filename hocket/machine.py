@@ -14,9 +14,10 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @contextmanager
@@ -49,6 +50,8 @@ def scikit_table(name: str, file: str, *, head: int = 0) -> np.ndarray:
 
     Read from its file, past so many lines: to import scikit-learn for it takes longer than to fit a model to it.
     """
+    import numpy as np  # here, because a relay does without
+
     found = importlib.util.find_spec("sklearn")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("scikit-learn is not installed")

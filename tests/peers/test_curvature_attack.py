@@ -8,6 +8,7 @@ that keeps the curvature, but that masks of different points do not cancel.
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import hashlib
 from collections.abc import Iterable
@@ -42,9 +43,6 @@ class ShowsAnother(Script):
         frame = opened(message)
         if frame.kind is not Kind.WORD:
             return [message]
-        if frame.exchange == 0:
-            hand.memory["masks", frame.round] = self._masks(hand, frame.round)
-            return [message]
         hand.memory["total", frame.round] = _words(frame.parts[1])
         if frame.round != AT or to != VICTIM:
             return [message]
@@ -55,6 +53,10 @@ class ShowsAnother(Script):
     async def hears(self, hand: Hand, event: Any) -> Any:
         frame = opened(event.message) if isinstance(event, Heard) else None
         if frame is not None and frame.kind is Kind.WORD and len(frame.parts) == 2:
+            while hand.memory["presence"].conversation.now.round < frame.round:  # its masks are not there before
+                await asyncio.sleep(0.001)
+            if ("masks", frame.round) not in hand.memory:
+                hand.memory["masks", frame.round] = self._masks(hand, frame.round)
             hand.memory["word", frame.round, event.neighbour] = _words(frame.parts[1])
         return event
 

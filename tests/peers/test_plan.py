@@ -198,7 +198,7 @@ def test_what_cannot_be_planned(change, error, words):
         (
             "protocol = 3",
             "protocol = 4",
-            "is for protocol 3 and noise 1, this version of hocket has protocol 2",
+            "is for protocol 4 and noise 1, this version of hocket has protocol 3",
         ),
         ("noise = 1", "noise = 9", "install the version the others have"),
         ('["clinic-a", "clinic-b"], ', '["clinic-a", "clinic-x"], ', "a link is two members"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import platform
 import sys
 from collections.abc import Sequence
@@ -116,8 +115,6 @@ def every(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
-    # Most things that are made here stay: to look for rubbish among them takes a tenth of a short command.
-    gc.set_threshold(50_000)
     try:
         app.meta(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         return 0

@@ -55,6 +55,8 @@ def outline(path: Path) -> Outline:
 
 def _outlined(tables: Mapping[str, Any]) -> Outline:
     cards = {name: card_from(table, f"cards.{name}") for name, table in tables["cards"].items()}
+    if any(card.name != name for name, card in cards.items()):
+        raise BadConfig("a plan's cards are not under their members' names; ask for the plan that was signed")
     links = frozenset(
         (cards[dialler].name, cards[other].name) for dialler, other in tables["network"]["links"]
     )

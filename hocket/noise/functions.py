@@ -89,7 +89,8 @@ class PolynomialFamily(Family):
         return Polynomial().gradient(x, coefficients.reshape(self.degree + 1, -1))
 
     def onto(self, objective: Any, coefficients: Any) -> Known | None:
-        if not (isinstance(objective, Known) and isinstance(objective.objective, Polynomial)):
+        # No subclass: its gradients may be others, of the same coefficients.
+        if not isinstance(objective, Known) or type(objective.objective) is not Polynomial:
             return None
         noise = coefficients.reshape(self.degree + 1, -1)
         own: list[Any] = list(objective.data)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

@@ -53,7 +53,9 @@ class ShowsAnother(Script):
     async def hears(self, hand: Hand, event: Any) -> Any:
         frame = opened(event.message) if isinstance(event, Heard) else None
         if frame is not None and frame.kind is Kind.WORD and len(frame.parts) == 2:
-            while hand.memory["presence"].conversation.now.round < frame.round:  # its masks are not there before
+            while (
+                hand.memory["presence"].conversation.now.round < frame.round
+            ):  # its masks are not there before
                 await asyncio.sleep(0.001)
             if ("masks", frame.round) not in hand.memory:
                 hand.memory["masks", frame.round] = self._masks(hand, frame.round)

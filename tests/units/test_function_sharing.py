@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from functools import cache
 
+import equinox as eqx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -318,3 +319,27 @@ def test_gradients_at_a_projection_are_not_joined_with_noise_taken_elsewhere():
         )
     )
     assert seen[0].gradient(np.full(1, 3.0)) == pytest.approx([(1 + 2 * 1.0) + (1 + 2 * 3.0)])
+
+
+class Wandering(hk.problems.Polynomial):
+    """A polynomial whose agents take two steps between exchanges."""
+
+    def local(self, data):
+        def steps(v, k, *, step, feasible, plus):
+            for _ in range(2):
+                slope = self.gradient(v, data) if plus is None else self.gradient(v, data) + plus(v)
+                v = feasible.project(v - step / 2 * slope)
+            return v
+
+        return steps
+
+
+def test_local_steps_are_disguised_too():
+    plain = hk.polynomials(np.random.default_rng(0).uniform(0.5, 1.5, size=(5, 3)), box=(-5, 5))
+    wandering = eqx.tree_at(lambda one: one.groups[0].objective, plain, Wandering())
+    for problem in (plain, wandering):
+        bare, noisy = (
+            hk.solve(problem, hk.Network.cycle(5), one, rounds=4, step=hk.Constant(0.05), start=0.0).x
+            for one in (hk.Dgd(), hk.FunctionSharing(2, 5.0))
+        )
+        assert np.abs(bare - noisy).max() > 0.1

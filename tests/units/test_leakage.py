@@ -218,6 +218,39 @@ def test_the_bound_is_reached_where_all_words_are_heard():
     assert found.bound == pytest.approx(2, rel=1e-6)  # a prior of 10⁴ is worth 1e-8
 
 
+def test_rounding_of_noise_that_was_heard_is_no_noise():
+    # Of the honest only agent 4 is not heard, and the sum of all tells its words: everybody's noise averages out.
+    links = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
+    found = hk.leakage(
+        hk.Network.from_edges(links), "rss-nb", coalition={1}, rounds=30, step=hk.Constant(0.2), prior=10.0
+    )
+    assert found.identifiable == (0, 2, 3, 4)
+
+
+def test_the_bound_counts_leavers_beside_the_colluders():
+    plan = {"rounds": 6, "leavers": {3: 2}, "work": 1}
+    found = worst_leakage(hk.Network.complete(6), "rss-nb", 1, **plan)
+    every = [
+        _least(hk.leakage(hk.Network.complete(6), "rss-nb", coalition={one}, rounds=6, leavers={3: 2}))
+        for one in (0, 1, 2, 4, 5)
+    ]
+    assert 0 < found.bound <= min(every) * (1 + 1e-9)
+    assert worst_leakage(hk.Network.cycle(5), "rss-nb", 1, rounds=6, leavers={0: 2}, work=1).bound == 0
+
+
+def test_means_tell_a_coalition_that_cuts_the_network_the_sum_of_each_part():
+    # Masks cancel among honest members who hang together: {0, 3} knows 1 + 2 and 4 + 5, not the sum of the four alone.
+    ring, plan = hk.Network.cycle(6), {"coalition": {0, 3}, "rounds": 20, "threat": "coalition"}
+    found = hk.leakage(ring, "independent", release="means", **plan)
+    np.testing.assert_allclose(found.sd[[1, 2, 4, 5]], 0.1581, atol=1e-4)
+    # Nobody bound by less: two triangles that share an agent, who hears both sides.
+    bow = hk.Network.from_edges([(0, 1), (1, 2), (2, 0), (0, 3), (3, 4), (4, 0)])
+    bound = worst_leakage(bow, "independent", 1, rounds=5, release="means", work=1).bound
+    assert bound <= _least(hk.leakage(bow, "independent", coalition={0}, rounds=5, release="means")) * (
+        1 + 1e-9
+    )
+
+
 def test_the_bound_is_none_where_it_takes_too_long_and_where_all_were_searched():
     assert worst_leakage(UNEVEN, "rss-nb", 1, rounds=10, work=1, bound_work=1).bound is None
     assert worst_leakage(UNEVEN, "rss-nb", 1, rounds=10).bound is None

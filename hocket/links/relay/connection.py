@@ -166,6 +166,9 @@ class Connection:
             self._loop.remove_writer(self._socket)
             self._socket.close()
         self._backlog.clear()
+        self._room = self._sealed = memoryview(
+            b""
+        )  # whoever still holds this end holds no room for bytes with it
         self._writable.set()
         self._end()
 

@@ -52,17 +52,21 @@ class Course:
         found = self.listener.follow(k, unknowns, drive)
         states = unknowns[: self.listener.states]
         x = states[: self.listener.h]
-        means = [x.sum(axis=0, keepdims=True)] if self.release == "means" else []
+        means = [self._parts(k) @ x] if self.release == "means" else []
         if k <= self.rounds:
             return Turn(found.after, np.concatenate([found.heard, *means]))
         published = {"nothing": [], "raw": [x]}.get(self.release, [found.mixed])
         return Turn(states, np.concatenate([found.heard, *published, *means]))
 
+    def _parts(self, k: int) -> Float[np.ndarray, "parts honest"]:
+        """Whose states' sum is known where states are added up under masks: of all who hang together (Theorem T)."""
+        return self.listener.wired[self.listener.keys[k]].summed
+
     def noise(self, k: int, *, every_word: bool = False) -> Turn:
         """What round k's fresh noise adds to both."""
         last = k > self.rounds
         other, heard = self.listener.noise(k, last=last, every_word=every_word)
-        means = [np.zeros((1, other.shape[1]))] if self.release == "means" else []
+        means = [np.zeros((len(self._parts(k)), other.shape[1]))] if self.release == "means" else []
         if not last:
             return Turn(other, np.concatenate([heard, *means]))
         published = {"nothing": [], "raw": [np.zeros_like(other)]}.get(self.release, [other]) + means
@@ -231,6 +235,9 @@ def _never_heard(course: Course) -> tuple[np.ndarray, int]:
         size = max(np.abs(part).max(initial=0.0) for part in noise)
         quiet = _null_space(np.hstack([turn.heard, noise.heard / size]))
         reached = np.hstack([turn.after, noise.after / size]) @ quiet
+        reached = reached[
+            :, np.linalg.norm(reached, axis=0) > ALIKE
+        ]  # all else is rounding of what was heard
         grown = scipy.linalg.orth(np.hstack([space, reached]), rcond=ALIKE)
         settled = k if grown.shape[1] > space.shape[1] else settled
         space = grown

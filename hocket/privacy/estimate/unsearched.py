@@ -45,10 +45,12 @@ def least_deviation(
     """A deviation below which no f agents know an honest gradient, for gradients that stay the same.
     None where it would take more than `work`, counted as in `worst_leakage`; `plan` is what else `leakage` takes.
     """
-    near = neighbour_masks(network.n, network.links)
-    if any(others.bit_count() <= f for others in near):
+    gone = mask_of(plan.get("leavers") or ())  # they count as members, beside the f
+    near = [others & ~gone for others in neighbour_masks(network.n, network.links)]
+    staying = agents_in(everybody(network.n) & ~gone)
+    if any(near[agent].bit_count() <= f for agent in staying):
         return 0.0
-    groups = apart(near, stars(near, f))
+    groups = apart(near, (star for star in stars(near, f) if star.centre in staying))
     if sum(rounds * (mask.bit_count() + 50) ** 2 for mask, _ in groups) > work:
         return None
     least = math.inf

@@ -5,7 +5,8 @@ over a link are all that anybody who reconnects can have missed, and they are sa
 twice is heard once; what could not have been said yet is refused.
 
 An exchange may be silent over some links, as all know beforehand. Whoever speaks in exchanges of its own choice keeps
-to this: before a third message over a link it has heard one that was said after the first was read.
+to this: before a third message over a link it has heard one that was said after the first was read. What somebody says
+over a link that is silent by the plan is not looked at.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def at_point(point: bytes) -> Change:
 
 
 def unasked(hand: Hand, to: str, frame: Frame, message: bytes) -> list[bytes]:
-    """Numbers in every word, whether they are due or not."""
+    """Numbers in every word, whether they are due or not; elm has a link beside the tree in every topology."""
     point, *found = frame.parts
     return [pack(frame._replace(parts=[point, *(found or [bytes(3 * NUMBER)])]))]
 
@@ -114,7 +114,7 @@ SUMS = (
     _d("many numbers", "two kilobytes of them", numbers(lambda one: one * 43), refused=True),
     _d("unmasked", "zeros in place of masked numbers", numbers(lambda one: bytes(len(one))), refused=True),
     _d("complement", "all bits turned", numbers(lambda one: bytes(255 - b for b in one)), refused=True),
-    _d("unasked", "numbers where none are due", unasked, refused=True),
+    _d("unasked", "numbers where none are due", unasked, refused=True, coalition=("elm",)),
     _d("withheld", "none where they are due", withheld, refused=True),
     _d("all at the root", "zeros from the root", numbers(lambda one: bytes(len(one))), coalition=ROOT),
     Deviation(

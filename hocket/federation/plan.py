@@ -42,6 +42,10 @@ from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.steps import Step
 
+FARTHEST = 127
+"""Links between two members of a sum: it goes up half of them and down again, twice in a round, and messages number the
+exchanges of a round in one byte."""
+
 
 class Dial(NamedTuple):
     """A link between two agents, and which of them opens it."""
@@ -107,6 +111,15 @@ class FederationPlan:
                 "no sum can be taken without a member, so that dropping one by rule would end the run: leave "
                 "drop_after away, or plan a study with --on-drop restart"
             )
+        if self.algorithm.sums and len(self.cards) > FARTHEST:
+            from networkx import diameter  # slow, and needed only here
+
+            apart: int = diameter(self.network.graph)
+            if apart > FARTHEST:
+                raise BadPlan(
+                    f"some members are {apart} links apart, and sums over all members go over {FARTHEST} at most; plan "
+                    "more links: random-regular:d=4 has a thousand members within ten"
+                )
         if self.run.means and (self.certificate is not None or self.algorithm.sums):
             raise BadPlan(
                 "the plan adds up states as they are, which no ε covers; plan means = 0"

@@ -39,8 +39,14 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def run(*words: object, cwd: Path, code: int = 0, **more: str) -> str:
-    """What a command prints; PYTHONPATH is left out, so that the checkout cannot stand in for what was installed."""
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | more
+    """What a command prints.
+
+    PYTHONPATH is left out, so that the checkout cannot stand in for what was installed, and the tests' settings of XLA,
+    which another version may not know.
+    """
+    clean = {
+        name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "XLA_FLAGS"}
+    } | more
     done = subprocess.run(
         [str(word) for word in words], cwd=cwd, env=clean, capture_output=True, text=True, check=False
     )

@@ -188,6 +188,16 @@ def test_what_cannot_be_planned(change, error, words):
         drawn(**change)
 
 
+def test_sums_go_no_farther_than_messages_can_count(monkeypatch):
+    monkeypatch.setattr("hocket.federation.plan.FARTHEST", 2)
+    drawn(algorithm={"name": "joint-average"})  # two links apart
+    drawn(topology="path")  # four apart, and nothing is summed
+    with pytest.raises(
+        BadPlan, match="some members are 4 links apart, and sums over all members go over 2 at most"
+    ):
+        drawn(topology="path", algorithm={"name": "joint-average"})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [

@@ -236,14 +236,6 @@ class Study:
         }
         return tables | {"columns": columns}
 
-    def refuse_other(self, fingerprint: str, whose: str) -> None:
-        """Members that have other versions of a study would sum what does not belong together."""
-        if fingerprint != self.fingerprint:
-            raise BadStudy(
-                f"{whose} has another version of this study: {fingerprint[:12]} there, {self.fingerprint[:12]} here; "
-                "agree on one file, and compare what study check prints last"
-            )
-
     @property
     def fingerprint(self) -> str:
         """SHA-256 of all that it says, whatever its layout: two members have the same study if they have this."""

@@ -112,7 +112,7 @@ class Compiled:
     def bytes_needed(self, start: Any, steps: Steps) -> int:
         """Memory that a call takes, by the compiler's account; the arguments may be mere shapes."""
         carry = jax.eval_shape(partial(_begin, self.blueprint), self.numbers, start, steps)
-        stops = jax.ShapeDtypeStruct((STOPS,), int)
+        stops = jax.ShapeDtypeStruct((STOPS,), jnp.result_type(int))
         lowered = _advance.lower(self.blueprint, self.numbers, carry, steps, stops, Looks.nowhere())
         # Nothing is tuned by trial: on a device that is out of memory there is no room to try.
         account: Any = lowered.compile(compiler_options={"xla_gpu_autotune_level": "0"}).memory_analysis()

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
@@ -99,7 +100,7 @@ def prices(compiled: Compiled) -> Prices:
 def _prices(outline: Outline) -> Prices:
     blueprint, numbers, program = outline.blueprint, outline.numbers, outline.program
     n, dim = program.tables.n, program.problem.dim
-    steps = Steps(jax.ShapeDtypeStruct((), int), jax.ShapeDtypeStruct((4,), program.dtype))
+    steps = Steps(jax.ShapeDtypeStruct((), jnp.result_type(int)), jax.ShapeDtypeStruct((4,), program.dtype))
 
     def of_program(function: Any) -> Any:
         return lambda numbers, *args: function(blueprint.program(numbers), *args)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from hocket.algorithm import Algorithm, x_of
@@ -263,7 +264,7 @@ class Estimate:
         """The compiler's own account where it gets that far, else data and states."""
         job, shape = self.job, jax.ShapeDtypeStruct
         if self.compiled is not None:
-            steps = Steps(shape((), int), shape((table_length(job),), job.dtype))
+            steps = Steps(shape((), jnp.result_type(int)), shape((table_length(job),), job.dtype))
             # A compiler that measures on the device needs room there.
             with suppress(jax.errors.JaxRuntimeError):
                 return self.compiled.bytes_needed(shape(job.first_states.shape, job.dtype), steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -54,7 +55,7 @@ class Journals:
             return changed_bytes(self.whole, draw)
         path = self.folder / "changed.db"
         path.write_bytes(self.whole)
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             tables = [
                 name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
             ]

@@ -100,7 +100,7 @@ async def scene():
     assert (await first_of(ash, Heard)).message == b"still here"
     print("heard")
     folder = Path(sys.argv[1])
-    with sqlite3.connect(folder / "journal") as journal:
+    with contextlib.closing(sqlite3.connect(folder / "journal")) as journal, journal:
         journal.execute("PRAGMA journal_mode=WAL")
         journal.execute("CREATE TABLE rounds (k)")
         (folder / "status.json").write_text("{}")

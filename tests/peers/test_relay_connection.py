@@ -217,3 +217,19 @@ def test_what_a_connection_did_not_deliver_is_given_up_in_time(monkeypatch):
         other.close()
 
     within_time(talk)
+
+
+def test_a_task_that_never_began_leaves_no_connection_open():
+    async def work() -> None:
+        mine, theirs = sockets()
+        taken = Connection(theirs)
+        task = asyncio.create_task(all_of(taken))
+        task.add_done_callback(taken.close_after)
+        task.cancel()
+        await asyncio.wait([task])
+        assert taken.closing
+        assert theirs.fileno() == -1
+        with mine:
+            assert mine.recv(1) == b""
+
+    within_time(work)

@@ -120,7 +120,8 @@ def test_the_sum_attack_is_part_of_it():
         )
         slope = everything.parameters(j, "slopes") - (-j)
         assert abs(slope) < 4 * everything.predicted_sd(j, "slopes")
-        assert everything.predicted_sd(j, "slopes") <= mean_attack(run.view({0}), j).typical_sd
+        alone = mean_attack(run.view({0}), j).typical_sd
+        assert everything.predicted_sd(j, "slopes") <= (1 + 1e-9) * alone  # the same, but for rounding
 
 
 PRESSED = hk.polynomials(

@@ -158,6 +158,10 @@ class Connection:
         else:
             self.abort()
 
+    def close_after(self, _: asyncio.Task[Any]) -> None:
+        """Hang up after a task that had it, and that was perhaps cancelled before it began."""
+        self.close()
+
     def abort(self) -> None:
         """Hang up now."""
         self.closing = True

@@ -211,7 +211,8 @@ class Way:
         """Lead gRPC's connections to the neighbour."""
         with door:
             async for connection in accepted(door):
-                self.forwarder.carry(self._lead(Connection(connection)))
+                stream = Connection(connection)
+                self.forwarder.carry(self._lead(stream)).add_done_callback(stream.close_after)
 
     async def _lead(self, connection: Connection) -> None:
         pipe = None

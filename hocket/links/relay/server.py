@@ -158,9 +158,11 @@ class Relay:
 
     async def _accept(self, door: socket.socket) -> None:
         async for connection in accepted(door):
-            task = asyncio.create_task(self._attend(connection))
+            stream = Connection(connection)
+            task = asyncio.create_task(self._attend(stream))
             self._attending[task] = self._unknown[task] = None
             task.add_done_callback(self._left)
+            task.add_done_callback(stream.close_after)
             full = len(self._attending) > self._most or len(self._unknown) > self.limits.strangers
             if full:
                 oldest = next(iter(self._unknown))
@@ -174,14 +176,14 @@ class Relay:
         if not task.cancelled():
             task.exception()  # what went wrong with one connection is nobody else's
 
-    async def _attend(self, connection: socket.socket) -> None:
+    async def _attend(self, stream: Connection) -> None:
         """One connection, from its first byte to its last."""
         task = asyncio.current_task()
         assert task is not None
         pipe = None
         try:
             async with asyncio.timeout(self.limits.greeting):
-                pipe = await self._opened(connection)
+                pipe = await self._opened(stream)
                 call, guest = await self._known(pipe)
             self._unknown.pop(task, None)
             with self._counted(call, guest):
@@ -199,9 +201,8 @@ class Relay:
             if pipe is not None:
                 pipe.close()
 
-    async def _opened(self, connection: socket.socket) -> Pipe:
+    async def _opened(self, stream: Connection) -> Pipe:
         """What a connection's first byte says that it is: TLS, WebSocket or plain."""
-        stream = Connection(connection)
         try:
             first = await stream.first_byte()
             if first == TLS_BEGINS and self.tls is not None:

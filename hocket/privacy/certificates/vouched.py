@@ -70,11 +70,18 @@ def replaced(algorithm: Algorithm) -> str:
             return f"{', '.join(foreign)} of {kind.__name__} was put in from elsewhere"
         if kind is stating:
             break
-        added = vars(kind).get("__annotations__", {})  # fields, which may stand in a method's place
-        changed = sorted(one for one in {*vars(kind), *added} if _counts(stating, one))
+        changed = sorted(one for one in {*vars(kind), *_own_fields(kind)} if _counts(stating, one))
         if changed:
             return f"{kind.__name__} has {', '.join(changed)} of its own, and states the noise of {stating.__name__}"
     return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
+
+
+def _own_fields(kind: type) -> set[str]:
+    """Fields that a class writes itself, which may stand in a method's place; inherited ones are the same objects."""
+    before = {
+        id(one) for base in kind.__bases__ for one in getattr(base, "__dataclass_fields__", {}).values()
+    }
+    return {name for name, one in vars(kind).get("__dataclass_fields__", {}).items() if id(one) not in before}
 
 
 def _inside(algorithm: Any) -> Iterator[Algorithm | Compressor]:
@@ -156,13 +163,16 @@ def _counts(stating: type, name: str) -> bool:
 
 
 def _from_elsewhere(kind: type, name: str) -> bool:
-    """Whether a function of one of hocket's classes is defined in none of its modules."""
+    """Whether a function of one of hocket's classes is defined in none of its modules.
+
+    From Python 3.13 on every dataclass has the `__replace__` of the standard library.
+    """
     module = getattr(vars(kind)[name], "__module__", None)
     return (
         _ours(kind)
         and callable(vars(kind)[name])
         and isinstance(module, str)
-        and module.partition(".")[0] not in ("hocket", "equinox", "abc")
+        and module.partition(".")[0] not in ("hocket", "equinox", "abc", "dataclasses")
     )
 
 

@@ -34,6 +34,13 @@ run = hk.solve(problem, network, hk.RssNb(delta=1.0), rounds=10, seed=0)
 gap: float = run.gap
 wrong: str = run.gap
 """
+CERTIFIED = """\
+import hocket as hk
+
+found = hk.certify(hk.Network.cycle(5), hk.RssNb.certified(1.0, 0.5), colluders=1, sensitivity=0.1, rounds=50)
+assert found.holds and found.epsilon(1e-6) < 100, found.reason
+"""
+"""Reads classes as Python makes them, which differs from version to version."""
 QUIET = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
@@ -122,6 +129,7 @@ def test_every_python_that_is_named_runs_it(version: str, tmp_path: Path) -> Non
     run(python, *QUIET, "install", built(tmp_path), cwd=tmp_path)
     assert f"Python {version}." in run(python, "-m", "hocket", "--version", cwd=tmp_path)
     run(python, "-m", "hocket", "demo", "--out", "demo", cwd=tmp_path)
+    run(python, "-c", CERTIFIED, cwd=tmp_path)
 
 
 def found_python(version: str) -> str | None:

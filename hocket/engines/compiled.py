@@ -129,9 +129,8 @@ def _advance(
     blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, looks: Looks
 ) -> tuple[Carry, Measures]:
     after, measures = legs(blueprint.program(numbers), carry, steps, stops, looks)
-    return replace(
-        after, kept={}
-    ), measures  # noise that stays is not copied; function sharing has much of it
+    # Noise that stays is not copied; function sharing has much of it.
+    return replace(after, kept={}), measures
 
 
 def compilations() -> int:

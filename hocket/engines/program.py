@@ -13,6 +13,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
+from jax.experimental.layout import Layout, with_layout_constraint
 from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm
@@ -28,6 +30,8 @@ LONGEST_BLOCK = 32
 """Rounds: what is left of a block where a run is measured is drawn again, and longer ones save next to nothing."""
 FARTHEST = 32
 """Agents that a gap is taken over at most where it is not taken over all: those farthest from the mean."""
+VECTOR = 8
+"""Numbers that the widest vector units of CPUs take at once: fewer runs do not lie side by side."""
 
 
 class Population(eqx.Module):
@@ -230,3 +234,21 @@ class Moving(NamedTuple):
 def entry(rows: Any, index: Any) -> Any:
     """One row, by an index that is known to be in range."""
     return jax.lax.dynamic_index_in_dim(rows, index, keepdims=False, allow_negative_indices=False)
+
+
+@custom_vmap
+def beside(tree: Any) -> Any:
+    """The same numbers; where many runs are played at once, run beside run in memory: vector units take what lies side
+    by side, and an axis of one coordinate or of five links fills none of them.
+    """
+    return tree
+
+
+@beside.def_vmap
+def _(runs: int, batched: Any, tree: Any) -> tuple[Any, Any]:
+    def laid(leaf: Any, of_runs: bool) -> Any:
+        if not of_runs or runs < VECTOR or runs <= leaf.shape[-1] or jax.default_backend() != "cpu":
+            return leaf
+        return with_layout_constraint(leaf, Layout((*range(1, leaf.ndim), 0)))
+
+    return jax.tree.map(laid, tree, batched[0]), batched[0]

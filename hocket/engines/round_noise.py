@@ -12,7 +12,7 @@ from jax.extend import core
 
 from hocket.engines import link_noise_kernel, noise_kernel
 from hocket.engines.mixing_kernel import on_gpu
-from hocket.engines.program import Program
+from hocket.engines.program import Program, beside
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 
@@ -58,7 +58,7 @@ def pairwise(program: Program, rounds: Any) -> dict[str, Pair]:
     out = {}
     for name, draw in program.draws.items():
         when = program.when(jnp.zeros(1, rounds.dtype) if draw.once else rounds)
-        raw = _raw(program, draw, when)
+        raw = draw.raw(threefry.derive(program.root, draw.label), when, program.tables, program.dtype)
         if isinstance(raw, Pair):
             out[name] = raw
     return out
@@ -69,17 +69,16 @@ def _dealt(program: Program, draw: Draw, when: When) -> Any:
 
     On a GPU memory is what is scarce, and every agent draws for itself, in the kernel that uses the noise.
     """
+    # Before any of it is drawn: else every number of many runs would derive its run's key again.
+    key = threefry.derive(program.root, draw.label)
     if jax.default_backend() != "cpu":
-        key = threefry.derive(program.root, draw.label)
         if isinstance(draw, Balanced) and noise_kernel.fits(draw, when, program.tables, program.dtype):
-            nothing, alike = (
-                jnp.zeros((program.tables.n, draw.width), np.float32),
-                jnp.ones(program.tables.n, np.float32),
-            )
+            nothing = jnp.zeros((program.tables.n, draw.width), np.float32)
+            alike = jnp.ones(program.tables.n, np.float32)
             return noise_kernel.noisy(draw, key, when, program.tables, nothing, alike)[None]
         return draw.at_each_end(key, when, program.tables, program.dtype)
-    condensed = _settled(lambda: draw.condense(_raw(program, draw, when)), when)
-    return _settled(lambda: draw.deal(condensed, when, program.tables), when)
+    condensed = _settled(lambda: draw.condense(draw.raw(key, when, program.tables, program.dtype)), when)
+    return _settled(lambda: draw.deal(beside(condensed), when, program.tables), when)
 
 
 def _settled(compute: Callable[[], Any], when: When) -> Any:
@@ -90,7 +89,7 @@ def _settled(compute: Callable[[], Any], when: When) -> Any:
     cannot tell that this one is always taken.
     """
     # Traced once, for the shapes and for the branch.
-    traced, shapes = jax.make_jaxpr(compute, return_shape=True)()
+    traced, shapes = jax.make_jaxpr(lambda: beside(compute()), return_shape=True)()
     leaves, structure = jax.tree.flatten(shapes)
     settled = jax.lax.cond(
         when.rounds[0] >= 0,
@@ -98,7 +97,3 @@ def _settled(compute: Callable[[], Any], when: When) -> Any:
         lambda: [jnp.zeros(leaf.shape, leaf.dtype) for leaf in leaves],
     )
     return jax.tree.unflatten(structure, settled)
-
-
-def _raw(program: Program, draw: Draw, when: When) -> Any:
-    return draw.raw(threefry.derive(program.root, draw.label), when, program.tables, program.dtype)

@@ -19,16 +19,14 @@ from jax.custom_batching import custom_vmap
 from hocket.agent import Agent, no_step
 from hocket.algorithm import Say, Spoken, Tell, Total, converse, opened, x_of
 from hocket.engines import mixing_kernel
-from hocket.engines.mail import Arrivals, Mail, arrivals, delivered, no_mail, own_weight
-from hocket.engines.program import Carry, Moving, Population, Program, Steps, entry
+from hocket.engines.mail import Arrivals, Mail, arrivals, delivered, no_mail, own_weight, sum_slots
+from hocket.engines.program import Carry, Moving, Population, Program, Steps, beside, entry
 from hocket.engines.round_noise import adders, fresh_noise, kept_noise, noise_of_round
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import NeighbourTables
 from hocket.problems.objective import Known
 
 AGENTS = "agents"
-UNROLLED = 32
-"""Slots are summed in straight-line code up to here; beyond, in a loop, to keep programs small."""
 
 
 class Place(NamedTuple):
@@ -93,7 +91,7 @@ class Told(NamedTuple):
         def word(slot: Any) -> Any:
             return place.weight[slot] * _at(stack, place.told_at[slot])
 
-        return _sum_slots(word, len(place.weight), place.own * own)
+        return sum_slots(word, len(place.weight), place.own * own)
 
 
 class Posted(NamedTuple):
@@ -124,16 +122,10 @@ class Post(NamedTuple):
         held = self.now.mail.held[len(kept) : len(kept) + len(leaves)]
 
         def carried(stacks: list[Any]) -> tuple[Any, list[Any], list[Any]]:
-            found = [
-                delivered(self.program, self.phase, self.now, stack, before)
-                for stack, before in zip(stacks, held, strict=True)
-            ]
+            words = zip(stacks, held, strict=True)
+            found = [delivered(self.program, self.phase, self.now, *word) for word in words]
             own = own_weight(self.program, self.phase, self.now)
-            return (
-                own.astype(self.program.dtype),
-                [heard for heard, _ in found],
-                [after for _, after in found],
-            )
+            return own.astype(self.program.dtype), [one[0] for one in found], [one[1] for one in found]
 
         own, heard, after = together(carried, leaves)
         kept += after
@@ -171,7 +163,7 @@ def _by_slots(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
     def word(slot: Any) -> Any:
         return weight[:, slot][spread] * _at(stack, neighbour[:, slot])
 
-    return _sum_slots(word, tables.slots, jnp.zeros((tables.n, *stack.shape[1:]), stack.dtype))
+    return sum_slots(word, tables.slots, jnp.zeros((tables.n, *stack.shape[1:]), stack.dtype))
 
 
 def _by_matrix(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
@@ -186,19 +178,6 @@ def _by_links(tables: NeighbourTables, phase: Any, stack: Any) -> Any:
     weight = tables.link_weight[phase]
     total = jnp.zeros_like(stack).at[higher].add(weight[:, 0][spread] * stack[lower])
     return total.at[lower].add(weight[:, 1][spread] * stack[higher])[: tables.n]
-
-
-def _sum_slots(word: Callable[[Any], Any], slots: int, start: Any) -> Any:
-    """start + Σ_slot word(slot).
-
-    In straight-line code, which runs up to ten times faster than a gather of all slots and a sum; in a loop where
-    there are so many slots that the program would grow too long.
-    """
-    if slots > UNROLLED:
-        return jax.lax.fori_loop(0, slots, lambda slot, total: total + word(slot), start)
-    for slot in range(slots):
-        start = start + word(slot)
-    return start
 
 
 def _at(stack: Any, *index: Any) -> Any:
@@ -302,27 +281,26 @@ def run_until(program: Program, carry: Carry, steps: Steps, stop: Any) -> Carry:
     """Play rounds until round `stop` is next, drawing noise block by block."""
 
     def play(k: Any, moving: Moving, fresh: Mapping[str, Any]) -> Moving:
-        return one_round(program, carry, k, moving, steps, fresh)[0]
+        return beside(one_round(program, carry, k, moving, steps, fresh)[0])
 
     def block(turn: tuple[Any, Moving]) -> tuple[Any, Moving]:
         first, moving = turn
         noise = fresh_noise(program, first + jnp.arange(program.block))
         last = jnp.minimum(first + program.block, stop)
 
-        def next_round(k: Any, moving: Moving) -> Moving:
-            return play(k, moving, jax.tree.map(lambda rows: entry(rows, k - first), noise))
+        def next_round(k: Any, turn: tuple[Moving, Any]) -> tuple[Moving, Any]:
+            moving, noise = turn
+            return play(k, moving, jax.tree.map(lambda rows: entry(rows, k - first), noise)), beside(noise)
 
-        return last, jax.lax.fori_loop(first, last, next_round, moving)
+        return last, jax.lax.fori_loop(first, last, next_round, (moving, noise))[0]
 
-    moving = carry.moving
-    if program.block == 0:
-        moving = jax.lax.fori_loop(carry.k, stop, lambda k, moving: play(k, moving, {}), moving)
-    elif program.block == 1:
-        moving = jax.lax.fori_loop(
-            carry.k, stop, lambda k, moving: play(k, moving, noise_of_round(program, k)), moving
-        )
+    def alone(k: Any, moving: Moving) -> Moving:
+        return play(k, moving, noise_of_round(program, k))
+
+    if program.block > 1:
+        _, moving = jax.lax.while_loop(lambda turn: turn[0] < stop, block, (carry.k, carry.moving))
     else:
-        _, moving = jax.lax.while_loop(lambda turn: turn[0] < stop, block, (carry.k, moving))
+        moving = jax.lax.fori_loop(carry.k, stop, alone, carry.moving)
     return carry.at(stop, moving)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,9 +16,9 @@ from jaxtyping import Float, Int
 
 from hocket.algorithm import Algorithm, x_of
 from hocket.engines import measurement_cost
-from hocket.engines.compiled import Compiled, legs
-from hocket.engines.measures import measures_kind
-from hocket.engines.program import Program, entry
+from hocket.engines.compiled import Blueprint, Compiled, legs
+from hocket.engines.measures import Measures, measures_kind
+from hocket.engines.program import Carry, Program, entry
 from hocket.engines.rounds import begin
 from hocket.engines.schedule import Leg, Looks, Pace
 from hocket.engines.simulator import step_table, table_length
@@ -45,18 +46,15 @@ class LaneSteps(NamedTuple):
     @staticmethod
     def laid_out(jobs: Sequence[Job], base: int) -> LaneSteps:
         """The tables of all jobs, those that are equal once; `row` says which is whose."""
-        tables: dict[bytes, np.ndarray] = {}
-        rows: list[int] = []
-        for job in jobs:
-            table = np.asarray(step_table(job, base).table)
-            tables.setdefault(table.tobytes(), table)
-            rows.append(list(tables).index(table.tobytes()))
-        first, table = jax.device_put((np.asarray(base), np.stack([*tables.values()])))
+        each = [np.asarray(step_table(job, base).table) for job in jobs]
+        distinct = {table.tobytes(): table for table in each}
+        rows = [list(distinct).index(table.tobytes()) for table in each]
+        first, table = jax.device_put((np.asarray(base), np.stack([*distinct.values()])))
         return LaneSteps(first, table, np.asarray(rows, np.int32))
 
 
 class Varied(eqx.Module):
-    """The part of a program that differs between lanes, stacked."""
+    """The part of a program that differs between lanes, stacked; numbers that do not are None."""
 
     algorithm: Algorithm
     draws: dict[str, Any]
@@ -66,7 +64,8 @@ class Varied(eqx.Module):
 
     def of(self, program: Program) -> Program:
         """The whole program of one run."""
-        return dataclasses.replace(program, algorithm=self.algorithm, draws=self.draws, key=self.key)
+        own = eqx.combine((self.algorithm, self.draws), (program.algorithm, program.draws))
+        return dataclasses.replace(program, algorithm=own[0], draws=own[1], key=self.key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,30 +114,28 @@ def play_together(
 ) -> Played:
     """Play every job for every seed. The jobs differ in numbers of their algorithms and in steps alone."""
     if len({jax.tree.structure(program) for program in programs}) > 1:
-        raise BadInput(
-            "a swept parameter changes the program itself (anchor from zero, say); sweep it separately"
-        )
-    job, count = jobs[0], len(jobs) * len(seeds)
+        raise BadInput("a swept parameter changes the program itself (anchor=0, say); sweep it separately")
+    job, alone = jobs[0], Compiled(programs[0])
     steps = LaneSteps.laid_out(jobs, 0)
-    program = dataclasses.replace(programs[0], lanes=count)
-    varied = _stacked(programs, steps.row, seeds)
+    all_runs = Compiled(dataclasses.replace(alone.program, lanes=len(jobs) * len(seeds)))
+    given = all_runs.blueprint, all_runs.numbers, stack_lanes(programs, steps.row, seeds)
     began = time.monotonic()
-    carry = _begin_all(program, varied, jax.device_put(job.first_states.astype(job.dtype)), steps)
+    carry = _begin_all(*given, jax.device_put(job.first_states.astype(job.dtype)), steps)
     # Nothing is played yet: whatever is compiled is compiled now, and the rounds are timed without it.
     standing = Leg.to(0, agents=0)
-    carry, _ = _advance_all(program, varied, carry, steps, standing.padded + 1, standing.looks)
+    carry, _ = _advance_all(*given, carry, steps, standing.padded + 1, standing.looks)
     jax.block_until_ready(x_of(carry.state))
     compiling = time.monotonic() - began
     done, parts, marks = 0, [], []
     # What a run of a sweep measures, its single run measures too.
-    wanted = measurement_cost.marks(Compiled(dataclasses.replace(program, lanes=1)), job.rounds, exact=exact)
+    wanted = measurement_cost.marks(alone, job.rounds, exact=exact)
     pace = Pace(job.rounds, wanted, done=0, measured=False)
     started = time.monotonic()
     while not pace.finished:
         began = time.monotonic()
         steps, last = _reach(jobs, steps, done)
         leg = pace.next_leg(done, reach=last)
-        carry, measures = _advance_all(program, varied, carry, steps, leg.padded + 1, leg.looks)
+        carry, measures = _advance_all(*given, carry, steps, leg.padded + 1, leg.looks)
         measures = jax.tree.map(lambda leaf, n=leg.wanted: np.asarray(leaf)[:, :n], measures)
         parts.append(measures)
         marks.append(leg.measured)
@@ -147,7 +144,7 @@ def play_together(
         if leg.wanted:
             tell(done, float(np.median(measures.gap[:, -1])), float(np.median(measures.disagreement[:, -1])))
     seconds = time.monotonic() - started
-    kind = measures_kind(program)
+    kind = measures_kind(alone.program)
     joined = kind(*(np.concatenate(leaves, axis=1) for leaves in zip(*parts, strict=True)))
     shape = len(jobs), len(seeds)
     x = np.asarray(x_of(carry.state))
@@ -165,22 +162,21 @@ def play_together(
         finite=joined.finite.all(axis=(1, 2)).reshape(shape),
         seconds=seconds,
         compiling=compiling,
-        count_messages=counting(job, dataclasses.replace(program, lanes=1), carry.mail, job.rounds),
+        count_messages=counting(job, alone.program, carry.mail, job.rounds),
     )
 
 
-def _stacked(programs: Sequence[Program], rows: np.ndarray, seeds: Sequence[int]) -> Varied:
+def stack_lanes(programs: Sequence[Program], rows: np.ndarray, seeds: Sequence[int]) -> Varied:
     """What differs between lanes: variants first, seeds last."""
-    keys = [threefry.seed_key(seed) for seed in seeds]
-    lanes = [
-        Varied(one.algorithm, one.draws, key, row)
-        for one, row in zip(programs, rows, strict=True)
-        for key in keys
-    ]
-    # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
-    return jax.tree.map(
-        lambda *leaves: jax.device_put(np.stack([np.asarray(leaf) for leaf in leaves])), *lanes
-    )
+    keys = np.tile([threefry.seed_key(seed) for seed in seeds], (len(programs), 1))
+
+    def stack(*leaves: Any) -> Any:
+        # On the host: to stack hundreds of arrays in compiled code takes seconds to compile.
+        levels = np.stack([np.asarray(leaf) for leaf in leaves])
+        return None if (levels == levels[0]).all() else jax.device_put(levels.repeat(len(seeds), axis=0))
+
+    parts = [(one.algorithm, one.draws) for one in programs]
+    return Varied(*jax.tree.map(stack, *parts), *jax.device_put((keys, rows.repeat(len(seeds)))))
 
 
 def _reach(jobs: Sequence[Job], steps: LaneSteps, done: int) -> tuple[LaneSteps, int]:
@@ -191,24 +187,22 @@ def _reach(jobs: Sequence[Job], steps: LaneSteps, done: int) -> tuple[LaneSteps,
     return steps, int(steps.base) + length - MARGIN
 
 
-@eqx.filter_jit
-def _begin_all(program: Program, varied: Varied, start: Any, steps: LaneSteps) -> Any:
-    def one(varied: Varied) -> Any:
-        return begin(varied.of(program), start, steps._replace(row=varied.row))  # pyright: ignore[reportArgumentType]
-
-    return eqx.filter_vmap(one)(varied)
+@partial(jax.jit, static_argnums=0)
+def _begin_all(blueprint: Blueprint, numbers: Any, varied: Varied, start: Any, steps: Any) -> Carry:
+    program = blueprint.program(numbers)
+    return jax.vmap(lambda one: begin(one.of(program), start, steps._replace(row=one.row)))(varied)
 
 
-@eqx.filter_jit
+@partial(jax.jit, static_argnums=0, compiler_options={"xla_cpu_prefer_vector_width": 512})
 def _advance_all(
-    program: Program, varied: Varied, carry: Any, steps: LaneSteps, stops: Any, looks: Looks
-) -> Any:
+    blueprint: Blueprint, numbers: Any, varied: Varied, carry: Carry, steps: Any, stops: Any, looks: Looks
+) -> tuple[Carry, Measures]:
     # Every run has reached the same round, so the round is taken out of the batch: a batched loop bound would make
     # each run pay for all of them.
-    k = carry.k[0]
+    program, k = blueprint.program(numbers), carry.k[0]
 
-    def one(varied: Varied, carry: Any) -> Any:
-        mine: Any = steps._replace(row=varied.row)
-        return legs(varied.of(program), dataclasses.replace(carry, k=k), mine, stops, looks)
+    def one(varied: Varied, carry: Carry) -> tuple[Carry, Measures]:
+        here = dataclasses.replace(carry, k=k)
+        return legs(varied.of(program), here, steps._replace(row=varied.row), stops, looks)
 
-    return eqx.filter_vmap(one)(varied, carry)
+    return jax.vmap(one)(varied, carry)

@@ -127,11 +127,6 @@ def result_table(results: list[Result]) -> Table:
     return Table(head, rows, "What was reached", numeric=frozenset({1, 2, 3}))
 
 
-def _clinic_data() -> dict[str, Any] | None:
-    found = clinics()
-    return None if found is None else found.data
-
-
 @cache
 def _opening() -> Chapter | None:
     found = clinics()
@@ -222,7 +217,10 @@ DEMO = Experiment(
     tables=lambda results: [result_table(results)],
     notes=notes,
     conclusion=conclusion,
-    data=lambda results: {"results": [result.summary() for result in results], "clinics": _clinic_data()},
+    data=lambda results: {
+        "results": [result.summary() for result in results],
+        "clinics": None if (found := clinics()) is None else found.data,
+    },
     figure=lambda results: convergence([result.curve for result in results]),
     picture="convergence",
     page=page,

@@ -18,6 +18,18 @@ from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball
 
 
+def check_budget(one: Any, **more: tuple[bool, str]) -> None:
+    """Refuse an ε, a length or a δ that cannot be one, and whatever else is not right."""
+    cures = {
+        "epsilon": (one.epsilon > 0, "it is a budget: choose it above 0"),
+        "clip": (0 < one.clip < math.inf, "it is the length of a gradient: choose it positive and finite"),
+        "failure": (0 < one.failure < 1, "it is a probability: choose it above 0 and far below 1"),
+    }
+    for name, (right, cure) in (cures | more).items():
+        if not right:
+            raise BadAlgorithm(f"{name} = {getattr(one, name)} of {type(one).__name__}; {cure}")
+
+
 class PrivateDgd(Algorithm):
     """DGD on gradients that are clipped and carry normal noise: (ε, δ)-differentially private for every agent.
 
@@ -50,18 +62,7 @@ class PrivateDgd(Algorithm):
     """δ: the probability with which the promise may fail."""
 
     def __check_init__(self) -> None:
-        cures = {
-            "epsilon": (self.epsilon > 0, "it is a budget: choose it above 0"),
-            "clip": (
-                0 < self.clip < math.inf,
-                "it is the length of a gradient: choose it positive and finite",
-            ),
-            "releases": (1 <= self.releases < math.inf, "it counts rounds: choose at least 1"),
-            "failure": (0 < self.failure < 1, "it is a probability: choose it above 0 and far below 1"),
-        }
-        for name, (right, cure) in cures.items():
-            if not right:
-                raise BadAlgorithm(f"{name} = {getattr(self, name)} of PrivateDgd; {cure}")
+        check_budget(self, releases=(1 <= self.releases < math.inf, "it counts rounds: choose at least 1"))
 
     @property
     def sigma(self) -> float:

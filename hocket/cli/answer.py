@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Out = Annotated[Path | None, Parameter(help="Folder to write to; by default the next free runs/NAME-1, …")]
 """Where a command writes, as each of them takes it."""
+Parameters = Annotated[
+    list[str] | None,
+    Parameter(name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."),
+]
 LAYOUT = ("\n", "\t")
 LONG_NAME = 40
 """Characters in the first column of a table that are kept on one line."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, bar
+from hocket.cli.answer import Answer, Parameters, bar
 from hocket.cli.audit_of_plan import answer_on_plan, write_page
 from hocket.errors import BadAlgorithm, BadConfig
 
@@ -44,12 +44,7 @@ def audit(
             "your copy of the one that it runs."
         ),
     ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."
-        ),
-    ] = None,
+    parameters: Parameters = None,
     delta: Annotated[float | None, Parameter(help="Its own noise bound, in place of --sigma.")] = None,
     anchor: Annotated[
         float | None, Parameter(help="With --delta: the share of noise that is drawn once and kept.")

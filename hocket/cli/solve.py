@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer, Out, aside
+from hocket.cli.answer import Answer, Out, Parameters, aside
 from hocket.errors import BadConfig, Diverged, Interrupted
 
 if TYPE_CHECKING:
@@ -30,12 +30,7 @@ def solve(
         str | None,
         Parameter(help="In place of the file's: dgd, extra, …, or one of your own, FILE.py:CLASS."),
     ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--set", help="A parameter of --algorithm, such as gain=0.3; give one --set for each."
-        ),
-    ] = None,
+    parameters: Parameters = None,
     engine: Annotated[
         Literal["simulator", "cluster"],
         Parameter(help="One device, or all devices of all processes that Slurm, MPI or cluster run started."),

@@ -14,9 +14,11 @@ from hocket.algorithm import Algorithm
 from hocket.config import Config, command
 from hocket.engines.sweep import Sweep, sweep
 from hocket.experiments.clinics import chapter, clinics
-from hocket.experiments.experiment import Experiment, Watch, on_ring, quantiles, side_by_side, unwatched
-from hocket.experiments.polynomials.report import PROBLEM, exposed_to_one
+from hocket.experiments.experiment import Experiment, Watch, all_kinds, on_ring, quantiles, unwatched
+from hocket.experiments.polynomials.report import ASKED, PROBLEM, exposed_to_one
 from hocket.experiments.polynomials.runs import START, STEP
+from hocket.privacy import Audit
+from hocket.report.exposure import compared
 from hocket.report.figures import Curve, convergence
 from hocket.report.folder import theorem_card
 from hocket.report.page import Card, Chapter, Page
@@ -76,12 +78,24 @@ class Result:
 
 
 def play(size: Size, watch: Watch = unwatched) -> list[Result]:
-    """Run all four, one being compiled while another is traced."""
-    return side_by_side(partial(_solved, size=size), ALGORITHMS, watch)
+    """Run all four, each compiled while what the page says besides is worked out."""
+    beside = [partial(_exposed, size.rounds), _opening]
+    sweeps = [partial(_solved, one, size) for one in ALGORITHMS]
+    return all_kinds({"beside": beside, "sweeps": sweeps}, watch)["sweeps"]
+
+
+def _asked(algorithm: dict[str, Any], rounds: int) -> Config:
+    return on_ring(PROBLEM, algorithm, step=STEP, rounds=rounds, start=list(START))
+
+
+@cache
+def _exposed(rounds: int) -> list[Audit]:
+    algorithms = [_asked(one, rounds).build()["algorithm"] for one in ALGORITHMS]
+    return exposed_to_one(algorithms, step=STEP, rounds=rounds)
 
 
 def _solved(algorithm: dict[str, Any], size: Size) -> Result:
-    config = on_ring(PROBLEM, algorithm, step=STEP, rounds=size.rounds, start=list(START))
+    config = _asked(algorithm, size.rounds)
     asked = config.build()
     runs = sweep(
         asked["problem"],
@@ -111,11 +125,6 @@ def result_table(results: list[Result]) -> Table:
     )
     head = ("algorithm", "gap", "disagreement", "realised noise", "theorem that applies")
     return Table(head, rows, "What was reached", numeric=frozenset({1, 2, 3}))
-
-
-def _clinic_data() -> dict[str, Any] | None:
-    found = clinics()
-    return None if found is None else found.data
 
 
 @cache
@@ -155,9 +164,7 @@ def conclusion(results: list[Result]) -> str:
 def page(results: list[Result]) -> Page:
     """What this page says that no other does."""
     config = results[0].config
-    card, exposure = exposed_to_one(
-        [result.algorithm for result in results], step=config.step.build(), rounds=config.run.rounds
-    )
+    card, exposure = compared(_exposed(config.run.rounds), ASKED)
     return Page(
         title="Five agents, one optimum, four algorithms",
         facts=["5 agents", "a ring", f"{config.run.rounds:,} rounds", f"{_seeds(results)} seeds"],
@@ -210,7 +217,10 @@ DEMO = Experiment(
     tables=lambda results: [result_table(results)],
     notes=notes,
     conclusion=conclusion,
-    data=lambda results: {"results": [result.summary() for result in results], "clinics": _clinic_data()},
+    data=lambda results: {
+        "results": [result.summary() for result in results],
+        "clinics": None if (found := clinics()) is None else found.data,
+    },
     figure=lambda results: convergence([result.curve for result in results]),
     picture="convergence",
     page=page,

@@ -26,9 +26,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
 
-from hocket.errors import BadConfig, BadInput, HocketError
+from hocket.errors import BadInput, HocketError
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, about_network, asked, asked_network, explorer_page, foretold
+from hocket.federation.watching.server import port_named
 from hocket.links.text import is_table
 from hocket.machine import LOOPBACK
 from hocket.networks.network import Network
@@ -42,7 +43,6 @@ GUARDED = {
 }
 LONGEST = 64 * 1024
 """Bytes of a question."""
-LAST_PORT = 65535
 
 
 @dataclass
@@ -229,14 +229,6 @@ class _Server(Server):
 
 def take_port(network: Network, port: int = 0) -> Served:
     """Bind to loopback, and nothing else; port 0 takes any that is free."""
-    if not 0 <= port <= LAST_PORT:
-        raise BadConfig(
-            f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any"
-        )
-    try:
+    with port_named(port):
         listening = socket.create_server((LOOPBACK, port))
-    except OSError as error:
-        raise BadConfig(
-            f"port {port} on this machine cannot be had ({error}); name another with --port, or 0 for any that is free"
-        ) from error
     return Served(network, listening, secrets.token_urlsafe(24))

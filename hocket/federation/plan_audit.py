@@ -214,13 +214,15 @@ def audit_plan(
     problems = (*_problems(plan, verdict, worst, least, len(earlier)), *sequel.problems())
     found = PlanAudit(plan, verdict, worst, problems, sequel, tuple(sequel.words(worst)), certificate, beside)
     accepted = plan.audit.unsafe if unsafe is None else unsafe
-    if found.problems and not accepted:
-        raise UnsafePlan(
-            "\n".join(
-                [*found.problems, "Mend this, or let the plan say that its members accept it (--unsafe)."]
-            )
-        )
+    refuse_unsafe(found.problems, accepted)
     return found
+
+
+def refuse_unsafe(problems: Iterable[str], accepted: bool) -> None:
+    """Refuse a plan with problems that its members do not accept."""
+    if (found := [*problems]) and not accepted:
+        found.append("Mend this, or let the plan say that its members accept it (--unsafe).")
+        raise UnsafePlan("\n".join(found))
 
 
 def audit_seconds(plan: FederationPlan, *, runs: int = 1, earlier: Sequence[EarlierRun] = ()) -> float:

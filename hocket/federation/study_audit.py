@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.config.files import loads
-from hocket.errors import BadPlan, UnsafePlan
+from hocket.errors import BadPlan
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
+from hocket.federation.plan_audit import refuse_unsafe
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
@@ -172,12 +173,7 @@ def audit_study(
             "one, with other noise; plan it with --on-drop stop"
         )
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
-    if found.problems and not plan.audit.unsafe:
-        raise UnsafePlan(
-            "\n".join(
-                [*found.problems, "Mend this, or let the plan say that its members accept it (--unsafe)."]
-            )
-        )
+    refuse_unsafe(found.problems, plan.audit.unsafe)
     return found
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Float, PyTree
 
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm
+from hocket.algorithms.private_dgd import check_budget
 from hocket.errors import BadAlgorithm
 from hocket.learning.clipping import clipped_sum
 from hocket.noise import threefry
@@ -66,17 +67,7 @@ class DpSgd:
     """δ: the probability with which the promise may fail; well below one over the number of samples."""
 
     def __post_init__(self) -> None:
-        cures = {
-            "epsilon": (self.epsilon > 0, "it is a budget: choose it above 0"),
-            "clip": (
-                0 < self.clip < math.inf,
-                "it is the length of a gradient: choose it positive and finite",
-            ),
-            "failure": (0 < self.failure < 1, "it is a probability: choose it above 0 and far below 1"),
-        }
-        for name, (right, cure) in cures.items():
-            if not right:
-                raise BadAlgorithm(f"{name} = {getattr(self, name)} of DpSgd; {cure}")
+        check_budget(self)
 
     def sigma(self, *, samples: int, batch: int, steps: int) -> float:
         """Standard deviation of the noise on a sum of clipped gradients, for an agent with so many samples."""

@@ -91,6 +91,7 @@ def convergence(curves: Sequence[Curve]) -> Drawing:
 def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: str) -> Drawing:
     """A figure of the house style, laid out by a function, in inches; the same numbers give the same bytes."""
     from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     # The salt makes the names inside the SVG, and so its bytes, the same on every run.
@@ -98,14 +99,20 @@ def drawn(lay_out: Callable[[Figure], None], *, size: tuple[float, float], alt: 
     with rc_context(look):
         figure = Figure(figsize=size, layout="constrained")
         lay_out(figure)
+        for ground in (figure.patch, *(axes.patch for axes in figure.axes)):
+            ground.set(facecolor="none", edgecolor="none")
+        # Straight to the canvas: `savefig` would draw everything twice, once to find where it goes.
+        FigureCanvasSVG(figure).print_svg(file := StringIO(), metadata={"Date": None})
 
-    def saved(file: Any, **how: Any) -> Any:
+    def paint() -> bytes:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
         with rc_context(look):
-            figure.savefig(file, **how)
+            figure.set(dpi=160, facecolor="white")
+            FigureCanvasAgg(figure).print_png(file := BytesIO())
         return file.getvalue()
 
-    svg = saved(StringIO(), format="svg", metadata={"Date": None}, transparent=True)
-    return Drawing(svg, alt, lambda: saved(BytesIO(), format="png", dpi=160, facecolor="white"))
+    return Drawing(file.getvalue(), alt, paint)
 
 
 def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:

@@ -142,3 +142,10 @@ def test_noise_functions_are_not_carried_by_words():
 def test_a_path_of_other_rounds_is_refused():
     with pytest.raises(BadInput, match="a run of 7 rounds needs"):
         hk.leakage(SQUARE, hk.Dgd(), rounds=7, coalition={0}, models=[along(families.polynomials(2), 6, 4)])
+
+
+def test_all_rounds_keep_what_was_worked_out_of_them():
+    """An audit asks for every kind of listener; derivatives along the path are the same for all."""
+    model = Model([families.polynomials(2, 1)] * 3, [np.zeros(2)] * 3, np.ones((7, 3, 1)))
+    assert model.first_rounds(7).jacobians is model.jacobians
+    assert [one.shape for one in model.first_rounds(4).jacobians] == [(4, 1, 2)] * 3

@@ -6,14 +6,17 @@ import csv
 import dataclasses
 import re
 from html.parser import HTMLParser
+from io import BytesIO, StringIO
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 
 import hocket as hk
 from hocket.engines.solver import solve
-from hocket.report.figures import STYLES, Curve, convergence
+from hocket.report.figures import LOOK, STYLES, Curve, convergence, drawn
 from hocket.report.folder import in_words, write_report
 from hocket.report.page import Page
 from hocket.report.tables import Table, assumption_table, result_table, spoken
@@ -51,6 +54,31 @@ def test_a_figure_is_labelled_with_units_and_described():
 
 def test_curves_differ_without_colour():
     assert len({line for _, line, _ in STYLES}) == len({marker for _, _, marker in STYLES}) == len(STYLES)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_figure_is_drawn_once_to_the_bytes_of_savefig(nested, monkeypatch):
+    """`savefig` draws everything twice where places are to be found first."""
+
+    def lay_out(figure):
+        for part in figure.subfigures(2, 1) if nested else [figure]:
+            left, right = part.subplots(1, 2)
+            left.loglog([1, 10, 100], [1, 0.1, 0.01], label="a line")
+            left.set_ylabel(r"$\max_j\ f(x_j)$")
+            right.bar([1, 2], [3, 4])
+            part.legend(loc="outside lower center")
+
+    drawings, draw = [], Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda *args: (drawings.append(1), draw(*args)))
+    drawing = drawn(lay_out, size=(6, 4), alt="a figure")
+    assert len(drawings) == 1
+    svg, png = StringIO(), BytesIO()
+    with rc_context({**LOOK, "svg.hashsalt": "a figure"}):
+        lay_out(figure := Figure(figsize=(6, 4), layout="constrained"))
+        figure.savefig(svg, format="svg", metadata={"Date": None}, transparent=True)
+        figure.savefig(png, format="png", dpi=160, facecolor="white")
+    assert drawing.svg == svg.getvalue()
+    assert drawing.png == png.getvalue()
 
 
 def test_bands_are_drawn_over_many_runs():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from hocket.cli.answer import Answer
+from hocket.cli.answer import Answer, Parameters
 from hocket.cli.audit import step_in
 from hocket.cli.peer.common import (
     audited,
@@ -49,12 +49,7 @@ def plan(
             "FILE.py:CLASS, whose source the plan names by its hash."
         ),
     ] = None,
-    parameters: Annotated[
-        list[str] | None,
-        Parameter(
-            name="--set", help="A parameter of the algorithm, such as gain=0.3; give one --set for each."
-        ),
-    ] = None,
+    parameters: Parameters = None,
     task: Annotated[
         str | None, Parameter(help="What the members call the task, or FILE.py:NAME to read its dimension.")
     ] = None,

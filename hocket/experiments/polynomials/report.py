@@ -25,13 +25,13 @@ from hocket.experiments.polynomials.runs import (
     play,
 )
 from hocket.networks.network import Network
-from hocket.privacy import audit
+from hocket.privacy import Audit, audit
 from hocket.privacy.plain_values import plain_values
 from hocket.problems.standard import paper_polynomials
 from hocket.report.exposure import compared
 from hocket.report.figures import Drawing
 from hocket.report.folder import theorem_card
-from hocket.report.page import Card, Exposure, Page
+from hocket.report.page import Card, Page
 from hocket.report.panels import Line, Note, Panel, sheet
 from hocket.report.tables import Table, plain
 from hocket.runs.job import Job
@@ -40,6 +40,7 @@ from hocket.steps import Step
 
 STYLES = ("DGD", "RSS-NB", "RSS-LB", "FS")
 PROBLEM = {"kind": "paper-polynomials"}
+ASKED = "hocket audit --topology cycle:5 --colluders 1 --html audit.html"
 FORETOLD = 1000
 """Rounds, at most: they take a second each algorithm."""
 
@@ -214,7 +215,7 @@ def page(found: Polynomials) -> Page:
     )
     algorithms = [Dgd(), *(algorithm for algorithm, _, _ in LEVELS)]
     job = Job.asked(paper_polynomials(), Network.cycle(5), algorithms[-1], step=STEP, rounds=size.rounds)
-    card, exposure = exposed_to_one(algorithms, step=STEP, rounds=size.rounds)
+    card, exposure = compared(exposed_to_one(algorithms, step=STEP, rounds=size.rounds), ASKED)
     return Page(
         title="Polynomials: four algorithms, two noise levels",
         facts=[f"{size.rounds:,} rounds", f"{size.seeds} seeds", "two networks", "two problems"],
@@ -231,7 +232,7 @@ def page(found: Polynomials) -> Page:
     )
 
 
-def exposed_to_one(algorithms: Iterable[Algorithm], *, step: Step, rounds: int) -> tuple[Card, Exposure]:
+def exposed_to_one(algorithms: Iterable[Algorithm], *, step: Step, rounds: int) -> list[Audit]:
     """What one insider could learn on the ring of five, where one agent is like another: runs cannot show it."""
     ring, rounds = Network.cycle(5), min(rounds, FORETOLD)
     asked: dict[str, Any] = {
@@ -239,8 +240,7 @@ def exposed_to_one(algorithms: Iterable[Algorithm], *, step: Step, rounds: int) 
         "rounds": rounds,
         "objectives": paper_polynomials().objective_class,
     }
-    found = [audit(ring, coalition={0}, algorithm=one, **asked) for one in algorithms]
-    return compared(found, "hocket audit --topology cycle:5 --colluders 1 --html audit.html")
+    return [audit(ring, coalition={0}, algorithm=one, **asked) for one in algorithms]
 
 
 POLYNOMIALS = Experiment(

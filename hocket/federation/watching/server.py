@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -58,19 +59,26 @@ class Served:
         self.server.shutdown()
 
 
-def take_port(now: Callable[[], Snapshot], port: int = 0) -> Served:
-    """Bind to loopback, and nothing else; port 0 takes any that is free."""
+@contextmanager
+def port_named(port: int) -> Generator[None]:
+    """While it is bound: a port that does not exist or cannot be had is refused."""
     if not 0 <= port <= LAST_PORT:
         raise BadConfig(
             f"port {port} does not exist; name another with --port, up to {LAST_PORT}, or 0 for any"
         )
-    token, ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, now, token, {ticket}))
+        yield
     except OSError as error:
         raise BadConfig(
             f"port {port} on this machine cannot be had ({error}); name another with --port, or 0 for any that is free"
         ) from error
+
+
+def take_port(now: Callable[[], Snapshot], port: int = 0) -> Served:
+    """Bind to loopback, and nothing else; port 0 takes any that is free."""
+    token, ticket = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    with port_named(port):
+        server = ThreadingHTTPServer((LOOPBACK, port), partial(_Answer, now, token, {ticket}))
     server.daemon_threads = True
     return Served(server, token, ticket)
 

@@ -67,6 +67,13 @@ class Circumstances:
     rounded: bool = True
     """Whether what is hidden counts what rounding to a grid adds to it."""
 
+    @property
+    def bare(self) -> list[str]:
+        """What is published without noise."""
+        shown = {"raw": "a raw last x is", "means": "sums of raw states are"}.get(self.release)
+        cure = "publish what one more exchange makes of the last x"
+        return [] if shown is None else [f"{shown} released, which no noise covers; {cure}"]
+
 
 def voided(mechanism: Mechanism, protected: Protected, about: Circumstances) -> tuple[str, ...]:
     """Everything that takes a certificate away."""
@@ -97,11 +104,7 @@ def _voided(mechanism: Mechanism, protected: Protected, about: Circumstances) ->
                 'total changes; use reduction="sum"'
             )
         return (*found, *_outside_span(protected, about))
-    if about.release in ("raw", "means"):
-        what = "a raw last x is" if about.release == "raw" else "sums of raw states are"
-        found.append(
-            f"{what} released, which no noise covers; publish what one more exchange makes of the last x"
-        )
+    found += about.bare
     if isinstance(protected, Record) and mechanism.sensitivity is None and _unbounded(about.problem):
         found.append("nothing clips a record's gradient, which grows with x: no number bounds it; take clip=")
     if not isinstance(protected, Record):

@@ -146,11 +146,7 @@ def _refused(levels: Levels, setting: Setting, protected: Protected, about: Circ
         for name, draw in levels.draws.items()
         if not _normal(draw)
     ]
-    if about.release in ("raw", "means"):
-        what = "a raw last x is" if about.release == "raw" else "sums of raw states are"
-        found.append(
-            f"{what} released, which no noise covers; publish what one more exchange makes of the last x"
-        )
+    found += about.bare
     if isinstance(about.algorithm, Algorithm) and (why := misread(about.algorithm)):
         found.append(f"{why}, so that what is read off its code is not what it does")
     found += unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)

@@ -49,6 +49,8 @@ class Model:
 
     def first_rounds(self, rounds: int) -> Model:
         """The same for fewer rounds."""
+        if rounds == len(self.path):
+            return self  # with what it has worked out
         sides = None if self.projected is None else self.projected[:rounds]
         return replace(self, path=self.path[:rounds], projected=sides)
 
@@ -169,7 +171,7 @@ class FollowedForm:
             turn, noise = self._turn(rows, k), self._noise(k)
             lasting = np.zeros((len(rows) - states, noise.after.shape[1]))
             news = np.concatenate([turn.after, rows[states:], turn.heard])
-            factor = np.hstack([news, np.concatenate([noise.after, lasting, noise.heard])])
+            factor = np.concatenate([news, np.concatenate([noise.after, lasting, noise.heard])], axis=1)
             largest = max(posterior.sd[:states].max(), np.abs(noise.heard).max(initial=0.0))
             posterior = Posterior(factor[:, :0], factor).see(len(rows), largest=largest + rounded)
         return posterior

@@ -31,13 +31,9 @@ class Posterior:
     factor: Float[np.ndarray, "unknowns sources"]
 
     @property
-    def covariance(self) -> Float[np.ndarray, "unknowns unknowns"]:
-        return self.factor @ self.factor.T
-
-    @property
     def sd(self) -> Float[np.ndarray, " unknowns"]:
         """How uncertain each unknown is by itself."""
-        return np.linalg.norm(self.factor, axis=1)
+        return np.sqrt(np.add.reduce(self.factor * self.factor, axis=1))  # half the time of NumPy's norm
 
     def see(
         self,
@@ -103,7 +99,8 @@ def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarra
     rows, columns = factor.shape
     if columns <= rows:
         return factor
-    return np.asarray(np.linalg.qr(factor.T, mode="r")).T
+    factored, _, _, _ = _lapack.dgeqrf(factor.T, lwork=WORK * rows)
+    return np.triu(factored[:rows]).T
 
 
 def block_diagonal(*blocks: np.ndarray) -> np.ndarray:

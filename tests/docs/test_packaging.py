@@ -35,10 +35,26 @@ gap: float = run.gap
 wrong: str = run.gap
 """
 CERTIFIED = """\
+import dataclasses
+from typing import Any
+
 import hocket as hk
 
-found = hk.certify(hk.Network.cycle(5), hk.RssNb.certified(1.0, 0.5), colluders=1, sensitivity=0.1, rounds=50)
+def certificate(algorithm):
+    return hk.certify(hk.Network.cycle(5), algorithm, colluders=1, sensitivity=0.1, rounds=50)
+
+def bare(agent, state, k):
+    heard = yield hk.Say(state)
+    return agent.descend(agent.mix(state, heard), k)
+
+class Mine(hk.RssNb):
+    round: Any
+
+honest = hk.RssNb.certified(1.0, 0.5)
+found = certificate(honest)
 assert found.holds and found.epsilon(1e-6) < 100, found.reason
+numbers = {one.name: getattr(honest, one.name) for one in dataclasses.fields(honest)}
+assert "Mine has round of its own" in certificate(Mine(**numbers, round=bare)).reason
 """
 """Reads classes as Python makes them, which differs from version to version."""
 QUIET = ("-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input")

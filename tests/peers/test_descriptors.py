@@ -80,7 +80,7 @@ def test_a_reserve_lets_a_file_be_opened_when_none_is_left(tmp_path):
 
 
 MEMBER = """
-import asyncio, resource, sqlite3, sys
+import asyncio, contextlib, resource, sqlite3, sys
 from pathlib import Path
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))

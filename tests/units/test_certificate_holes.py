@@ -14,6 +14,7 @@ from hocket.errors import BadInput
 from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
 from hocket.privacy.certificates.empirical import Told
+from hocket.privacy.certificates.vouched import rewritten
 from hocket.problems import Quadratic
 from hocket.problems.standard import polynomials
 
@@ -260,6 +261,42 @@ class Bare(hk.RssNb):
     round: Any = eqx.field(static=True, default=bare)
 
 
+class Unset(hk.RssNb):
+    """The same by a field without a value, which is not among the `vars` of its class."""
+
+    round: Any
+
+
+class Aside(eqx.Module):
+    """Has a field of that name, and nothing to do with algorithms."""
+
+    round: Any = eqx.field(static=True)
+
+
+class Beside(hk.RssNb, Aside):
+    """Has that field from a base that comes after hocket's."""
+
+
+class StoodFor(hk.RssNb):
+    """Says its state without noise, and has another algorithm stand in for it where rounds are read."""
+
+    effective: Any
+
+    def round(self, agent, state, k):
+        return bare(agent, state, k)
+
+
+class UnsetSharing(hk.FunctionSharing):
+    """Function sharing whose rounds are those of a field."""
+
+    round: Any
+
+
+def with_fields(algorithm: hk.Algorithm, kind: type, **fields: Any) -> Any:
+    """An algorithm's numbers in a subclass, with fields of its own beside them."""
+    return kind(**{one.name: getattr(algorithm, one.name) for one in dataclasses.fields(algorithm)}, **fields)
+
+
 class Unscaled(hk.RssNb):
     """Says noise of one size, whatever the step is."""
 
@@ -288,6 +325,19 @@ class Inside(hk.AugDgm):
 def test_code_in_a_field_or_inside_another_algorithm_is_not_vouched_for():
     found = hk.certify(K5, Bare.certified(sd=10.0, own=1.0), colluders=1, sensitivity=0.1, rounds=5, dim=1)
     assert "Bare has round of its own" in found.reason
+    certified = hk.RssNb.certified(sd=10.0, own=1.0)
+    for kind, name in ((Unset, "Unset"), (Beside, "Aside")):
+        mine = with_fields(certified, kind, round=bare)
+        found = hk.certify(K5, mine, colluders=1, sensitivity=0.1, rounds=5, dim=1)
+        assert f"{name} has round of its own" in found.reason
+    by_code = {"coalition": {0}, "rounds": 4, "sensitivity": 0.1, "by": "linearisation", "dim": 1}
+    found = hk.certify(
+        K5, with_fields(certified, StoodFor, effective=lambda: certified), step=hk.Constant(1.0), **by_code
+    )
+    assert "StoodFor has effective of its own" in found.reason
+    plain = hk.FunctionSharing(2, 0.1)
+    assert rewritten(plain) == ""
+    assert "round of UnsetSharing is not hocket's" in rewritten(with_fields(plain, UnsetSharing, round=bare))
     ask = {"coalition": {0}, "move": (1, 3, [1.0]), "dim": 1}
     for inner, holds in ((hk.AugDgm(), True), (hk.Safeguard(hk.Nids()), True), (Inside(), False)):
         found = hk.certify(K5, hk.FunctionSharing(1, sd=10.0, inner=inner), **ask)

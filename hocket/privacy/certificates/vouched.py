@@ -23,8 +23,8 @@ from hocket.privacy.certificates.conduct import SAME, points_of, unfit
 from hocket.privacy.estimate.levels import Levels, planned_levels
 from hocket.privacy.estimate.rule import Rule
 
-HOME = "hocket."
-"""Where algorithms live whose code the theorems were held against, by test."""
+HOME = ("hocket", "equinox", "abc")
+"""Where algorithms live whose code the theorems were held against, by test, and what they are made with."""
 SILENT = frozenset(
     [
         "key",
@@ -68,20 +68,22 @@ def replaced(algorithm: Algorithm) -> str:
         foreign = sorted(one for one in vars(kind) if _from_elsewhere(kind, one))
         if foreign:
             return f"{', '.join(foreign)} of {kind.__name__} was put in from elsewhere"
-        if kind is stating:
-            break
-        changed = sorted(one for one in {*vars(kind), *_own_fields(kind)} if _counts(stating, one))
+        if kind in stating.__mro__:
+            continue  # a second base comes after it, and its fields stand before all methods
+        changed = sorted(one for one in _written(kind) if _counts(stating, one))
         if changed:
             return f"{kind.__name__} has {', '.join(changed)} of its own, and states the noise of {stating.__name__}"
     return next((why for one in _inside(algorithm) if (why := _strange(one))), "")
 
 
-def _own_fields(kind: type) -> set[str]:
-    """Fields that a class writes itself, which may stand in a method's place; inherited ones are the same objects."""
+def _written(kind: type) -> set[str]:
+    """What a class has itself. A field without a value is not among its `vars`, and stands in a method's place for all
+    of its instances; inherited fields are the same objects."""
     before = {
         id(one) for base in kind.__bases__ for one in getattr(base, "__dataclass_fields__", {}).values()
     }
-    return {name for name, one in vars(kind).get("__dataclass_fields__", {}).items() if id(one) not in before}
+    fields = vars(kind).get("__dataclass_fields__", {})
+    return {*vars(kind), *(name for name, one in fields.items() if id(one) not in before)}
 
 
 def _inside(algorithm: Any) -> Iterator[Algorithm | Compressor]:
@@ -105,7 +107,7 @@ def _strange(inner: Algorithm | Compressor) -> str:
 def rewritten(algorithm: Algorithm) -> str:
     """What of an algorithm's code is not hocket's, as the begin of a sentence; empty if all that counts is."""
     for kind in type(algorithm).__mro__:
-        own = sorted(one for one in vars(kind) if one not in SILENT and not one.startswith(("__", "_abc_")))
+        own = sorted(one for one in _written(kind) if one not in SILENT and not one.startswith(("__", "_abc_")))
         if own and not _ours(kind):
             return f"{', '.join(own)} of {kind.__name__} is not hocket's"
     return _patched(algorithm)
@@ -117,7 +119,7 @@ def misread(algorithm: Algorithm) -> str:
     if patched:
         return patched
     for kind in type(algorithm).__mro__:
-        own = [one for one in STANDS_IN if one in vars(kind)]
+        own = [one for one in STANDS_IN if one in _written(kind)]
         if own and not _ours(kind):
             return f"{kind.__name__} has {', '.join(own)} of its own"
     return ""
@@ -150,7 +152,7 @@ def _patched(algorithm: Any) -> str:
 
 
 def _ours(kind: type) -> bool:
-    return kind.__module__.startswith((HOME, "builtins", "abc", "equinox"))
+    return kind.__module__.partition(".")[0] in (*HOME, "builtins")
 
 
 def _counts(stating: type, name: str) -> bool:
@@ -172,7 +174,8 @@ def _from_elsewhere(kind: type, name: str) -> bool:
         _ours(kind)
         and callable(vars(kind)[name])
         and isinstance(module, str)
-        and module.partition(".")[0] not in ("hocket", "equinox", "abc", "dataclasses")
+        and module.partition(".")[0] not in HOME
+        and (name, module) != ("__replace__", "dataclasses")
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import platform
 import sys
 from collections.abc import Sequence
@@ -87,8 +85,6 @@ def version() -> Answer:
     return Answer(data, ["hocket {hocket}, Python {python}, JAX {jax} on {device}".format(**data)])
 
 
-# What a command leaves behind goes with its process: to look through all of it once more takes up to half a second.
-atexit.register(gc.freeze)
 app.meta.group_parameters = Group("For every command")
 
 

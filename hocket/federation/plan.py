@@ -42,9 +42,9 @@ from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.steps import Step
 
-FARTHEST = 127
-"""Links between two members of a sum: it goes up half of them and down again, twice in a round, and messages number the
-exchanges of a round in one byte."""
+DEEPEST = 127
+"""Links from a member in the middle to the farthest: a sum goes up so many and down again, a seal from end to end, and
+messages number the exchanges of a round in one byte."""
 
 
 class Dial(NamedTuple):
@@ -111,14 +111,14 @@ class FederationPlan:
                 "no sum can be taken without a member, so that dropping one by rule would end the run: leave "
                 "drop_after away, or plan a study with --on-drop restart"
             )
-        if self.algorithm.sums and len(self.cards) > FARTHEST:
-            from networkx import diameter  # slow, and needed only here
+        if self.algorithm.sums and len(self.cards) > 2 * DEEPEST:  # fewer are never so far apart
+            from networkx import radius  # slow, and needed only here
 
-            apart: int = diameter(self.network.graph)
-            if apart > FARTHEST:
+            deep: int = radius(self.network.graph)
+            if deep > DEEPEST:
                 raise BadPlan(
-                    f"some members are {apart} links apart, and sums over all members go over {FARTHEST} at most; plan "
-                    "more links: random-regular:d=4 has a thousand members within ten"
+                    f"from every member some other is {deep} links away or more, and sums over all members go over "
+                    f"{DEEPEST} at most; plan more links: random-regular:d=4 has a thousand members within ten"
                 )
         if self.run.means and (self.certificate is not None or self.algorithm.sums):
             raise BadPlan(

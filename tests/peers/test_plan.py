@@ -12,7 +12,8 @@ import pytest
 from hocket.algorithms import RssNb
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadNetwork, BadPlan
 from hocket.federation.cards import Card, read_card
-from hocket.federation.plan import difference
+from hocket.federation.engine.masked_sum import tree_of
+from hocket.federation.plan import DEEPEST, difference
 from hocket.federation.plan_draft import sized, study_topology
 from hocket.federation.plan_file import parse_plan, plan_text, read_plan, write_plan
 from hocket.links.identity import Identity
@@ -189,13 +190,17 @@ def test_what_cannot_be_planned(change, error, words):
 
 
 def test_sums_go_no_farther_than_messages_can_count(monkeypatch):
-    monkeypatch.setattr("hocket.federation.plan.FARTHEST", 2)
-    drawn(algorithm={"name": "joint-average"})  # two links apart
-    drawn(topology="path")  # four apart, and nothing is summed
-    with pytest.raises(
-        BadPlan, match="some members are 4 links apart, and sums over all members go over 2 at most"
-    ):
+    monkeypatch.setattr("hocket.federation.plan.DEEPEST", 1)
+    drawn(topology="star", algorithm={"name": "joint-average"})
+    drawn(topology="path")  # two links from its middle, and nothing is summed
+    with pytest.raises(BadPlan, match="some other is 2 links away or more, and sums .* go over 1 at most"):
         drawn(topology="path", algorithm={"name": "joint-average"})
+
+
+@pytest.mark.parametrize("network", [Network.path(255), Network.cycle(254)])
+def test_the_deepest_tree_has_exchanges_for_one_byte(network):
+    assert 2 * tree_of(network).height == 2 * DEEPEST < 256
+    assert not nx.radius(network.graph) > DEEPEST
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import gc
+import socket
 import ssl
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from hocket.federation.admission import Outline, admitted, outline
 from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
+from hocket.links.relay.forwarder import Forwarder, Orders, Way
 from hocket.links.relay.outbound import RelayName, _reach, called, joined
 from hocket.links.relay.pipes import LONGEST_MESSAGE, WebPipe
 from hocket.links.relay.proxy import Proxy, proxy_for
@@ -203,6 +206,41 @@ def test_of_too_many_strangers_the_oldest_leaves():
             writer.close()
 
     at_a_relay(scene, limits=RelayLimits(strangers=4))
+
+
+def test_whoever_is_turned_away_unseen_is_hung_up_on():
+    """Cancelled before it began, a task closes nothing by itself; a socket that nobody closes gives a warning."""
+
+    async def scene(name: str, made: Relay) -> None:
+        crowd = [await asyncio.open_connection(LOOPBACK, made.port) for _ in range(3)]
+        for reader, writer in crowd:
+            assert await reader.read() == b""
+            writer.close()
+
+    at_a_relay(scene, limits=RelayLimits(strangers=0))
+    gc.collect()
+
+
+def test_a_forwarder_that_ends_hangs_up_on_whom_it_has_not_seen():
+    class Ending(Forwarder):
+        def carry(self, work: Awaitable[None]) -> asyncio.Task[None]:
+            task = super().carry(work)
+            task.cancel()
+            return task
+
+    async def scene() -> None:
+        way = Way(Ending(Orders(ASH, "", (), (), {}), lambda news: True), BIRCH.name, ())
+        door = socket.create_server((LOOPBACK, 0))
+        taking = asyncio.create_task(way.take_all(door))
+        reader, writer = await asyncio.open_connection(*door.getsockname())
+        async with asyncio.timeout(30):
+            assert await reader.read() == b""
+        writer.close()
+        taking.cancel()
+        await asyncio.wait([taking])
+
+    asyncio.run(scene())
+    gc.collect()
 
 
 def test_one_member_has_so_many_connections_and_no_more():

@@ -260,7 +260,7 @@ class Connection:
             self._waiting.set_result(None)
 
 
-async def accepted(door: socket.socket) -> AsyncIterator[socket.socket]:
+async def accepted(door: socket.socket) -> AsyncIterator[Connection]:
     """Connections as they come, for ever."""
     loop = asyncio.get_running_loop()
     door.setblocking(False)
@@ -270,7 +270,7 @@ async def accepted(door: socket.socket) -> AsyncIterator[socket.socket]:
         except OSError:  # no file is free, or it was gone before it was looked at
             await asyncio.sleep(0.05)
             continue
-        yield connection
+        yield Connection(connection)
 
 
 def _keep_alive(connection: socket.socket) -> None:

@@ -210,8 +210,7 @@ class Way:
     async def take_all(self, door: socket.socket) -> None:
         """Lead gRPC's connections to the neighbour."""
         with door:
-            async for connection in accepted(door):
-                stream = Connection(connection)
+            async for stream in accepted(door):
                 self.forwarder.carry(self._lead(stream)).add_done_callback(stream.close_after)
 
     async def _lead(self, connection: Connection) -> None:

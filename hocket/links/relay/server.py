@@ -157,8 +157,7 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, door: socket.socket) -> None:
-        async for connection in accepted(door):
-            stream = Connection(connection)
+        async for stream in accepted(door):
             task = asyncio.create_task(self._attend(stream))
             self._attending[task] = self._unknown[task] = None
             task.add_done_callback(self._left)

@@ -1,5 +1,6 @@
 """Many runs of one program: how they lie in memory, and that each is its single run."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -60,8 +61,9 @@ def test_a_run_among_many_is_its_single_run(algorithm: hk.Algorithm, swept: dict
     problem = quadratics(5, 2, 1)
     how: dict[str, Any] = {"step": hk.Power(1.0), "rounds": 50}
     many: Any = hk.sweep(problem, RING, algorithm, seeds=2 * VECTOR, **how, **swept)
-    single: Any = hk.solve(problem, RING, algorithm, seed=VECTOR, **how)
-    place = (*(0,) * len(swept), VECTOR)
+    last = dataclasses.replace(algorithm, **{name: levels[-1] for name, levels in swept.items()})
+    single: Any = hk.solve(problem, RING, last, seed=VECTOR, **how)
+    place = (*(-1,) * len(swept), VECTOR)
     # Numbers below 1, and a product may or may not be rounded before it is added.
     np.testing.assert_allclose(many.x[place], single.x, rtol=0, atol=1e-15)
     np.testing.assert_allclose(many.time_average[place], single.time_average, rtol=0, atol=1e-15)

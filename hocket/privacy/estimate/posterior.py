@@ -99,7 +99,7 @@ def compressed(factor: Float[np.ndarray, "unknowns sources"]) -> Float[np.ndarra
     rows, columns = factor.shape
     if columns <= rows:
         return factor
-    factored, _, _, _ = _lapack.dgeqrf(factor.T, lwork=WORK * rows)
+    factored, _, _, _ = _lapack.dgeqrf(factor.T, lwork=WORK * max(rows, 1))
     return np.triu(factored[:rows]).T
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 
 from hocket.experiments.claims.cases import STEP, kept, many, monitors, tightest
 from hocket.experiments.claims.ledger import Finding, Group
@@ -48,11 +49,7 @@ def lemma2() -> Finding:
 def lemma3() -> Finding:
     """The double sum is the single one divided by 1 − β, at most."""
     zeta, beta = np.arange(1, 200_001) ** -1.5, Mixing.of(5, 0.25).beta
-    inner = np.zeros(len(zeta))
-    total = 0.0
-    for k, value in enumerate(zeta):
-        total = beta * total + value
-        inner[k] = total
+    inner = np.asarray(scipy.signal.lfilter([1.0], [1.0, -beta], zeta))
     ratio = float(inner.sum() / (zeta.sum() / (1 - beta)))
     return Finding(
         ratio <= 1,
@@ -79,14 +76,11 @@ def lemma5() -> Finding:
     best = heterogeneous_polynomials().best
     assert best is not None
     gap = np.median(runs.history["loss"], axis=0)[1:] - best.value
-    added = {}
-    for name, term in (
-        ("α_k max‖δ_k‖", alpha * spread),
-        ("α_k²", alpha**2),
-        ("α_k (f(x̄_k) − f*)", alpha * gap),
-    ):
-        sums = [_sum_between(k, term, low, 10 * low) for low in (10, 100, 1000)]
-        added[name] = sums
+    terms = {"α_k max‖δ_k‖": alpha * spread, "α_k²": alpha**2, "α_k (f(x̄_k) − f*)": alpha * gap}
+    added = {
+        name: [_sum_between(k, term, low, 10 * low) for low in (10, 100, 1000)]
+        for name, term in terms.items()
+    }
     return Finding(
         all(sums[0] > sums[1] > sums[2] for sums in added.values()),
         "the parts of F_k, H_k and G_k, summed over k = 10–10², 10²–10³, 10³–10⁴: "
@@ -158,10 +152,8 @@ def past_steps() -> Finding:
     """The double sum over past steps stays within C1 (log T + 1), although one line is off by one."""
     beta, T = Mixing.of(5, 0.25).beta, 10_000
     alpha = INVERSE_SQRT.table(1, T)
-    actual, past = 0.0, 0.0
-    for k in range(1, T):
-        actual += alpha[k] * past  # α_{k+1} Σ_l β^{k+1−l} α_{l−1}
-        past = beta * (past + alpha[k - 1])
+    past = np.asarray(scipy.signal.lfilter([0.0, beta], [1.0, -beta], alpha))
+    actual = float(alpha[1:] @ past[:-1])  # Σ_k α_{k+1} Σ_l β^{k+1−l} α_{l−1}
     C1 = beta * (1 - beta ** (T - 1)) / (1 - beta)
     bound = float(C1 * (np.log(T) + 1))
     return Finding(

@@ -157,7 +157,9 @@ def plan(
 
     refuse_existing(out, "plan")
     if study is not None:
-        return _study(cards, study, colluders, topology, dataset, on_drop, drop_after, unsafe, out, days)
+        audit = {"colluders": colluders, "unsafe": unsafe}
+        drawn = _study(cards, study, topology, dataset, on_drop, drop_after, audit)
+        return write_drawn(drawn, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
@@ -228,15 +230,12 @@ def plan(
 def _study(
     cards: Sequence[Path],
     file: Path,
-    colluders: int,
     topology: str | None,
     dataset: str | None,
     on_drop: str,
     drop_after: str,
-    unsafe: bool,
-    out: Path,
-    days: int | None,
-) -> Answer:
+    audit: dict[str, Any],
+) -> FederationPlan:
     """A study's plan: all that is left to choose is who is linked with whom."""
     from hocket.algorithms.totals import Totals
     from hocket.federation.cards import read_card
@@ -246,16 +245,15 @@ def _study(
     from hocket.studies.study import read_study
 
     title = read_study(file).question.title
-    drawn = draw_up(
+    return draw_up(
         [read_card(path) for path in cards],
-        topology or study_topology(len(cards), colluders),
+        topology or study_topology(len(cards), audit["colluders"]),
         algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS, "drop_after": drop_after},
-        audit={"colluders": colluders, "unsafe": unsafe},
+        audit=audit,
     )
-    return write_drawn(drawn, out, days)
 
 
 def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:

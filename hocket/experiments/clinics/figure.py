@@ -69,18 +69,9 @@ def _bits(axes: Axes, bits: Bool[np.ndarray, "numbers bits"], title: str, label:
     _, last = np.nonzero(
         bits & ~np.roll(bits, -1, axis=1) | (bits & (np.arange(bits.shape[1]) == bits.shape[1] - 1))
     )
-    corners = np.stack(
-        [
-            np.stack([begin, rows], axis=1),
-            np.stack([last + 1, rows], axis=1),
-            np.stack([last + 1, rows + 0.8], axis=1),
-            np.stack([begin, rows + 0.8], axis=1),
-            np.stack([begin, rows], axis=1),
-        ],
-        axis=1,
-    ).reshape(-1, 2)
-    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
-    axes.add_patch(PathPatch(Path(corners, codes), facecolor=INK, linewidth=0))
+    across, down = [begin, last + 1, last + 1, begin], [rows, rows, rows + 0.8, rows + 0.8]
+    dashes = Path.make_compound_path_from_polys(np.stack([np.stack(across, 1), np.stack(down, 1)], axis=2))
+    axes.add_patch(PathPatch(dashes, facecolor=INK, linewidth=0))
     axes.set(
         xlim=(0, bits.shape[1]),
         ylim=(len(bits), 0),

@@ -75,6 +75,11 @@ class Leakage:
         return tuple(j for j in range(len(self.sd)) if j not in self.coalition)
 
     @property
+    def least(self) -> float:
+        """How well the honest gradient is known that is known best."""
+        return float(self.sd[list(self.honest)].min())
+
+    @property
     def exact(self) -> tuple[int, ...]:
         """Honest agents whose gradients are known without error."""
         return tuple(j for j in self.honest if self.sd[j] == 0)

@@ -299,7 +299,7 @@ def _finding(
         averaged=averaged,
         hidden=tuple(j for j in found.honest if j not in {*exact, *averaged}),
         leakage=found,
-        least=float(found.sd[list(found.honest)].min()),
+        least=found.least,
     )
 
 

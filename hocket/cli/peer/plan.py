@@ -156,8 +156,8 @@ def plan(
     from hocket.links.text import normal_name
 
     refuse_existing(out, "plan")
+    audit: dict[str, Any] = {"colluders": colluders, "unsafe": unsafe}
     if study is not None:
-        audit = {"colluders": colluders, "unsafe": unsafe}
         drawn = _study(cards, study, topology, dataset, on_drop, drop_after, audit)
         return write_drawn(drawn, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
@@ -173,20 +173,18 @@ def plan(
         "distribution": distribution,
         "inner": inner,
     }
+    audit |= {"gradient_size": gradient_size, "min_sd": min_sd}
+    asked = {
+        "name": name,
+        "dataset": dataset or normal_name(name),
+        "dimension": size,
+        "objectives": objectives or said,
+        "dtype": dtype,
+        "seed": seed,
+    }
     read = [read_card(path) for path in cards]
     certified = draft(
-        promised,
-        read,
-        topology,
-        algorithm,
-        delta,
-        colluders=colluders,
-        noise=noise,
-        gradient_size=gradient_size,
-        dimension=size,
-        objectives=objectives or said,
-        rounds=rounds,
-        weights=weights,
+        promised, read, topology, algorithm, delta, noise, asked, audit, rounds=rounds, weights=weights
     )
     own = OwnCode(named=algorithm) if is_own(algorithm) else NO_CODE
     plain = {"name": algorithm} if own is NO_CODE else own.table()
@@ -197,14 +195,7 @@ def plan(
         algorithm=plain if certified is None else certified.algorithm,
         certificate=None if certified is None else certified.certificate,
         step=step_in(step),
-        task={
-            "name": name,
-            "dataset": dataset or normal_name(name),
-            "dimension": size,
-            "objectives": objectives or said,
-            "dtype": dtype,
-            "seed": seed,
-        },
+        task=asked,
         run={
             "rounds": rounds,
             "local_steps": local_steps,
@@ -214,12 +205,7 @@ def plan(
             "means": _means(means, algorithm, certified is not None),
         },
         feasible=_feasible(box, ball),
-        audit={
-            "colluders": colluders,
-            "gradient_size": gradient_size,
-            "min_sd": min_sd,
-            "unsafe": unsafe,
-        },
+        audit=audit,
         weights=weights,
         after=None if after is None else read_plan(after, Home.at().own_code),
         own=own,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import scipy  # pyright: ignore[reportMissingTypeStubs]
 
@@ -24,25 +26,17 @@ def _bound(name: str) -> Finding:
     )
 
 
-@LEMMAS.claim(
+LEMMAS.claim(
     "lemma-1",
     "Lemma 1",
     "Disagreement: max‖δ_{k+1}‖ ≤ nθβ^k max‖x_1‖ + 2α_k(L+Δ) + nθ(L+Δ) Σβ^{k+1−l}α_{l−1}.",
-)
-def lemma1() -> Finding:
-    """Disagreement stays within its bound."""
-    return _bound("Lemma 1")
-
-
-@LEMMAS.claim(
+)(partial(_bound, "Lemma 1"))
+LEMMAS.claim(
     "lemma-2",
     "Lemma 2, and Section V with 2N in ΣF_k",
     "Iterates: η²_{k+1} ≤ (1+F_k) η²_k − 2α_k (f(x̄_k) − f(y)) + H_k.",
     corrected="F_k has the factor N of the lemma and the appendix; the sketch in Section V prints 2N.",
-)
-def lemma2() -> Finding:
-    """η² stays within its bound, with the factor N of the appendix in F_k."""
-    return _bound("Lemma 2")
+)(partial(_bound, "Lemma 2"))
 
 
 @LEMMAS.claim("lemma-3", "Lemma 3", "Σ_k Σ_j β^{k−j} ζ_j < ∞ where Σζ_k < ∞.")
@@ -58,10 +52,9 @@ def lemma3() -> Finding:
     )
 
 
-@LEMMAS.claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")
-def lemma4() -> Finding:
-    """Products of weights approach 1/n geometrically."""
-    return _bound("|Φ − 1/n| ≤ θβ^(k−s+1)")
+LEMMAS.claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")(
+    partial(_bound, "|Φ − 1/n| ≤ θβ^(k−s+1)")
+)
 
 
 @LEMMAS.claim(
@@ -94,10 +87,10 @@ def _sum_between(k: np.ndarray, term: np.ndarray, low: int, high: int) -> float:
     return float(np.exp(np.interp(np.log(every), np.log(k), np.log(np.maximum(term, 1e-300)))).sum())
 
 
-@LEMMAS.claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")
-def mixing_contracts() -> Finding:
-    """ξ² ≤ η²: mixing brings nobody farther from a common point, taken together."""
-    return _bound("ξ² ≤ η²")
+# Mixing brings nobody farther from a common point, taken together.
+LEMMAS.claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")(
+    partial(_bound, "ξ² ≤ η²")
+)
 
 
 @LEMMAS.claim("consensus", "Claim 1", "All agents asymptotically agree.")

@@ -81,7 +81,7 @@ def _bits(axes: Axes, bits: Bool[np.ndarray, "numbers bits"], title: str, label:
     )
     axes.set_ylabel(label)
     axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
 
 
 def _digits(axes: Axes, bare: np.ndarray, masked: np.ndarray) -> None:
@@ -94,5 +94,4 @@ def _digits(axes: Axes, bare: np.ndarray, masked: np.ndarray) -> None:
     axes.set_xticks(places, [f"{place:x}" for place in places])
     axes.set(xlabel="first digit, hexadecimal", ylabel=f"share of all {masked.sum()} numbers", ylim=(0, 1))
     axes.set_title("All totals together", loc="left", fontweight="bold", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="upper center")
+    axes.legend(loc="upper center")

@@ -114,6 +114,8 @@ class Algorithm(eqx.Module):
     """Whether agents say nothing but totals: masked over links, so that Theorem T covers it, whatever it sums."""
     averages: ClassVar[bool] = False
     """Whether what it sums are points of the feasible set, so that their mean lies in it, too."""
+    directed: ClassVar[bool] = False
+    """Whether it reaches the optimum on directed links, where only the columns of the weights sum to one."""
     masks_starts: ClassVar[bool] = False
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
@@ -153,11 +155,6 @@ class Algorithm(eqx.Module):
     @property
     def compresses(self) -> bool:
         """Whether agents say less than they mean, so that what stands for it in estimates is no model of its words."""
-        return False
-
-    @property
-    def directed(self) -> bool:
-        """Whether it reaches the optimum on directed links, where only the columns of the weights sum to one."""
         return False
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from hocket.algorithm import Unheard
 from hocket.algorithms.noiseless import Noiseless
@@ -20,9 +20,7 @@ class PushMethod(Noiseless):
     Olshevsky, Paschalidis and Spiridonoff 2020]. None of them hides anything.
     """
 
-    @property
-    def directed(self) -> bool:
-        return True
+    directed: ClassVar[bool] = True
 
     @property
     def unheard(self) -> Unheard:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -116,11 +117,9 @@ class _Asked(NamedTuple):
 
     def places(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Problems and networks that go together, and those that do not."""
-        fit: list[tuple[str, str]] = []
-        other: list[tuple[str, str]] = []
-        for one, problem in self.problems.items():
-            for two, network in self.networks.items():
-                (fit if problem.n == network.n else other).append((one, two))
+        every = list(itertools.product(self.problems, self.networks))
+        fit = [(one, two) for one, two in every if self.problems[one].n == self.networks[two].n]
+        other = [place for place in every if place not in fit]
         for which, many in enumerate((self.problems, self.networks)):
             for name, thing in many.items():
                 if all(place[which] != name for place in fit):

@@ -141,14 +141,10 @@ def _held(cell: Cell, what: Spending, grid: np.ndarray) -> np.ndarray:
 
 def _profile(comparison: Comparison, names: Sequence[str], what: Spending, goal: float) -> Panel:
     """The share of runs that arrive within a multiple of what the best takes [Dolan and Moré 2002]."""
-    scores: list[np.ndarray] = []
-    for name in names:
-        mine: list[np.ndarray] = []
-        for place in comparison.places:
-            cell = comparison.cell(*place, name)
-            mine.append(np.full(len(comparison.seeds), np.inf) if cell is None else cell.reached(goal, what))
-        scores.append(np.concatenate(mine))
-    all_of_them = np.stack(scores)
+    nothing = np.full(len(comparison.seeds), np.inf)
+    cells = [[comparison.cell(*place, name) for place in comparison.places] for name in names]
+    scores = [[nothing if cell is None else cell.reached(goal, what) for cell in row] for row in cells]
+    all_of_them = np.stack([np.concatenate(row) for row in scores])
     best = all_of_them.min(axis=0)
     solved = np.isfinite(best)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -151,13 +151,5 @@ def _refused(comparison: Comparison) -> list[Table]:
 def _configuration(comparison: Comparison) -> str:
     from hocket.config.files import dumps
 
-    return dumps(
-        {
-            "comparison": {
-                "problems": list(comparison.problems),
-                "networks": list(comparison.networks),
-                "algorithms": list(comparison.algorithms),
-                "seeds": list(comparison.seeds),
-            }
-        }
-    )
+    names = ("problems", "networks", "algorithms", "seeds")
+    return dumps({"comparison": {name: list(getattr(comparison, name)) for name in names}})

@@ -111,21 +111,10 @@ def rank(comparison: Comparison, by: Spending | None, *, goal: float, relative: 
     """Rank the algorithms of a comparison; see `Comparison.ranking`."""
     scores = np.stack([*_scores(comparison, by, goal, relative)])
     blocks = stats.rankdata(scores, axis=2)
-    means = blocks.mean(axis=(0, 1))
-    low, high = _interval(blocks)
     best = (scores == scores.min(axis=2, keepdims=True)) & np.isfinite(scores)
-    arrived = np.isfinite(scores).mean(axis=(0, 1))
-    places = [
-        Ranked(
-            name,
-            float(means[i]),
-            float(low[i]),
-            float(high[i]),
-            float(best[..., i].mean()),
-            float(arrived[i]),
-        )
-        for i, name in enumerate(comparison.algorithms)
-    ]
+    means, first, arrived = (one.mean(axis=(0, 1)) for one in (blocks, best, np.isfinite(scores)))
+    columns = np.stack([means, *_interval(blocks), first, arrived], axis=1).tolist()
+    places = [Ranked(name, *row) for name, row in zip(comparison.algorithms, columns, strict=True)]
     gap = f"{plain(goal)} of the gap at the start" if relative else f"a gap of {plain(goal)}"
     return Ranking(
         by="the last gap" if by is None else f"{by} to {gap}",

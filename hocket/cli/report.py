@@ -15,6 +15,8 @@ from hocket.errors import BadConfig
 
 if TYPE_CHECKING:
     from hocket.config import Config
+    from hocket.privacy import Audit
+    from hocket.runs.run import Run
 
 
 def report(
@@ -54,7 +56,22 @@ def report(
     return Answer({"folder": str(folder), "report": str(page)}, [f"Report: {page}"])
 
 
-def audit_command(folder: Path, config: Config, colluders: int) -> str:
+def write_page(run: Run, folder: Path, config: Config, found: Audit | str) -> Path:
+    """The page of a run of this configuration, with its audit, or why there is none."""
+    from hocket.config import command
+    from hocket.report.folder import write_report
+
+    return write_report(
+        run,
+        folder,
+        configuration=config.text(),
+        commands=[command(folder)],
+        found=found,
+        audit_command=_audit_command(folder, config, 1 if isinstance(found, str) else found.colluders),
+    )
+
+
+def _audit_command(folder: Path, config: Config, colluders: int) -> str:
     """What to type for the audit page of a run's network; empty where a command line cannot name it."""
     network = config.network
     if network.topology is not None:
@@ -68,22 +85,14 @@ def audit_command(folder: Path, config: Config, colluders: int) -> str:
 
 
 def _of_a_run(folder: Path, asked: dict[str, Any]) -> Path:
-    from hocket.config import command, reopen_folder
+    from hocket.config import reopen_folder
     from hocket.report.exposure import audit_of
-    from hocket.report.folder import write_report
 
     run, config = recorded_in(folder), reopen_folder(folder)
     found = audit_of(run, **asked, watch=bar("Auditing"))
     if isinstance(found, str) and asked:
         raise BadConfig(found)
-    return write_report(
-        run,
-        folder,
-        configuration=config.text(),
-        commands=[command(folder)],
-        found=found,
-        audit_command=audit_command(folder, config, 1 if isinstance(found, str) else found.colluders),
-    )
+    return write_page(run, folder, config, found)
 
 
 def _of_a_saved_run(folder: Path, asked: dict[str, Any]) -> Path:

@@ -139,11 +139,9 @@ def reconstruction(
     Mrini et al. (ICML 2024) on the Florentine families, Facebook ego 414 and Erdős-Rényi graphs: counts of their code
     beside ours. Takes about three minutes on two cores; --quick ten seconds.
     """
-    from hocket.config import new_folder
     from hocket.experiments.reconstruction.report import RECONSTRUCTION
 
-    folder = new_folder(RECONSTRUCTION.name, out)
-    return shown(RECONSTRUCTION, play(RECONSTRUCTION, quick, data=data), folder)
+    return run(RECONSTRUCTION, out, quick, data=data)
 
 
 @reproduce.command(
@@ -224,12 +222,12 @@ def everything(
     return Answer(whole | {"conclusion": conclusion}, [*words, conclusion])
 
 
-def run(experiment: Experiment[Any, Any], out: Path | None, quick: bool = False) -> Answer:
+def run(experiment: Experiment[Any, Any], out: Path | None, quick: bool = False, **options: Any) -> Answer:
     """Run an experiment into a new folder, and say what was found and where it is."""
     from hocket.config import new_folder
 
     folder = new_folder(experiment.name, out)
-    return shown(experiment, play(experiment, quick), folder)
+    return shown(experiment, play(experiment, quick, **options), folder)
 
 
 def play(experiment: Experiment[Any, Any], quick: bool, **options: Any) -> Any:

@@ -159,20 +159,11 @@ def _run_in(folder: Path, config: Config, asked: dict[str, Any], here: _Here) ->
 
 
 def _write(run: Run, folder: Path, config: Config) -> None:
-    from hocket.cli.report import audit_command
-    from hocket.config import command
+    from hocket.cli.report import write_page
     from hocket.report.exposure import audit_of
-    from hocket.report.folder import write_report
 
     run.save(folder)
-    write_report(
-        run,
-        folder,
-        configuration=config.text(),
-        commands=[command(folder)],
-        found=audit_of(run),
-        audit_command=audit_command(folder, config, colluders=1),
-    )
+    write_page(run, folder, config, audit_of(run))
 
 
 def _stored_states(folder: Path) -> np.ndarray | None:

@@ -97,16 +97,9 @@ def _exposed(rounds: int) -> list[Audit]:
 def _solved(algorithm: dict[str, Any], size: Size) -> Result:
     config = _asked(algorithm, size.rounds)
     asked = config.build()
-    runs = sweep(
-        asked["problem"],
-        asked["network"],
-        asked["algorithm"],
-        step=asked["step"],
-        rounds=asked["rounds"],
-        start=asked["start"],
-        seeds=range(1 if algorithm["name"] == "dgd" else size.seeds),  # nothing in DGD is random
-        progress=False,
-    )
+    names = ("problem", "network", "algorithm", "step", "rounds", "start")
+    seeds = range(1 if algorithm["name"] == "dgd" else size.seeds)  # nothing in DGD is random
+    runs = sweep(**{name: asked[name] for name in names}, seeds=seeds, progress=False)
     remarks = tuple(asked["algorithm"].remarks(asked["problem"], asked["network"]))
     return Result(config, asked["algorithm"], remarks, runs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from hocket.config import Config, parse_config
 from hocket.report.figures import Drawing
 from hocket.report.page import Chapter, Page
 from hocket.report.tables import Table
+from hocket.runs.tidy import write_rows
 from hocket.steps import Power
 
 Size = TypeVar("Size")
@@ -94,7 +94,7 @@ def write(experiment: Experiment[Any, Found], found: Found, folder: Path) -> Pat
     if drawing is not None:
         drawing.save(folder, experiment.picture or experiment.name)
     for name, rows in experiment.series(found).items():
-        write_csv(folder / f"{name}.csv", rows)
+        write_rows(rows, folder / f"{name}.csv")
     if experiment.results:
         write_json(folder / RESULTS, {"hocket": __version__, **experiment.answer(found)})
     page = whole_page(experiment, found, drawing, experiment.further(found, folder))
@@ -115,14 +115,6 @@ def whole_page(
         commands=[*page.commands, *commands],
         opening=experiment.opening(found),
     )
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows with the same keys as comma-separated values, every digit kept."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:

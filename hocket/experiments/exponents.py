@@ -23,10 +23,6 @@ class Exponent:
     def __str__(self) -> str:
         return f"{signed(self.value)} [{signed(self.low)}, {signed(self.high)}]"
 
-    def data(self) -> dict[str, float]:
-        """The exponent for JSON."""
-        return {"value": self.value, "low": self.low, "high": self.high}
-
 
 def signed(value: float) -> str:
     """A number in two decimals with a real minus.

@@ -29,18 +29,11 @@ from uvicorn import Config, Server
 from hocket.errors import BadInput, HocketError
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, about_network, asked, asked_network, explorer_page, foretold
-from hocket.federation.watching.server import port_named
+from hocket.federation.watching.server import GUARDED, port_named
 from hocket.links.text import is_table
 from hocket.machine import LOOPBACK
 from hocket.networks.network import Network
 
-GUARDED = {
-    "cache-control": "no-store",
-    "referrer-policy": "no-referrer",  # the address holds the token
-    "x-content-type-options": "nosniff",
-    "cross-origin-resource-policy": "same-origin",
-    "content-security-policy": "frame-ancestors 'none'",
-}
 LONGEST = 64 * 1024
 """Bytes of a question."""
 

@@ -78,8 +78,7 @@ class Disclosure:
     @property
     def start(self) -> np.ndarray:
         """The state before round 1."""
-        data = _read(self.path / START, self._size)
-        return np.frombuffer(data, self.dtype)
+        return np.frombuffer(_read(self.path / START, self._size), self.dtype)
 
     def step(self, k: int) -> np.ndarray:
         """The state that the member came to in round k, before it was mixed again."""

@@ -17,12 +17,11 @@ from hocket.algorithm import Algorithm
 from hocket.errors import HocketError
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
-from hocket.federation.served_plan import ServedPlan, release_of
+from hocket.federation.served_plan import ServedPlan
 from hocket.privacy.estimate.joint import PlannedRun, joint_leakage
 from hocket.privacy.estimate.joint_rehearsal import rehearsed_together
 from hocket.privacy.estimate.leakage import Leakage
 from hocket.privacy.estimate.model_class import KnownModel, Model
-from hocket.privacy.estimate.rehearsal import may_reach
 from hocket.privacy.estimate.worst_joint import worst_joint_leakage
 from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.privacy.wording import counted
@@ -86,34 +85,20 @@ class Sequel:
             for (one, plan), last in zip(known, names, strict=False)
         )
 
-    @property
+    @cached_property
     def last(self) -> PlannedRun:
         """This plan's own run."""
-        plan = self.plan
-        return PlannedRun(
-            plan.network,
-            plan.algorithm,
-            rounds=plan.run.rounds,
-            step=plan.step,
-            dim=plan.task.dimension,
-            release=release_of(plan),
-            leavers=_within(plan.names, dict(self.left), plan.run.rounds),
+        return dataclasses.replace(
+            ServedPlan.of(self.plan).run,
+            leavers=_within(self.plan.names, dict(self.left), self.plan.run.rounds),
             kept=not self.earlier or not self.earlier[-1].dataset,
-            active=may_reach(
-                plan.feasible,
-                plan.task.dimension,
-                plan.algorithm,
-                step=plan.step,
-                rounds=plan.run.rounds,
-                gradient_size=plan.audit.gradient_size,
-            ),
         )
 
     @property
     def repeats(self) -> bool:
         """Whether earlier runs, if any, were of the same members and links under the same kept noise functions, or
         said nothing but totals, as this one does."""
-        same, totals = repr(ServedPlan.of(self.plan).run.algorithm), self.plan.algorithm.only_totals
+        same, totals = repr(self.last.algorithm), self.plan.algorithm.only_totals
         return (self.plan.algorithm.functions is not None or totals) and all(
             one.plan is not None
             and not one.dataset

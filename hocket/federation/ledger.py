@@ -67,7 +67,7 @@ class Ledger:
 
         `allow` is asked before a new run is counted, with those before it, and raises if it must not begin.
         """
-        with self._locked():
+        with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
             before = self.runs
             if any(run.run == one.run for one in before):
                 return len(before)
@@ -76,12 +76,6 @@ class Ledger:
             allow(before)
             self._append(run)
             return len(before) + 1
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """Nobody else begins a run meanwhile."""
-        with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
-            yield
 
     def _append(self, run: Served) -> None:
         with _explained(self.path), open(self.path, "a+b") as file:

@@ -119,13 +119,12 @@ class Member:
 
     def start(self) -> np.ndarray:
         """Where this member begins: the public start, the same for all, or what it published in an earlier run."""
-        first = self._public_start() if self.plan.run.start == PUBLIC else self._published_before()
+        public = self.plan.run.start == PUBLIC
+        first = self.task.start(self.plan.task.seed) if public else self._published_before()
+        first = np.asarray(first, dtype=self.dtype)
         if first.shape != (self.plan.task.dimension,):
             raise BadInput(f"the start has shape {first.shape}, not ({self.plan.task.dimension},)")
         return self.plan.feasible.project(first)
-
-    def _public_start(self) -> np.ndarray:
-        return np.asarray(self.task.start(self.plan.task.seed), dtype=self.dtype)
 
     def _published_before(self) -> np.ndarray:
         """Projected noise and all: what was published may lie outside X by as much as noise carried it."""

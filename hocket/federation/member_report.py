@@ -33,7 +33,7 @@ from hocket.report.folder import PAGE, theorem_card
 from hocket.report.page import Card, Exposure, Figure, Page
 from hocket.report.panels import Line, Panel, sheet
 from hocket.report.tables import Table, assumption_table, plain, settings_table, spoken
-from hocket.runs.theorems import Claim, claim_of_members
+from hocket.runs.theorems import claim_of_members
 
 OURS = {*OF_LINKS, *MEASURED}
 """What is measured of links, and of the state; everything else that a line of metrics holds is of the task."""
@@ -55,7 +55,16 @@ def write_member_report(
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
-    claim = _claim(plan, len(status["dropped"]))
+    # Nobody knows all objectives, so that only what the plan says can be checked.
+    claim = claim_of_members(
+        plan.algorithm,
+        plan.network,
+        plan.step,
+        plan.feasible,
+        objectives=plan.objectives,
+        local_steps=plan.run.local_steps,
+        gone=len(status["dropped"]),
+    )
     card, exposure = _exposed(
         plan, before_in(about, own), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
     )
@@ -105,17 +114,11 @@ def before_in(about: Mapping[str, Any], own: OwnCode = NO_CODE) -> tuple[Earlier
 
 
 def _exposed(
-    plan: FederationPlan,
-    earlier: tuple[EarlierRun, ...],
-    left: Mapping[str, int],
-    *,
-    colluders: int | None,
-    coalition: Iterable[int] | None,
-    watch: Callable[[Sequence[Any]], Iterable[Any]],
+    plan: FederationPlan, earlier: tuple[EarlierRun, ...], left: Mapping[str, int], **asked: Any
 ) -> tuple[Card, Exposure | None]:
     """What this run exposes, and what it does together with all that the same data have served before it."""
     try:
-        found = audit_of_plan(plan, colluders=colluders, coalition=coalition, watch=watch)
+        found = audit_of_plan(plan, **asked)
         card, section = exposed(found)
         if not earlier or section is None:
             return card, section
@@ -163,7 +166,6 @@ def _losses(status: dict[str, Any]) -> list[str]:
 
 
 def _progress(plan: FederationPlan, status: dict[str, Any], measured: list[dict[str, Any]]) -> Card:
-    question = "Has it settled?"
     reasons = [
         f"{name} went from {plain(measured[0][name])} to {plain(measured[-1][name])}."
         for name in _drawn(measured)
@@ -174,24 +176,11 @@ def _progress(plan: FederationPlan, status: dict[str, Any], measured: list[dict[
     tone = (
         "exposed" if found.kind == "diverging" else "holds" if status["finished"] and found.rests else "open"
     )
+    words = found.words
     if not status["finished"]:
-        words = f"not finished: round {status['round']:,}"
-        words += "" if found.kind == "unknown" else f", {found.words}"
-        return Card(question, words, tone, [*found.why, *reasons])
-    return Card(question, found.words, tone, [*found.why, *reasons])
-
-
-def _claim(plan: FederationPlan, gone: int) -> Claim:
-    """Nobody knows all objectives, so that only what the plan says can be checked."""
-    return claim_of_members(
-        plan.algorithm,
-        plan.network,
-        plan.step,
-        plan.feasible,
-        objectives=plan.objectives,
-        local_steps=plan.run.local_steps,
-        gone=gone,
-    )
+        standing = "" if found.kind == "unknown" else f", {found.words}"
+        words = f"not finished: round {status['round']:,}{standing}"
+    return Card("Has it settled?", words, tone, [*found.why, *reasons])
 
 
 def _last_table(status: dict[str, Any], measured: list[dict[str, Any]]) -> Table:

@@ -89,33 +89,27 @@ async def take_part(
             earlier = earlier_runs(member.home, member.plan, data=member.data, rows=member.rows)
             write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)
-            while True:
+            while True:  # with whoever has not left: of sums, each time an attempt of its own
                 try:
-                    return await _attempted(member, journal, attendance, earlier, channels, watch, found)
+                    with seat(member, journal) as (seated, own):
+                        presence = _present(seated, own, journal, attendance, earlier)
+                        return await _played(seated, presence, own, channels, watch, found)
                 except Restart:
                     if channels is not None:  # they are closed, and whose they are must open them again
                         raise
 
 
-async def _attempted(
-    member: Member,
-    journal: Journal,
-    attendance: Attendance,
-    earlier: Sequence[EarlierRun],
-    channels: Channels | None,
-    watch: Callable[[Played, Presence], None] | None,
-    found: Callable[[Finished], None],
-) -> Finished:
-    """The run with whoever has not left: of sums, an attempt of its own."""
-    with seat(member, journal) as (seated, own):
-        log, floor = Log(member.folder.log), read_floor(member.home)
-        for line in unchecked(member.data) if member.plan.study is None else ():
-            log.say("unchecked data", words=[line])
-        if left := left_of(seated):
-            log.say("begun anew", without=list(left))
-        memories = Memories(own, seated.plan.neighbours(member.name), journal.begin_epoch())
-        presence = Presence(attendance, journal, log, member.folder, memories, floor, earlier)
-        return await _played(seated, presence, own, channels, watch, found)
+def _present(
+    member: Member, own: Journal, journal: Journal, attendance: Attendance, earlier: Sequence[EarlierRun]
+) -> Presence:
+    """What a member knows of the others as an attempt begins."""
+    log, floor = Log(member.folder.log), read_floor(member.home)
+    for line in unchecked(member.data) if member.plan.study is None else ():
+        log.say("unchecked data", words=[line])
+    if left := left_of(member):
+        log.say("begun anew", without=list(left))
+    memories = Memories(own, member.plan.neighbours(member.name), journal.begin_epoch())
+    return Presence(attendance, journal, log, member.folder, memories, floor, earlier)
 
 
 async def _played(

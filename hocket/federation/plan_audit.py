@@ -57,7 +57,7 @@ class PlanAudit:
     @property
     def least(self) -> float:
         """How well the worst coalition knows whichever gradient it knows best, per coordinate; zero is exactly."""
-        return 0.0 if self.sequel.unknown else least_sd(self.worst)
+        return 0.0 if self.sequel.unknown else self.worst.least
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -156,11 +156,6 @@ def audit_of_plan(
         gradient_size=None if plan.audit.gradient_size == SUPPOSED else plan.audit.gradient_size,
         watch=watch,
     )
-
-
-def least_sd(found: Leakage) -> float:
-    """How well the gradient is known that is known best, per coordinate."""
-    return min(float(found.sd[j]) for j in found.honest)
 
 
 def rounds_and_runs(found: Leakage, *, earlier: int) -> str:

@@ -16,7 +16,7 @@ from hocket.federation.consent import NONE, Floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
-from hocket.federation.plan_audit import affordable_coalitions, least_sd, plan_claim, rounds_and_runs
+from hocket.federation.plan_audit import affordable_coalitions, plan_claim, rounds_and_runs
 from hocket.federation.plan_certificate import certificate_without
 from hocket.federation.served_plan import release_of
 from hocket.federation.votes import check_survivors
@@ -158,7 +158,7 @@ def _worst(sequel: Sequel, left: Mapping[int, int], stay: list[int], runs: int) 
             release=release_of(plan),
         )
 
-    worst = min(chosen, key=lambda one: least_sd(known(one, scouted)))
+    worst = min(chosen, key=lambda one: known(one, scouted).least)
     if sequel.earlier:
         return sequel.known(worst), len(chosen), math.comb(len(stay), f)
     return known(worst, rounds), len(chosen), math.comb(len(stay), f)

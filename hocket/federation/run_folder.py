@@ -48,6 +48,12 @@ class Status(BaseModel):
     verdict: list[str]
     measured: dict[str, float]
 
+    @classmethod
+    def not_begun(cls, member: str, rounds: int) -> dict[str, Any]:
+        """What a member would say that has not begun."""
+        said = cls(member=member, round=0, rounds=rounds, finished=False, dropped=[], verdict=[], measured={})
+        return said.model_dump()
+
 
 class _Inside:
     """The place of a file in the folder."""
@@ -121,11 +127,7 @@ class RunFolder:
     @property
     def consent(self) -> tuple[str, int] | None:
         """The hash of the plan that was signed here, and the runs that its audit counted; None if nothing says so."""
-        try:
-            found = read_json(self.audit)
-            plan, runs = found["hash"], found["runs"]
-        except (BadConfig, OSError, KeyError):
-            return None
+        plan, runs = self._signed("hash"), self._signed("runs")
         counted = isinstance(runs, int) and not isinstance(runs, bool)
         return (plan, runs) if isinstance(plan, str) and counted else None
 

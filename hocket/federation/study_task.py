@@ -18,7 +18,7 @@ from hocket.report import tables
 from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table
 from hocket.studies.promise import ALONE, Among
-from hocket.studies.releases import Release, Releases, refuse_isolation
+from hocket.studies.releases import Release, Releases, Terms, refuse_isolation
 from hocket.studies.results import Results, concluded
 from hocket.studies.results_page import write_page
 from hocket.studies.row_sets import row_sets
@@ -71,14 +71,16 @@ class StudyTask:
         """What these rows have served before this run, in words; refuses where differences would show a few."""
         releases = Releases(home)
         earlier = releases.all
-        now = releases.of(self.study, self.table, row_sets(self.checked[1]), self._mu, run, self.among)
+        terms = Terms(self._mu, run, self.among)
+        now = releases.of(self.study, self.table, row_sets(self.checked[1]), terms)
         refuse_isolation(self.study.disclosure, now, earlier)
         others = [one for one in earlier if (one.study, one.run) != (now.study, now.run)]
         return [*told_before(others), *self._together(others)]
 
     def begin(self, home: Path, run: str = "") -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), self._mu, run, self.among)
+        terms = Terms(self._mu, run, self.among)
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), terms)
 
     @property
     def _mu(self) -> float | None:

@@ -121,16 +121,12 @@ def _number(one: Any) -> Any:
 
 def _check(one: Any, whose: str) -> None:
     number = _number(one)
-    wrong = not (math.isfinite(number) and number > 0) if isinstance(number, float) else _is_no_number(one)
-    if wrong:
+    wrong = one is None or isinstance(one, bool | str)
+    if wrong or (isinstance(number, float) and not (math.isfinite(number) and number > 0)):
         raise BadAlgorithm(
             f"sd = {one!r} for {whose}; where links have a deviation each, it is finite and above zero: take away a "
             "link that is to have none"
         )
-
-
-def _is_no_number(one: Any) -> bool:
-    return one is None or isinstance(one, bool | str)
 
 
 def _named(link: Link, network: Network) -> str:

@@ -56,10 +56,6 @@ class StoredSum:
         """σ² of each coefficient in square units, a whole number: never less than what was asked for."""
         return self._variances(self.sd, dim)
 
-    def own_variances(self, dim: int) -> list[int]:
-        """τ² of each coefficient in square units."""
-        return self._variances(self.own, dim)
-
     def _variances(self, sd: float, dim: int) -> list[int]:
         relative = self.family.relative_variance(dim)
         weights = np.ones(self.family.width(dim)) if relative is None else relative
@@ -91,7 +87,7 @@ class StoredSum:
 
     def of_own(self, bits: Bits, dim: int) -> Whole:
         """What one agent draws for itself."""
-        return _whole(discrete_gaussians(bits, self.own_variances(dim)))
+        return _whole(discrete_gaussians(bits, self._variances(self.own, dim)))
 
     def check_dealt(self, drawn: Shaped[np.ndarray, " numbers"], dim: int) -> None:
         """Refuse noise beyond the public range: enough of it on either side of a draw would round the draw away."""

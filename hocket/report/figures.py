@@ -35,6 +35,9 @@ LOOK = {
     "axes.labelcolor": INK,
     "xtick.color": INK,
     "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
     "svg.fonttype": "path",  # letters become outlines: the figure looks the same on every machine
 }
 LARGEST = 307
@@ -125,7 +128,6 @@ def _lay_out(figure: Figure, curves: Sequence[Curve]) -> None:
             *left.get_legend_handles_labels(),
             loc="outside lower center",
             ncols=len(curves),
-            frameon=False,
             handlelength=3.4,
             title=f"median and 10–90 % band of {runs} runs" if runs > 1 else None,
             title_fontsize=9,
@@ -136,7 +138,6 @@ def _panel(axes: Axes, curves: Sequence[Curve], what: str, title: str, label: st
     axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
     axes.set_xlabel(r"round $k$   ($x_1$ is the start)")
     axes.set_ylabel(label)
-    axes.spines[["top", "right"]].set_visible(False)
     values = np.concatenate([getattr(curve, what).ravel() for curve in curves])
     values = values[np.isfinite(values)]
     positive = values[values > 0]

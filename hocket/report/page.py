@@ -185,7 +185,9 @@ class Page:
 
     def save(self, path: Path) -> Path:
         """Write the page, and what it says beside it."""
-        path.with_suffix(".json").write_bytes(_adapter().dump_json(self._plain(), indent=1))
+        # Its first figure as it stands on the page.
+        plain = dataclasses.replace(self, figure=None, caption="", figures=self.pictures)
+        path.with_suffix(".json").write_bytes(_adapter().dump_json(plain, indent=1))
         path.write_text(self.html(), encoding="utf-8")
         return path
 
@@ -198,10 +200,6 @@ class Page:
             raise BadInput(
                 f"{path.with_suffix('.json')} cannot be read: {str(error).splitlines()[0]}; run it again"
             ) from error
-
-    def _plain(self) -> Page:
-        """The same page, with its first figure as it stands on it."""
-        return dataclasses.replace(self, figure=None, caption="", figures=self.pictures)
 
 
 def _adapter():

@@ -118,7 +118,7 @@ def _lay_out(
             _draw(axes, panel)
             axes.set_ylabel("" if shared else panel.up)
             if panel.legend is not None:
-                axes.legend(loc=panel.legend, frameon=False, fontsize=8.5, handlelength=3.2)
+                axes.legend(loc=panel.legend, fontsize=8.5, handlelength=3.2)
                 continue
             named = [line for line in panel.lines if line.label]
             for handle, line in zip(axes.get_legend_handles_labels()[0], named, strict=True):
@@ -147,7 +147,6 @@ def _common_legend(
         [label for label, _ in entries],
         loc="outside lower center",
         ncols=len(common),
-        frameon=False,
         handlelength=3.4,
         title=title,
         title_fontsize=9,
@@ -158,7 +157,6 @@ def _draw(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, loc="left", fontweight="bold", fontsize=10.5)
     axes.set_xlabel(panel.across)
     axes.set(xscale="linear" if panel.linear == "both" else "log", yscale="linear" if panel.linear else "log")
-    axes.spines[["top", "right"]].set_visible(False)
     for place, line in enumerate(panel.lines):
         _draw_line(axes, line, offset=place / len(panel.lines), logarithmic=not panel.linear)
     for guide in panel.guides:

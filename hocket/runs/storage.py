@@ -98,11 +98,7 @@ def save_run(run: Run, folder: Path) -> Path:
         "disagreement": _number(run.disagreement),
         "infeasibility": _number(run.infeasibility),
         "noise": {name: _number(value) for name, value in asdict(run.noise).items()},
-        "outcome": {
-            "ending": run.outcome.ending.value,
-            "round": run.outcome.round,
-            "detail": run.outcome.detail,
-        },
+        "outcome": asdict(run.outcome) | {"ending": run.outcome.ending.value},
         "claim": asdict(run.claim),
         "remarks": list(run.remarks),
         "messages": None if run.count_messages is None else run.messages._asdict(),
@@ -147,11 +143,7 @@ def _restored(words: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
         about["name"],
         tuple(about["labels"]) if about.get("labels") else None,
     )
-    exchanges = words["exchanges"]
-    noise = {
-        name.removeprefix("noise/"): table for name, table in arrays.items() if name.startswith("noise/")
-    }
-    outcome, claim = words["outcome"], words["claim"]
+    exchanges, outcome, claim = words["exchanges"], words["outcome"], words["claim"]
     return Run(
         x=arrays["x"],
         gap=float(words["gap"]),
@@ -163,16 +155,14 @@ def _restored(words: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
         claim=Claim(
             claim["theorem"], claim["statement"], tuple(Assumption(**a) for a in claim["assumptions"])
         ),
-        history={
-            name.removeprefix("history/"): v for name, v in arrays.items() if name.startswith("history/")
-        },
+        history=_under("history/", arrays),
         network=network,
         settings=words["settings"],
         remarks=tuple(words["remarks"]),
         path=arrays.get("path"),
         transcript=None
         if exchanges is None
-        else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), noise),
+        else Transcript(tuple(arrays[f"words/{i}"] for i in range(exchanges)), _under("noise/", arrays)),
         last_exchange=_last_exchange(arrays),
         count_messages=_messages(words.get("messages")),
     )
@@ -192,14 +182,15 @@ def _last_exchange(arrays: dict[str, np.ndarray]) -> Callable[[], LastExchange] 
 
     if "published" not in arrays:
         return None
-    count = sum(name.startswith("last words/") for name in arrays)
-    noise = {
-        name.removeprefix("last noise/"): row
-        for name, row in arrays.items()
-        if name.startswith("last noise/")
-    }
-    kept = LastExchange(arrays["published"], tuple(arrays[f"last words/{i}"] for i in range(count)), noise)
+    said = _under("last words/", arrays)
+    words = tuple(said[str(i)] for i in range(len(said)))
+    kept = LastExchange(arrays["published"], words, _under("last noise/", arrays))
     return lambda: kept
+
+
+def _under(place: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose stored names begin like that, by the rest of their names."""
+    return {name.removeprefix(place): array for name, array in arrays.items() if name.startswith(place)}
 
 
 def _number(value: float) -> float | str:

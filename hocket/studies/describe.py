@@ -16,7 +16,7 @@ from hocket.algorithm import Total
 from hocket.studies.disclosure import suppressed
 from hocket.studies.rows import Rows
 from hocket.studies.scaling import BITS
-from hocket.studies.study import DescribeSection
+from hocket.studies.study import DescribeSection, Study
 from hocket.studies.together import Analysis, together
 
 REACH = 3.0
@@ -66,8 +66,9 @@ def describe(rows: Rows, part: DescribeSection) -> Analysis[Description]:
     )
 
 
-def _labels(rows: Rows, name: str) -> list[str]:
-    levels = rows.study.column(name).coded
+def labels_of(study: Study, name: str) -> list[str]:
+    """What a column's levels are called, in order; a yes or no has two."""
+    levels = study.column(name).coded
     return [str(level) for level in levels] if levels else ["0", "1"]
 
 
@@ -76,7 +77,7 @@ def _summary(rows: Rows, part: DescribeSection, name: str) -> Analysis[Summary]:
     there = values[~np.isnan(values)]
     if rows.study.column(name).numeric:
         return (yield from _numbers(rows, part, name, there, len(values) - len(there)))
-    labels = _labels(rows, name)
+    labels = labels_of(rows.study, name)
     counts = np.array([(there == place).sum() for place in range(len(labels))], dtype=np.float64)
     total = yield Total(
         {"levels": counts, "missing": np.array([float(len(values) - len(there))])}, names={"levels": labels}
@@ -135,7 +136,7 @@ def _histogram(
 
 def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
     first, second = rows.column(one, rows.described), rows.column(other, rows.described)
-    down, across = _labels(rows, one), _labels(rows, other)
+    down, across = labels_of(rows.study, one), labels_of(rows.study, other)
     counts = np.array(
         [[((first == i) & (second == j)).sum() for j in range(len(across))] for i in range(len(down))],
         dtype=np.float64,

@@ -62,7 +62,7 @@ def _forest(
             _plain_ticks(axes, min(low), max(high))
         axes.set_ylim(-0.7, len(names) - 0.3)
         axes.set_xlabel(f"{what}, with its {confidence:.0%} interval" + (", logarithmic" if ratio else ""))
-        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(True, axis="x", color=INK, alpha=0.12, linewidth=0.6)
 
@@ -107,7 +107,7 @@ def performance(found: Evaluation) -> Drawing:
         left.plot(x, y, color=BLUE, linewidth=1.8, label=f"AUC {found.auc:.3f} ± {found.auc_within:.3f}")
         left.set(xlabel="share of rows without it, taken for a yes", ylabel="share of rows with it, found")
         left.set_title("ROC", loc="left", fontweight="bold", fontsize=11)
-        left.legend(frameon=False, loc="lower right")
+        left.legend(loc="lower right")
         predicted, true, _ = np.array(found.calibration).T
         right.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="perfect")
         right.plot(
@@ -115,10 +115,9 @@ def performance(found: Evaluation) -> Drawing:
         )
         right.set(xlabel="mean prediction", ylabel="share that has it")
         right.set_title("Calibration", loc="left", fontweight="bold", fontsize=11)
-        right.legend(frameon=False, loc="upper left")
+        right.legend(loc="upper left")
         for axes in (left, right):
             axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-            axes.spines[["top", "right"]].set_visible(False)
 
     return drawn(
         lay_out,
@@ -158,10 +157,9 @@ def curves(found: Survivals) -> Drawing:
         axes.set(
             xlabel="time", ylabel="share without the event", ylim=(-0.02, 1.02), xlim=(0, max(found.grid))
         )
-        axes.spines[["top", "right"]].set_visible(False)
         axes.grid(True, color=INK, alpha=0.12, linewidth=0.6)
         if len(found.curves) > 1:
-            axes.legend(frameon=False, loc="lower left", handlelength=3.4)
+            axes.legend(loc="lower left", handlelength=3.4)
 
     ends = "; ".join(
         f"{curve.label} ends at {[one for one in (1.0, *curve.survival) if one is not None][-1]:.3g}"

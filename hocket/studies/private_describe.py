@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from hocket.algorithm import Total
 from hocket.noise.total_noise import GRID_BITS
-from hocket.studies.describe import Description, Summary
+from hocket.studies.describe import Description, Summary, labels_of
 from hocket.studies.private_linear import STEPS, Bounds
 from hocket.studies.promise import Promise
 from hocket.studies.rows import Rows
@@ -56,10 +56,12 @@ def own_sums(rows: Rows, part: DescribeSection) -> dict[str, np.ndarray]:
         if column.numeric:
             found |= _of_number(name, column.range or (0.0, 1.0), there, missing, bars(part))
         else:
-            found[f"levels of {name}"] = np.array([*_places(there, _levels(rows.study, name)), missing])
+            found[f"levels of {name}"] = np.array(
+                [*_places(there, len(labels_of(rows.study, name))), missing]
+            )
     for one, other in part.cross:
         first, second = rows.column(one, rows.described), rows.column(other, rows.described)
-        down, across = _levels(rows.study, one), _levels(rows.study, other)
+        down, across = len(labels_of(rows.study, one)), len(labels_of(rows.study, other))
         both = ~(np.isnan(first) | np.isnan(second))
         cells = _places(first[both] * across + second[both], down * across)
         found[f"cells of {one} and {other}"] = cells.reshape(down, across)
@@ -79,10 +81,6 @@ def _of_number(
     return found
 
 
-def _levels(study: Study, name: str) -> int:
-    return len(study.column(name).coded) or 2
-
-
 def _places(values: np.ndarray, places: int) -> Float[np.ndarray, " places"]:
     return np.bincount(values.astype(int), minlength=places).astype(np.float64)
 
@@ -97,18 +95,13 @@ def private_describe(rows: Rows, part: DescribeSection, promise: Promise) -> Ana
     columns = {name: _summary(study, part, name, total, sd) for name in described(study, part)}
     cross = {
         f"{one} × {other}": {
-            "rows": _labels(study, one),
-            "columns": _labels(study, other),
+            "rows": labels_of(study, one),
+            "columns": labels_of(study, other),
             "cells": [[_count(cell) for cell in row] for row in total[f"cells of {one} and {other}"]],
         }
         for one, other in part.cross
     }
     return Description(columns, cross, sd)
-
-
-def _labels(study: Study, name: str) -> list[str]:
-    levels = study.column(name).coded
-    return [str(level) for level in levels] if levels else ["0", "1"]
 
 
 def _count(value: float) -> int:
@@ -120,7 +113,7 @@ def _summary(
 ) -> Summary:
     if not study.column(name).numeric:
         counts = [_count(one) for one in total[f"levels of {name}"]]
-        labels = _labels(study, name)
+        labels = labels_of(study, name)
         return Summary(sum(counts[:-1]), counts[-1], levels=dict(zip(labels, counts[:-1], strict=True)))
     count, missing, first, second = map(float, total[f"sums of {name}"])
     low, high = study.column(name).range or (0.0, 1.0)

@@ -63,9 +63,9 @@ def column_bounds(formula: Formula, columns: Mapping[str, ColumnSection]) -> Ite
 
 def factor_range(factor: Factor, columns: Mapping[str, ColumnSection]) -> tuple[float, float] | None:
     """Where a factor's values lie; None where nothing is declared."""
-    column = columns.get(factor.column)
-    if factor.function == "C" or (column is not None and column.map is not None):
+    if _of_levels(factor, columns):
         return 0.0, 1.0
+    column = columns.get(factor.column)
     if column is None or column.range is None or factor.function == "rcs":
         return None
     low, high = column.range

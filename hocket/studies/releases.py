@@ -17,6 +17,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
@@ -148,23 +149,27 @@ def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> No
     raise _apart([sets[order[place]].what for place in found.sets], found.rows, fewest)
 
 
+class Terms(NamedTuple):
+    """On what terms rows are told of, as `Release` has them."""
+
+    mu: float | None = None
+    run: str = ""
+    among: Among = ALONE
+
+
+PLAIN = Terms()
+"""Without noise."""
+
+
 @dataclass(frozen=True)
 class Releases:
     """The analyses that rows at this home have served."""
 
     home: Path
 
-    def of(
-        self,
-        study: Study,
-        table: Table,
-        sets: Sequence[RowSet],
-        mu: float | None = None,
-        run: str = "",
-        among: Among = ALONE,
-    ) -> Release:
+    def of(self, study: Study, table: Table, sets: Sequence[RowSet], terms: Terms = PLAIN) -> Release:
         """The release that an analysis of these rows would be."""
-        return self._of(study, self._known.fingerprints(table), sets, mu, run, among)[0]
+        return self._of(study, self._known.fingerprints(table), sets, terms)[0]
 
     @property
     def all(self) -> list[Release]:
@@ -179,22 +184,14 @@ class Releases:
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None
 
-    def begin(
-        self,
-        study: Study,
-        table: Table,
-        sets: Sequence[RowSet],
-        mu: float | None = None,
-        run: str = "",
-        among: Among = ALONE,
-    ) -> None:
+    def begin(self, study: Study, table: Table, sets: Sequence[RowSet], terms: Terms = PLAIN) -> None:
         """Remember an analysis before its first number is said; refuses one that would show a few rows.
 
         A run that is taken up again is the same one; another run of the same study is another release.
         """
         with self._locked():
             found = self._known.fingerprints(table)
-            now, numbers = self._of(study, found, sets, mu, run, among)
+            now, numbers = self._of(study, found, sets, terms)
             earlier = self.all
             refuse_isolation(study.disclosure, now, earlier)
             if now.line in {one.line for one in earlier}:
@@ -210,13 +207,7 @@ class Releases:
                 os.fsync(file.fileno())
 
     def _of(
-        self,
-        study: Study,
-        found: Fingerprints,
-        sets: Sequence[RowSet],
-        mu: float | None,
-        run: str,
-        among: Among,
+        self, study: Study, found: Fingerprints, sets: Sequence[RowSet], terms: Terms
     ) -> tuple[Release, np.ndarray]:
         numbers = self._known.numbers(found)
         question, width = study.question, int(numbers.max(initial=-1)) + 1
@@ -227,7 +218,7 @@ class Releases:
             return RowSet(one.what, rows, one.families)
 
         made = tuple(map(numbered, sets))
-        told = Release(study.fingerprint, question.title, study.used, question.where, made, mu, run, among)
+        told = Release(study.fingerprint, question.title, study.used, question.where, made, *terms)
         return told, numbers
 
     @property

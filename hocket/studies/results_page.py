@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import exp
 from pathlib import Path
+from typing import Any
 
 from hocket.config.files import dumps
 from hocket.machine import replace_text
@@ -239,24 +240,11 @@ def _survival_caption(found: Survivals) -> str:
     return f"The share without the event, at times that the study declares.{coarser}{test}"
 
 
-def _told(study: Study) -> dict[str, object]:
+def _told(study: Study) -> dict[str, dict[str, Any]]:
     """The study without what was left at its default."""
-    plain_columns = {
-        name: column.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    columns = {
+        f"columns.{name}": column.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         for name, column in study.columns.items()
     }
-    parts = {
-        "study": study.question,
-        "penalty": study.penalty,
-        "describe": study.describe,
-        "survival": study.survival,
-        "evaluate": study.evaluate,
-        "disclosure": study.disclosure,
-        "privacy": study.privacy,
-    }
-    told: dict[str, object] = {}
-    for name, part in parts.items():
-        table = {} if part is None else part.model_dump(mode="json", exclude_defaults=True)
-        if table:
-            told[name] = table
-    return told | {f"columns.{name}": table for name, table in plain_columns.items()}
+    told = {name: part.model_dump(mode="json", exclude_defaults=True) for name, part in study.parts.items()}
+    return {name: table for name, table in told.items() if table} | columns

@@ -227,10 +227,15 @@ class Study:
         return self.columns.get(name, NUMBER)
 
     @property
+    def parts(self) -> dict[str, Section]:
+        """Its sections, but for columns."""
+        parts = {name: getattr(self, "question" if name == "study" else name) for name in SECTIONS}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    @property
     def tables(self) -> dict[str, Any]:
         """The study as plain tables, every default written out."""
-        parts = {name: getattr(self, "question" if name == "study" else name) for name in SECTIONS}
-        tables = {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
+        tables = {name: part.model_dump(mode="json") for name, part in self.parts.items()}
         columns = {
             name: one.model_dump(mode="json", by_alias=True) for name, one in sorted(self.columns.items())
         }
@@ -261,21 +266,24 @@ def read_study(path: Path) -> Study:
 
 def parse_study(tables: Mapping[str, Any]) -> Study:
     """Check a study that is already in tables."""
-    complaints: list[str] = []
-    parts: dict[str, Any] = {}
-    for name in tables:
-        if name not in SECTIONS and name != "columns":
-            known = [*SECTIONS, "columns.NAME"]
-            complaints.append(
-                f"there is no section [{name}]{nearest(name, known)}; the sections are {', '.join(known)}"
-            )
+    known = [*SECTIONS, "columns.NAME"]
+    complaints = [
+        f"there is no section [{name}]{nearest(name, known)}; the sections are {', '.join(known)}"
+        for name in tables
+        if name not in SECTIONS and name != "columns"
+    ]
+
+    def read(model: type[Section], name: str, table: Any) -> Any:
+        try:
+            return check(model, name, table)
+        except BadConfig as error:
+            complaints.extend(str(error).splitlines())
+
     if "study" not in tables:
         complaints.append(
             "the section [study] is missing; it holds the title, and the formula or a [describe]"
         )
-    for name, model in SECTIONS.items():
-        if name in tables:
-            _read(lambda name=name, model=model: check(model, name, tables[name]), name, parts, complaints)
+    parts = {name: read(model, name, tables[name]) for name, model in SECTIONS.items() if name in tables}
     columns: dict[str, Any] = {}
     declared = tables.get("columns", {})
     for name, table in declared.items() if isinstance(declared, Mapping) else ():
@@ -284,25 +292,12 @@ def parse_study(tables: Mapping[str, Any]) -> Study:
                 f"[columns.{name[:40]}] is no name that a formula can use: begin with a letter, go on with letters, "
                 f'digits and _, and say from = "{name[:40]}"'
             )
-        _read(
-            lambda name=name, table=table: check(ColumnSection, f"columns.{name}", table),
-            name,
-            columns,
-            complaints,
-        )
+        columns[name] = read(ColumnSection, f"columns.{name}", table)
     if complaints:
         raise BadStudy("\n".join(complaints))
     from hocket.studies.contradictions import contradictions
 
     study = Study(parts.pop("study"), columns, **parts)
-    complaints = contradictions(study)
-    if complaints:
+    if complaints := contradictions(study):
         raise BadStudy("\n".join(complaints))
     return study
-
-
-def _read(read: Any, name: str, parts: dict[str, Any], complaints: list[str]) -> None:
-    try:
-        parts[name] = read()
-    except BadConfig as error:
-        complaints.extend(str(error).splitlines())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -185,11 +186,8 @@ def _paper_rounds(gap: float, kind: Kind, known: Known) -> int | None:
         if below >= known.rounds:
             return None
         above, below = below, 2 * below
-    below = min(below, known.rounds)
-    while below - above > 1:
-        middle = (above + below) // 2
-        above, below = (middle, below) if value(middle) > gap else (above, middle)
-    return below
+    between = range(above, min(below, known.rounds))
+    return above + bisect_left(between, True, key=lambda rounds: bool(value(rounds) <= gap))
 
 
 def _has_delta(kind: type[Algorithm]) -> bool:

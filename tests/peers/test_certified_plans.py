@@ -507,10 +507,11 @@ def test_the_page_of_a_plan_begins_with_its_certificate():
 
 
 def test_members_are_clipped_to_a_typical_gradient_unless_told_otherwise():
-    asked = {"colluders": 1, "noise": {}, "objectives": "any", "rounds": 10, "weights": "paper"}
+    task, asked = {"dimension": 4, "objectives": "any"}, {"rounds": 10, "weights": "paper"}
     for clip, size, cut in ((None, 1.5, 3.0), (0.25, 1.5, 0.25)):
         options = EpsilonOptions(epsilon=1.0, protect="member", clip=clip)
-        made = draft(options, CARDS, "complete", "rss-nb", 1e-6, gradient_size=size, dimension=4, **asked)
+        audit = {"colluders": 1, "gradient_size": size}
+        made = draft(options, CARDS, "complete", "rss-nb", 1e-6, {}, task, audit, **asked)
         assert made is not None
         assert made.algorithm["clip"] == cut
         assert f"cut to {cut:g} times the step" in " ".join(price_in_words(made))

@@ -14,7 +14,7 @@ from hocket.errors import BadStudy, JournalError
 from hocket.studies import Study, Table, check_table, parse_study
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import FOLDER, KnownRows
-from hocket.studies.releases import FILE, Releases
+from hocket.studies.releases import FILE, Releases, Terms
 from hocket.studies.row_sets import row_sets
 
 
@@ -263,5 +263,5 @@ def test_noise_that_is_drawn_anew_is_told_anew(tmp_path):
     home, study = Releases(tmp_path), asked()
     sets = row_sets(check_table(study, table(100))[1])
     for run in ("one", "one", "another"):  # the first is taken up again after a crash
-        home.begin(study, table(100), sets, 0.5, run)
+        home.begin(study, table(100), sets, Terms(0.5, run))
     assert [one.run for one in home.all] == ["one", "another"]

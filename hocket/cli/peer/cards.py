@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -20,21 +20,34 @@ from hocket.cli.peer.common import (
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
-RelayOption = Annotated[
-    tuple[str, ...],
-    Parameter(
-        help="host:port of a relay at which others find a member that nobody can dial; may be given several times."
-    ),
-]
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class KeyOptions:
+    """What goes into a member's new keys and card."""
+
+    address: Annotated[
+        str | None,
+        Parameter(help="host:port at which the others can dial it; leave it away behind a router."),
+    ] = None
+    relay: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="host:port of a relay at which others find a member that nobody can dial; may be given several times."
+        ),
+    ] = ()
+    days: Annotated[int, Parameter(help="How long the new certificate is valid.")] = 365
+    passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False
+
+
+USUAL = KeyOptions()
+"""Nothing is asked for."""
 
 
 def make_card(
     name: str,
+    asked: KeyOptions,
     *,
-    address: str | None,
-    relays: Sequence[str],
-    days: int,
-    passphrase: bool,
     card: Path,
     folder: Path,
     old: Path | None = None,
@@ -45,10 +58,11 @@ def make_card(
     from hocket.links.identity import Identity
 
     refuse_existing(card, "card", "--card")
-    if address is not None:
-        check_address(address, name)
-    identity = Identity.create(name, valid_days=days)
-    mine, secret = Card.of(identity, address, relays), new_passphrase() if passphrase else None
+    if asked.address is not None:
+        check_address(asked.address, name)
+    identity = Identity.create(name, valid_days=asked.days)
+    mine = Card.of(identity, asked.address, asked.relay)
+    secret = new_passphrase() if asked.passphrase else None
     if old is not None:
         os.rename(folder, old)
     identity.save(folder, secret)
@@ -56,8 +70,8 @@ def make_card(
     card.write_text(mine.text(), encoding="utf-8")
     data = {
         "name": name,
-        "address": address,
-        "relays": list(relays),
+        "address": asked.address,
+        "relays": list(asked.relay),
         "fingerprint": mine.fingerprint,
         "card": str(card),
         "identity": str(folder),
@@ -71,13 +85,7 @@ def make_card(
 def init(
     *,
     name: Annotated[str, Parameter(help="This member's name: small letters, digits and hyphens.")],
-    address: Annotated[
-        str | None,
-        Parameter(help="host:port at which the others can dial it; leave it away behind a router."),
-    ] = None,
-    relay: RelayOption = (),
-    days: Annotated[int, Parameter(help="How long the certificate is valid.")] = 365,
-    passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False,
+    asked: KeyOptions = USUAL,
     card: Annotated[Path | None, Parameter(help="File for the card; by default NAME.toml.")] = None,
     home: HomeOption = None,
 ) -> Answer:
@@ -90,26 +98,12 @@ def init(
         f"Card: {path} (public: give it to the others)",
         f"Keys: {folder} (secret: back them up, never send them)",
     ]
-    return make_card(
-        name,
-        address=address,
-        relays=relay,
-        days=days,
-        passphrase=passphrase,
-        card=path,
-        folder=folder,
-        advice=advice,
-    )
+    return make_card(name, asked, card=path, folder=folder, advice=advice)
 
 
 def renew(
     *,
-    address: Annotated[
-        str | None, Parameter(help="host:port for the new card; leave it away behind a router.")
-    ] = None,
-    relay: RelayOption = (),
-    days: Annotated[int, Parameter(help="How long the new certificate is valid.")] = 365,
-    passphrase: Annotated[bool, Parameter(negative=(), help="Also protect the key by a passphrase.")] = False,
+    asked: KeyOptions = USUAL,
     card: Annotated[Path | None, Parameter(help="File for the card; by default NAME-renewed.toml.")] = None,
     home: HomeOption = None,
 ) -> Answer:
@@ -128,17 +122,7 @@ def renew(
         f"Card: {path}. Put it into the plan with: hocket peer replace PLAN {path}",
         f"Old keys: {old} (destroy them once the new plan is signed by all)",
     ]
-    return make_card(
-        name,
-        address=address,
-        relays=relay,
-        days=days,
-        passphrase=passphrase,
-        card=path,
-        folder=folder,
-        old=old,
-        advice=advice,
-    )
+    return make_card(name, asked, card=path, folder=folder, old=old, advice=advice)
 
 
 def replace(

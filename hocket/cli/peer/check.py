@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import (
-    DataOption,
-    HomeOption,
-    OwnOption,
-    TaskOption,
-    check_kept,
-    member_of,
-    objectives_in_words,
-)
+from hocket.cli.peer.common import USUAL, MemberOptions, check_kept, member_of, objectives_in_words
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
@@ -29,16 +21,10 @@ def check(
     plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
     /,
     *,
-    task: TaskOption = None,
-    data: DataOption = None,
-    algorithm: OwnOption = None,
+    asked: MemberOptions = USUAL,
     wait: Annotated[
         float, Parameter(help="Seconds to wait for neighbours, who run or check as well.")
     ] = 30.0,
-    listen: Annotated[
-        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
-    ] = None,
-    home: HomeOption = None,
 ) -> Answer:
     """Check the plan, this member's card in it, the task, its data, and every link, without beginning the run.
 
@@ -50,13 +36,12 @@ def check(
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
-    member = member_of(plan, task, data, home, algorithm=algorithm, listen=listen)
+    member = member_of(plan, asked)
     member.check()
     history = _history(member)
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
     repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())
-    neighbours = member.plan.neighbours(member.name)
-    aside().print(f"Waiting up to {wait:g} s for {', '.join(neighbours)}")
+    aside().print(f"Waiting up to {wait:g} s for {', '.join(member.plan.neighbours(member.name))}")
     reached = asyncio.run(reach_neighbours(member, wait))
     missing = [name for name, one in reached.items() if not one.connected]
     found = {

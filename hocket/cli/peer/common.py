@@ -8,6 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,23 +78,34 @@ OwnOption = Annotated[
 ]
 
 
-def member_of(
-    plan: Path,
-    task: str | None,
-    data: Path | None,
-    home: Path | None,
-    *,
-    algorithm: str | None = None,
-    **options: Any,
-) -> Member:
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MemberOptions:
+    """Who takes part, what it brings, and where it listens."""
+
+    task: TaskOption = None
+    data: DataOption = None
+    algorithm: OwnOption = None
+    listen: Annotated[
+        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
+    ] = None
+    home: HomeOption = None
+
+
+USUAL = MemberOptions()
+"""Nothing is said: a plan asks for a task or a table."""
+
+
+def member_of(plan: Path, asked: MemberOptions, **options: Any) -> Member:
     """The member whose home this is, ready to take part."""
     from hocket.federation.member import Member
     from hocket.federation.plan_file import read_plan
 
-    place = Home.at(home)
-    agreed = read_plan(plan, place.own_code.naming(algorithm))
+    place = Home.at(asked.home)
+    agreed = read_plan(plan, place.own_code.naming(asked.algorithm))
     identity = open_identity(place.identity)
-    return Member(agreed, identity, own_task(agreed, identity.name, task, data), place, **options)
+    brought = own_task(agreed, identity.name, asked.task, asked.data)
+    return Member(agreed, identity, brought, place, listen=asked.listen, **options)
 
 
 def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | None) -> Task:

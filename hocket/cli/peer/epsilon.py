@@ -61,14 +61,12 @@ def draft(
     topology: str | None,
     algorithm: str,
     delta: float | None,
-    *,
-    colluders: int,
     noise: Mapping[str, Any],
-    gradient_size: float,
-    dimension: int,
+    task: Mapping[str, Any],
+    audit: Mapping[str, Any],
     **plan: Any,
 ) -> CertifiedDraft | None:
-    """Topology, noise and certificate for a plan, if an ε was asked for; None if not."""
+    """Topology, noise and certificate for a plan with this task and audit, if an ε was asked for; None if not."""
     from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
 
     if options.epsilon is None:
@@ -80,18 +78,19 @@ def draft(
     wanted = Wanted(
         options.epsilon,
         DELTA if delta is None else delta,
-        colluders,
+        audit["colluders"],
         options.protect,
         options.sensitivity,
         None if options.columns is None else _numbers(options.columns),
         options.target,
         # A public choice that depends on no data: longer ones are cut, shorter ones are hidden all the better.
-        gradient_size * math.sqrt(dimension)
+        audit["gradient_size"] * math.sqrt(task["dimension"])
         if options.clip is None and options.protect == "member"
         else options.clip,
         options.rate,
     )
-    return certified_draft(cards, topology or AUTO, algorithm, wanted, dimension=dimension, **plan)
+    plan |= {name: task[name] for name in ("dimension", "objectives")}
+    return certified_draft(cards, topology or AUTO, algorithm, wanted, **plan)
 
 
 def price_in_words(drafted: CertifiedDraft) -> list[str]:

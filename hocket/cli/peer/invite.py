@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.cards import RelayOption, make_card
-from hocket.cli.peer.common import DataOption, HomeOption, open_identity, refuse_existing
-from hocket.cli.peer.sign import sign_as
+from hocket.cli.peer.cards import USUAL, KeyOptions, make_card
+from hocket.cli.peer.common import HomeOption, open_identity, refuse_existing
+from hocket.cli.peer.sign import ASK, SignOptions, sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
@@ -75,14 +76,7 @@ def accept(
         ),
     ] = None,
     name: Annotated[str | None, Parameter(help="For a new member: its name.")] = None,
-    address: Annotated[
-        str | None, Parameter(help="For a new member: host:port at which the others can dial it.")
-    ] = None,
-    relay: RelayOption = (),
-    days: Annotated[int, Parameter(help="For a new member: how long its certificate is valid.")] = 365,
-    passphrase: Annotated[
-        bool, Parameter(negative=(), help="For a new member: also protect its key by a passphrase.")
-    ] = False,
+    asked: KeyOptions = USUAL,
     card: CardFile = None,
     out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the plan that is in it.")] = Path(
         "plan.toml"
@@ -93,16 +87,14 @@ def accept(
             help="File to send back; by default NAME-joins.toml or NAME-signed.toml.", show_default=False
         ),
     ] = None,
-    yes: Annotated[bool, Parameter(negative=(), help="As for sign.")] = False,
-    accept_unsafe: Annotated[bool, Parameter(negative=(), help="As for sign.")] = False,
-    task: Annotated[str | None, Parameter(help="As for sign.")] = None,
-    data: DataOption = None,
+    signing: SignOptions = ASK,
     home: HomeOption = None,
 ) -> Answer:
     """Open what another member sent: keep its card, or sign its plan, and write the file that goes back.
 
-    A new member's keys are made on the way: give --name, and --address if it can be dialled. What others send back is
-    opened with the same command: it keeps their cards, and takes their signatures over into the plan.
+    A new member's keys are made on the way: give --name, and --address if it can be dialled; --relay, --days and
+    --passphrase are for new keys, too. What others send back is opened with the same command: it keeps their cards, and
+    takes their signatures over into the plan.
     """
     from hocket.federation.invitation import check_heard, read_invitation
 
@@ -111,37 +103,17 @@ def accept(
         check_heard(heard, found.fingerprint)
     if found.plan is not None:
         mine = open_identity(Home.at(home).identity)
-
-        def signed() -> Answer:
-            return sign_as(
-                lambda: mine,
-                out,
-                yes=yes,
-                accept_unsafe=accept_unsafe,
-                task=task,
-                data=data,
-                home=Home.at(home),
-            )
-
+        signed = partial(sign_as, lambda: mine, out, asked=signing, home=Home.at(home))
         return _plan(found.plan, found, mine, out, reply, signed)
-    words = _made(name, address=address, relays=relay, days=days, passphrase=passphrase, card=card, home=home)
+    words = _made(name, asked, card, home)
     return _card(found, open_identity(Home.at(home).identity), card, reply, words)
 
 
-def _made(
-    name: str | None,
-    *,
-    address: str | None,
-    relays: Sequence[str],
-    days: int,
-    passphrase: bool,
-    card: Path | None,
-    home: Path | None,
-) -> list[str]:
+def _made(name: str | None, asked: KeyOptions, card: Path | None, home: Path | None) -> list[str]:
     """A new member's keys, if it has none."""
     folder = Home.at(home).identity
     if (folder / "key").exists():
-        if name is not None or address is not None or relays:
+        if name is not None or asked.address is not None or asked.relay:
             raise BadConfig(
                 f"{folder} already holds an identity, with a card of its own; leave --name, --address and --relay away"
             )
@@ -151,16 +123,7 @@ def _made(
             f"there is no identity in {folder}; add --name, and --address if others can dial you, or --relay"
         )
     path = card or Path(f"{name}.toml")
-    make_card(
-        name,
-        address=address,
-        relays=relays,
-        days=days,
-        passphrase=passphrase,
-        card=path,
-        folder=folder,
-        advice=[],
-    )
+    make_card(name, asked, card=path, folder=folder, advice=[])
     return [f"Keys: {folder} (secret: back them up, never send them). Card: {path}"]
 
 

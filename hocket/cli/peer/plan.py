@@ -156,8 +156,10 @@ def plan(
     from hocket.links.text import normal_name
 
     refuse_existing(out, "plan")
+    audit: dict[str, Any] = {"colluders": colluders, "unsafe": unsafe}
     if study is not None:
-        return _study(cards, study, colluders, topology, dataset, on_drop, drop_after, unsafe, out, days)
+        drawn = _study(cards, study, topology, dataset, on_drop, drop_after, audit)
+        return write_drawn(drawn, out, days)
     if algorithm is None or task is None or (topology is None and promised.epsilon is None):
         raise BadConfig(
             "a plan needs --study, or all of --topology, --algorithm and --task; see hocket peer plan --help"
@@ -171,20 +173,18 @@ def plan(
         "distribution": distribution,
         "inner": inner,
     }
+    audit |= {"gradient_size": gradient_size, "min_sd": min_sd}
+    asked = {
+        "name": name,
+        "dataset": dataset or normal_name(name),
+        "dimension": size,
+        "objectives": objectives or said,
+        "dtype": dtype,
+        "seed": seed,
+    }
     read = [read_card(path) for path in cards]
     certified = draft(
-        promised,
-        read,
-        topology,
-        algorithm,
-        delta,
-        colluders=colluders,
-        noise=noise,
-        gradient_size=gradient_size,
-        dimension=size,
-        objectives=objectives or said,
-        rounds=rounds,
-        weights=weights,
+        promised, read, topology, algorithm, delta, noise, asked, audit, rounds=rounds, weights=weights
     )
     own = OwnCode(named=algorithm) if is_own(algorithm) else NO_CODE
     plain = {"name": algorithm} if own is NO_CODE else own.table()
@@ -195,14 +195,7 @@ def plan(
         algorithm=plain if certified is None else certified.algorithm,
         certificate=None if certified is None else certified.certificate,
         step=step_in(step),
-        task={
-            "name": name,
-            "dataset": dataset or normal_name(name),
-            "dimension": size,
-            "objectives": objectives or said,
-            "dtype": dtype,
-            "seed": seed,
-        },
+        task=asked,
         run={
             "rounds": rounds,
             "local_steps": local_steps,
@@ -212,12 +205,7 @@ def plan(
             "means": _means(means, algorithm, certified is not None),
         },
         feasible=_feasible(box, ball),
-        audit={
-            "colluders": colluders,
-            "gradient_size": gradient_size,
-            "min_sd": min_sd,
-            "unsafe": unsafe,
-        },
+        audit=audit,
         weights=weights,
         after=None if after is None else read_plan(after, Home.at().own_code),
         own=own,
@@ -228,15 +216,12 @@ def plan(
 def _study(
     cards: Sequence[Path],
     file: Path,
-    colluders: int,
     topology: str | None,
     dataset: str | None,
     on_drop: str,
     drop_after: str,
-    unsafe: bool,
-    out: Path,
-    days: int | None,
-) -> Answer:
+    audit: dict[str, Any],
+) -> FederationPlan:
     """A study's plan: all that is left to choose is who is linked with whom."""
     from hocket.algorithms.totals import Totals
     from hocket.federation.cards import read_card
@@ -246,16 +231,15 @@ def _study(
     from hocket.studies.study import read_study
 
     title = read_study(file).question.title
-    drawn = draw_up(
+    return draw_up(
         [read_card(path) for path in cards],
-        topology or study_topology(len(cards), colluders),
+        topology or study_topology(len(cards), audit["colluders"]),
         algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS, "drop_after": drop_after},
-        audit={"colluders": colluders, "unsafe": unsafe},
+        audit=audit,
     )
-    return write_drawn(drawn, out, days)
 
 
 def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Sequence[str] = ()) -> Answer:

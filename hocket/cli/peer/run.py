@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import DataOption, HomeOption, OwnOption, TaskOption, member_of
+from hocket.cli.peer.common import USUAL, MemberOptions, member_of
 from hocket.errors import Interrupted
 
 PROMPT = 2.0
@@ -26,12 +26,7 @@ def run(
     plan: Annotated[Path, Parameter(help="The plan that everybody has signed.")],
     /,
     *,
-    task: TaskOption = None,
-    data: DataOption = None,
-    algorithm: OwnOption = None,
-    listen: Annotated[
-        str | None, Parameter(help="host:port to listen at, if that is not the card's address.")
-    ] = None,
+    asked: MemberOptions = USUAL,
     linger: Annotated[
         float, Parameter(help="Seconds to stay for slower neighbours when all is done.")
     ] = 600.0,
@@ -45,7 +40,6 @@ def run(
             help="This home was moved, or power was lost: its files are the newest, and no copy has spoken since.",
         ),
     ] = False,
-    home: HomeOption = None,
 ) -> Answer:
     """Take part in the run of a plan; after a crash or a stop the same command goes on where it was.
 
@@ -54,17 +48,7 @@ def run(
     """
     from hocket.federation.data_digest import unchecked
 
-    member = member_of(
-        plan,
-        task,
-        data,
-        home,
-        algorithm=algorithm,
-        listen=listen,
-        linger=linger,
-        metrics_port=metrics_port,
-        vouched=vouch,
-    )
+    member = member_of(plan, asked, linger=linger, metrics_port=metrics_port, vouched=vouch)
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)

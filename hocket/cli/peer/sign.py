@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,23 +36,35 @@ if TYPE_CHECKING:
 NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SignOptions:
+    """What a member brings to a plan that it signs, and what it agrees to beforehand."""
+
+    yes: Annotated[bool, Parameter(negative=(), help="Sign without being asked.")] = False
+    accept_unsafe: Annotated[
+        bool, Parameter(negative=(), help="Accept a plan that exposes its members, too.")
+    ] = False
+    task: Annotated[
+        str | None,
+        Parameter(
+            help="FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."
+        ),
+    ] = None
+    data: DataOption = None
+
+
+ASK = SignOptions()
+"""Nothing is agreed to beforehand."""
+
+
 def sign(
     plan: Annotated[Path, Parameter(help="The plan to sign; the signature is added to the file.")],
     /,
     *copies: Annotated[
         Path, Parameter(help="Copies that others have signed: their signatures are taken over.")
     ],
-    yes: Annotated[bool, Parameter(negative=(), help="Sign without being asked.")] = False,
-    accept_unsafe: Annotated[
-        bool, Parameter(negative=(), help="Accept a plan that exposes its members, too.")
-    ] = False,
-    task: Annotated[
-        str | None,
-        Parameter(
-            help="FILE.py:NAME as for run: refuse now what run would, of data that changed or are too large."
-        ),
-    ] = None,
-    data: DataOption = None,
+    asked: SignOptions = ASK,
     algorithm: OwnOption = None,
     home: HomeOption = None,
 ) -> Answer:
@@ -60,17 +74,8 @@ def sign(
     floor.toml in this member's folder, refuses plans that fall below it.
     """
     place = Home.at(home)
-    return sign_as(
-        lambda: open_identity(place.identity),
-        plan,
-        copies,
-        yes=yes,
-        accept_unsafe=accept_unsafe,
-        task=task,
-        data=data,
-        home=place,
-        algorithm=algorithm,
-    )
+    identity_of = partial(open_identity, place.identity)
+    return sign_as(identity_of, plan, copies, asked=asked, home=place, algorithm=algorithm)
 
 
 def sign_as(
@@ -78,10 +83,7 @@ def sign_as(
     plan: Path,
     copies: Sequence[Path] = (),
     *,
-    yes: bool,
-    accept_unsafe: bool,
-    task: str | None,
-    data: Path | None,
+    asked: SignOptions,
     home: Home,
     algorithm: str | None = None,
 ) -> Answer:
@@ -102,7 +104,8 @@ def sign_as(
     agreed.check_names(identity)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy, OwnCode(loaded=agreed.algorithm_section)))
-    brought = None if task is data is None else own_task(agreed, identity.name, task, data)
+    nothing = asked.task is asked.data is None
+    brought = None if nothing else own_task(agreed, identity.name, asked.task, asked.data)
     if brought is not None and agreed.study is None:
         check_task(brought, agreed)
     digest, rows = salted_digest(mine, brought), row_digests(mine, brought)
@@ -123,7 +126,9 @@ def sign_as(
         else f"Your floor: none ({mine.floor} would set one)",
         f"Fingerprint, to compare by voice: {agreed.fingerprint}",
     ]
-    obtain(identity.name, plan, terms, problems=found.problems, yes=yes, accept_unsafe=accept_unsafe)
+    obtain(
+        identity.name, plan, terms, problems=found.problems, yes=asked.yes, accept_unsafe=asked.accept_unsafe
+    )
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
     keep_consent(agreed, folder, found)
@@ -142,7 +147,7 @@ def sign_as(
         **found.to_json(),
     }
     words = [
-        *(terms if yes else ()),  # whoever was asked has read them
+        *(terms if asked.yes else ()),  # whoever was asked has read them
         "",
         f"Signed as {identity.name}: {plan}",
         f"Still to sign: {waiting}" if waiting else f"Everybody has signed. Next: hocket peer check {plan}",

@@ -15,14 +15,14 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.algorithms import FunctionSharing, RssLb, RssNb
 from hocket.engines.solver import solve
-from hocket.engines.sweep import Sweep, sweep
-from hocket.experiments.polynomials.runs import START, STEP
+from hocket.engines.sweep import Sweep
+from hocket.experiments.polynomials.runs import START, STEP, Task
 from hocket.experiments.tradeoff.noise_level import INVERSE_SQRT, small_polynomials
 from hocket.networks.network import Network
 from hocket.privacy.topology.guarantees import guarantees
 from hocket.privacy.witness.witness import Witness, witness
 from hocket.problems.problem import Problem
-from hocket.problems.standard import heterogeneous_polynomials, paper_polynomials, polynomials
+from hocket.problems.standard import heterogeneous_polynomials, polynomials
 from hocket.runs.run import Run
 from hocket.steps import Power, Step
 from hocket.theory import Monitor, monitor
@@ -112,20 +112,8 @@ def many(name: str, problem: str, network: str) -> Sweep:
         "RSS-LB": RssLb(1.0),
         "FS": FunctionSharing(4, 0.1),
     }
-    problems: dict[str, Any] = {"paper": paper_polynomials, "heterogeneous": heterogeneous_polynomials}
-    networks: dict[str, Any] = {"C5": Network.cycle, "K5": Network.complete}
-    chosen: Problem = problems[problem]()
-    return sweep(
-        chosen,
-        networks[network](5),
-        algorithms[name],
-        step=STEP,
-        rounds=10_000,
-        start=list(START),
-        seeds=range(100),
-        time_average=False,
-        progress=False,
-    )
+    on = {"paper": "the paper's", "heterogeneous": "heterogeneous"}[problem]
+    return Task(on, network, algorithms[name], seeds=100, rounds=10_000).run()
 
 
 @dataclass(frozen=True)

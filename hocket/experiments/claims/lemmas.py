@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+import scipy  # pyright: ignore[reportMissingTypeStubs]
 
 from hocket.experiments.claims.cases import STEP, kept, many, monitors, tightest
 from hocket.experiments.claims.ledger import Finding, Group
@@ -23,36 +26,24 @@ def _bound(name: str) -> Finding:
     )
 
 
-@LEMMAS.claim(
+LEMMAS.claim(
     "lemma-1",
     "Lemma 1",
     "Disagreement: max‖δ_{k+1}‖ ≤ nθβ^k max‖x_1‖ + 2α_k(L+Δ) + nθ(L+Δ) Σβ^{k+1−l}α_{l−1}.",
-)
-def lemma1() -> Finding:
-    """Disagreement stays within its bound."""
-    return _bound("Lemma 1")
-
-
-@LEMMAS.claim(
+)(partial(_bound, "Lemma 1"))
+LEMMAS.claim(
     "lemma-2",
     "Lemma 2, and Section V with 2N in ΣF_k",
     "Iterates: η²_{k+1} ≤ (1+F_k) η²_k − 2α_k (f(x̄_k) − f(y)) + H_k.",
     corrected="F_k has the factor N of the lemma and the appendix; the sketch in Section V prints 2N.",
-)
-def lemma2() -> Finding:
-    """η² stays within its bound, with the factor N of the appendix in F_k."""
-    return _bound("Lemma 2")
+)(partial(_bound, "Lemma 2"))
 
 
 @LEMMAS.claim("lemma-3", "Lemma 3", "Σ_k Σ_j β^{k−j} ζ_j < ∞ where Σζ_k < ∞.")
 def lemma3() -> Finding:
     """The double sum is the single one divided by 1 − β, at most."""
     zeta, beta = np.arange(1, 200_001) ** -1.5, Mixing.of(5, 0.25).beta
-    inner = np.zeros(len(zeta))
-    total = 0.0
-    for k, value in enumerate(zeta):
-        total = beta * total + value
-        inner[k] = total
+    inner = np.asarray(scipy.signal.lfilter([1.0], [1.0, -beta], zeta))
     ratio = float(inner.sum() / (zeta.sum() / (1 - beta)))
     return Finding(
         ratio <= 1,
@@ -61,10 +52,9 @@ def lemma3() -> Finding:
     )
 
 
-@LEMMAS.claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")
-def lemma4() -> Finding:
-    """Products of weights approach 1/n geometrically."""
-    return _bound("|Φ − 1/n| ≤ θβ^(k−s+1)")
+LEMMAS.claim("lemma-4", "Lemma 4", "|Φ(k,s) − 1/n| ≤ θβ^{k−s+1}, θ = (1−ρ/4n²)⁻², β = 1−ρ/4n².")(
+    partial(_bound, "|Φ − 1/n| ≤ θβ^(k−s+1)")
+)
 
 
 @LEMMAS.claim(
@@ -79,14 +69,11 @@ def lemma5() -> Finding:
     best = heterogeneous_polynomials().best
     assert best is not None
     gap = np.median(runs.history["loss"], axis=0)[1:] - best.value
-    added = {}
-    for name, term in (
-        ("α_k max‖δ_k‖", alpha * spread),
-        ("α_k²", alpha**2),
-        ("α_k (f(x̄_k) − f*)", alpha * gap),
-    ):
-        sums = [_sum_between(k, term, low, 10 * low) for low in (10, 100, 1000)]
-        added[name] = sums
+    terms = {"α_k max‖δ_k‖": alpha * spread, "α_k²": alpha**2, "α_k (f(x̄_k) − f*)": alpha * gap}
+    added = {
+        name: [_sum_between(k, term, low, 10 * low) for low in (10, 100, 1000)]
+        for name, term in terms.items()
+    }
     return Finding(
         all(sums[0] > sums[1] > sums[2] for sums in added.values()),
         "the parts of F_k, H_k and G_k, summed over k = 10–10², 10²–10³, 10³–10⁴: "
@@ -100,10 +87,10 @@ def _sum_between(k: np.ndarray, term: np.ndarray, low: int, high: int) -> float:
     return float(np.exp(np.interp(np.log(every), np.log(k), np.log(np.maximum(term, 1e-300)))).sum())
 
 
-@LEMMAS.claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")
-def mixing_contracts() -> Finding:
-    """ξ² ≤ η²: mixing brings nobody farther from a common point, taken together."""
-    return _bound("ξ² ≤ η²")
+# Mixing brings nobody farther from a common point, taken together.
+LEMMAS.claim("mixing-contracts", "Appendix, eq. for ξ² and its alternate proof", "ξ²_k ≤ η²_k.")(
+    partial(_bound, "ξ² ≤ η²")
+)
 
 
 @LEMMAS.claim("consensus", "Claim 1", "All agents asymptotically agree.")
@@ -158,10 +145,8 @@ def past_steps() -> Finding:
     """The double sum over past steps stays within C1 (log T + 1), although one line is off by one."""
     beta, T = Mixing.of(5, 0.25).beta, 10_000
     alpha = INVERSE_SQRT.table(1, T)
-    actual, past = 0.0, 0.0
-    for k in range(1, T):
-        actual += alpha[k] * past  # α_{k+1} Σ_l β^{k+1−l} α_{l−1}
-        past = beta * (past + alpha[k - 1])
+    past = np.asarray(scipy.signal.lfilter([0.0, beta], [1.0, -beta], alpha))
+    actual = float(alpha[1:] @ past[:-1])  # Σ_k α_{k+1} Σ_l β^{k+1−l} α_{l−1}
     C1 = beta * (1 - beta ** (T - 1)) / (1 - beta)
     bound = float(C1 * (np.log(T) + 1))
     return Finding(

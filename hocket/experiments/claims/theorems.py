@@ -43,22 +43,10 @@ def _theorem1(name: str) -> Finding:
     return Finding(holds, "largest gap of 100 executions at k = 10³ and 10⁴: " + "; ".join(parts), numbers)
 
 
-@THEOREMS.claim("theorem-1-nb", "Theorem 1", "RSS-NB solves Problem 1, in every execution.")
-def theorem1_nb() -> Finding:
-    """RSS-NB in every execution."""
-    return _theorem1("RSS-NB")
-
-
-@THEOREMS.claim("theorem-1-lb", "Theorem 1", "RSS-LB solves Problem 1, in every execution.")
-def theorem1_lb() -> Finding:
-    """RSS-LB in every execution."""
-    return _theorem1("RSS-LB")
-
-
-@THEOREMS.claim("theorem-1-fs", "Theorem 1", "FS solves Problem 1, in every execution.")
-def theorem1_fs() -> Finding:
-    """FS in every execution."""
-    return _theorem1("FS")
+for short, algorithm in (("nb", "RSS-NB"), ("lb", "RSS-LB"), ("fs", "FS")):
+    THEOREMS.claim(f"theorem-1-{short}", "Theorem 1", f"{algorithm} solves Problem 1, in every execution.")(
+        partial(_theorem1, algorithm)
+    )
 
 
 @THEOREMS.claim("biased-noise", "Abstract", "Correct despite noise of non-zero mean.")

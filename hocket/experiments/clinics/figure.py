@@ -69,18 +69,9 @@ def _bits(axes: Axes, bits: Bool[np.ndarray, "numbers bits"], title: str, label:
     _, last = np.nonzero(
         bits & ~np.roll(bits, -1, axis=1) | (bits & (np.arange(bits.shape[1]) == bits.shape[1] - 1))
     )
-    corners = np.stack(
-        [
-            np.stack([begin, rows], axis=1),
-            np.stack([last + 1, rows], axis=1),
-            np.stack([last + 1, rows + 0.8], axis=1),
-            np.stack([begin, rows + 0.8], axis=1),
-            np.stack([begin, rows], axis=1),
-        ],
-        axis=1,
-    ).reshape(-1, 2)
-    codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(rows))
-    axes.add_patch(PathPatch(Path(corners, codes), facecolor=INK, linewidth=0))
+    across, down = [begin, last + 1, last + 1, begin], [rows, rows, rows + 0.8, rows + 0.8]
+    dashes = Path.make_compound_path_from_polys(np.stack([np.stack(across, 1), np.stack(down, 1)], axis=2))
+    axes.add_patch(PathPatch(dashes, facecolor=INK, linewidth=0))
     axes.set(
         xlim=(0, bits.shape[1]),
         ylim=(len(bits), 0),
@@ -90,7 +81,7 @@ def _bits(axes: Axes, bits: Bool[np.ndarray, "numbers bits"], title: str, label:
     )
     axes.set_ylabel(label)
     axes.set_title(title, loc="left", fontweight="bold", fontsize=11)
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
 
 
 def _digits(axes: Axes, bare: np.ndarray, masked: np.ndarray) -> None:
@@ -103,5 +94,4 @@ def _digits(axes: Axes, bare: np.ndarray, masked: np.ndarray) -> None:
     axes.set_xticks(places, [f"{place:x}" for place in places])
     axes.set(xlabel="first digit, hexadecimal", ylabel=f"share of all {masked.sum()} numbers", ylim=(0, 1))
     axes.set_title("All totals together", loc="left", fontweight="bold", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="upper center")
+    axes.legend(loc="upper center")

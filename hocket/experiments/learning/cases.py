@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.algorithm import Algorithm
@@ -116,10 +116,6 @@ class Case:
             f"{METHODS[self.method].at(self.level)}{where}, {self.split}, {self.shards} shards, "
             f"H = {self.local_steps}, seed {self.seed}"
         )
-
-    def data(self) -> dict[str, Any]:
-        """The case for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

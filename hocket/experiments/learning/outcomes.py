@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +54,6 @@ class Outcome:
     def curve(self) -> Float[np.ndarray, " epochs"]:
         """Accuracy on average over agents, in per cent."""
         return 100 * np.mean(self.accuracy, axis=1)
-
-    def data(self) -> dict[str, Any]:
-        """The outcome for JSON."""
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"case": self.case.data()}
 
     @staticmethod
     def of(data: dict[str, Any]) -> Outcome:
@@ -189,7 +185,7 @@ class Kept:
 
     def keep(self, outcome: Outcome) -> None:
         """Write an outcome, all of it or nothing."""
-        replace_text(self._path(outcome.case), json.dumps(outcome.data(), ensure_ascii=False))
+        replace_text(self._path(outcome.case), json.dumps(asdict(outcome), ensure_ascii=False))
 
     def _path(self, case: Case) -> Path:
         return self.folder / RUNS / f"{case.slug}.json"

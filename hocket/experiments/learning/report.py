@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -52,7 +53,7 @@ def data(found: Found) -> dict[str, Any]:
 
 def _result(found: Found, case: Case) -> dict[str, Any]:
     """A case over all its seeds."""
-    about = case.data()
+    about = asdict(case)
     del about["seed"]
     summary = found.of(**{key: value for key, value in about.items() if key != "network" or value})
     assert summary is not None
@@ -70,7 +71,7 @@ def _result(found: Found, case: Case) -> dict[str, Any]:
 def curve_rows(found: Found) -> list[dict[str, Any]]:
     """Every run against epochs, a row per point."""
     return [
-        case.data()
+        asdict(case)
         | {
             "epoch": epoch,
             "accuracy": sum(accuracies) / len(accuracies),

@@ -106,7 +106,6 @@ def _legend(figure: SubFigure, algorithms: Sequence[str]) -> None:
         algorithms,
         loc="outside lower center",
         ncols=len(handles),
-        frameon=False,
         handlelength=3.4,
         fontsize=9.5,
     )
@@ -126,7 +125,6 @@ def _panel(upper: Axes, lower: Axes, curves: list[Reconstruction]) -> None:
         axes.set(xscale="log", yscale="log", ylim=limits)
         axes.grid(True, which="major", color=INK, alpha=0.12, linewidth=0.6)
         axes.minorticks_off()
-        axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8.5)
     upper.spines["bottom"].set_visible(False)
     upper.tick_params(bottom=False, labelbottom=False)
@@ -231,7 +229,6 @@ def _dress(axes: Axes, title: str, across: str, up: str) -> None:
     axes.set(xscale="log", yscale="log")
     axes.set_xlabel(across)
     axes.set_ylabel(up)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, which="major", color=INK, alpha=0.12, linewidth=0.6)
     axes.tick_params(labelsize=8.5)
 
@@ -246,7 +243,7 @@ def _finish(axes: Axes, x: Sequence[float], *, room: float, place: Place = "lowe
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
     axes.set_ylim(bottom=axes.get_ylim()[0] / room)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.0, loc=place)
+    axes.legend(fontsize=8, handlelength=3.0, loc=place)
 
 
 def _told(axes: Axes, told: Told, style: int, words: str, *, strong: bool = True) -> None:

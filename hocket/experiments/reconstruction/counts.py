@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import truediv
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -109,24 +111,34 @@ def _reduced(
 ) -> tuple[Float[np.ndarray, "words agents"], Float[np.ndarray, "words words"]]:
     """The reduced row echelon form by Gauss and Jordan without a search for large pivots, and what it was made by."""
     words, agents = matrix.shape
-    both = np.hstack([matrix, np.eye(words)])
-    place = 0
-    for column in range(agents):
-        pivots = np.flatnonzero(np.abs(both[place:, column]) > ZERO)
-        if not len(pivots):
-            continue
-        both[[place, place + pivots[0]]] = both[[place + pivots[0], place]]
-        both[place] /= both[place, column]
-        factors = both[:, column].copy()
-        factors[place] = 0.0
-        factors[np.abs(factors) <= ZERO] = 0.0
-        changed = np.flatnonzero(factors)
-        both[changed] -= factors[changed, None] * both[place]
-        place += 1
-        if place == words:
-            break
+    both = _eliminated(np.hstack([matrix, np.eye(words)]), agents, ZERO, truediv, lambda rows: rows)
     both[np.abs(both) < SMALL] = 0.0
     return both[:, :agents], both[:, agents:]
+
+
+def _eliminated(
+    rows: np.ndarray,
+    columns: int,
+    zero: float,
+    divided: Callable[[Any, Any], Any],
+    reduced: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Gauss and Jordan, in whatever numbers: the first that is not `zero` is a pivot."""
+    place = 0
+    for column in range(columns):
+        pivots = np.flatnonzero(np.abs(rows[place:, column]) > zero)
+        if not len(pivots):
+            continue
+        rows[[place, place + pivots[0]]] = rows[[place + pivots[0], place]]
+        rows[place] = divided(rows[place], rows[place, column])
+        factors = rows[:, column].copy()
+        factors[place] = 0
+        changed = np.flatnonzero(np.abs(factors) > zero)
+        rows[changed] = reduced(rows[changed] - reduced(factors[changed, None] * rows[place]))
+        place += 1
+        if place == len(rows):
+            break
+    return rows
 
 
 def reconstructible(gossip: Gossip, attackers: Sequence[int], *, rounds: int) -> Known:
@@ -164,19 +176,12 @@ def _product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _alone(matrix: np.ndarray) -> Known:
     """Columns whose unit vector is a combination of the rows, modulo the prime."""
-    rows, place = matrix.copy(), 0
-    for column in range(rows.shape[1]):
-        pivots = np.flatnonzero(rows[place:, column])
-        if not len(pivots):
-            continue
-        rows[[place, place + pivots[0]]] = rows[[place + pivots[0], place]]
-        rows[place] = rows[place] * pow(int(rows[place, column]), -1, PRIME) % PRIME
-        factors = rows[:, column].copy()
-        factors[place] = 0
-        changed = np.flatnonzero(factors)
-        rows[changed] = (rows[changed] - factors[changed, None] * rows[place] % PRIME) % PRIME
-        place += 1
-        if place == len(rows):
-            break
+    rows = _eliminated(
+        matrix.copy(),
+        matrix.shape[1],
+        0,
+        lambda row, pivot: row * pow(int(pivot), -1, PRIME) % PRIME,
+        lambda rows: rows % PRIME,
+    )
     single = rows[np.count_nonzero(rows, axis=1) == 1]
     return tuple(sorted(int(np.flatnonzero(row)[0]) for row in single))

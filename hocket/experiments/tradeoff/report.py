@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -169,25 +170,25 @@ def data(found: Tradeoff) -> dict[str, Any]:
 
 
 def _falling(run: Falling) -> dict[str, Any]:
-    reached = {"gap": quantiles(run.gap[:, -1]), "exponent_of_T": run.slope.data()}
+    reached = {"gap": quantiles(run.gap[:, -1]), "exponent_of_T": asdict(run.slope)}
     return plain_values(run, "algorithm", "delta", "noise_rms") | reached
 
 
 def _floor(run: Private) -> dict[str, Any]:
     sigma = dict(zip(map(str, run.rounds), run.sigma, strict=True))
-    about = {"at_T": run.best_rounds, "exponent_of_T": run.slope.data(), "sigma": sigma}
+    about = {"at_T": run.best_rounds, "exponent_of_T": asdict(run.slope), "sigma": sigma}
     return plain_values(run, "epsilon", "failure", "clip", "floor") | about
 
 
 def _exponents(run: ByNoise) -> dict[str, Any]:
-    last, average = run.last_exponent.data(), run.average_exponent.data()
+    last, average = asdict(run.last_exponent), asdict(run.average_exponent)
     fitted = {"last_iterate_exponent": last, "time_average_exponent": average}
     return plain_values(run, "algorithm", "rounds") | fitted
 
 
 def _boundary(run: ByRounds) -> dict[str, Any]:
-    rates = {f"{delta:g}": run.exponent(place).data() for place, delta in enumerate(BOUNDARY_DELTAS)}
-    fitted = {"exponent_of_rate": rates, "exponent_of_delta": run.noise_exponent.data()}
+    rates = {f"{delta:g}": asdict(run.exponent(place)) for place, delta in enumerate(BOUNDARY_DELTAS)}
+    fitted = {"exponent_of_rate": rates, "exponent_of_delta": asdict(run.noise_exponent)}
     return {"algorithm": run.algorithm} | fitted
 
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from hocket.errors import BadInput
@@ -59,8 +60,6 @@ class ClippedTask:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
-        import jax
-
         if h:
             raise BadInput(
                 "gradients are cut record by record, and a second local step would depend on a record in ways that no "
@@ -75,14 +74,10 @@ class ClippedTask:
             return np.asarray(total) / self.batch
 
     def data_digest(self) -> bytes:
-        import jax
-
-        return digest_of([np.asarray(leaf) for leaf in jax.tree.leaves(self.data)])
+        return digest_of(self.data_rows())
 
     def data_rows(self) -> list[np.ndarray]:
         """Its records row by row, for digests that stay at home."""
-        import jax
-
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.data)]
 
     def export(self, x: Vector, path: Path) -> None:
@@ -90,14 +85,10 @@ class ClippedTask:
 
     @cached_property
     def _batches(self) -> PoissonBatches:
-        import jax
-
         return PoissonBatches.of(self.batch, self.size, len(jax.tree.leaves(self.data)[0]))
 
     @cached_property
     def _total(self) -> Any:
-        import jax
-
         def total(x: Any, records: Any, present: Any) -> Any:
             return clipped_total(lambda p, record: self.loss(p, record), x, records, self.clip, present)
 

@@ -9,6 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from hocket.errors import BadInput
@@ -43,8 +44,6 @@ class JaxTask:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)
 
     def gradient(self, x: Vector, k: int, h: int, rng: np.random.Generator) -> Vector:
-        import jax
-
         data = self.data
         if self.batch is not None:
             size = len(jax.tree.leaves(data)[0])
@@ -54,19 +53,13 @@ class JaxTask:
             return np.asarray(self._gradient(x, data))
 
     def data_digest(self) -> bytes:
-        import jax
-
-        return digest_of([np.asarray(leaf) for leaf in jax.tree.leaves(self.data)])
+        return digest_of(self.data_rows())
 
     def data_rows(self) -> list[np.ndarray]:
         """Its records row by row, for digests that stay at home."""
-        import jax
-
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self.data)]
 
     def measure(self, x: Vector) -> dict[str, float]:
-        import jax
-
         with jax.enable_x64(x.dtype == np.float64):
             return {"loss": float(self._loss(x, self.data))}
 
@@ -75,12 +68,8 @@ class JaxTask:
 
     @cached_property
     def _gradient(self) -> Any:
-        import jax
-
         return jax.jit(jax.grad(self.loss))  # pyright: ignore[reportUnknownMemberType]
 
     @cached_property
     def _loss(self) -> Any:
-        import jax
-
         return jax.jit(self.loss)  # pyright: ignore[reportUnknownMemberType]

@@ -63,13 +63,12 @@ class TorchTask:
 
     def data_digest(self) -> bytes | None:
         """Of a dataset that is kept as tensors; others are read from who knows where, and may be shaken up."""
-        tensors = getattr(self.loader.dataset, "tensors", None)
-        return None if tensors is None else digest_of([tensor.numpy(force=True) for tensor in tensors])
+        rows = self.data_rows()
+        return digest_of(rows) if rows else None
 
     def data_rows(self) -> list[np.ndarray]:
         """The rows of a dataset that is kept as tensors, for digests that stay at home."""
-        tensors = getattr(self.loader.dataset, "tensors", None)
-        return [] if tensors is None else [tensor.numpy(force=True) for tensor in tensors]
+        return [tensor.numpy(force=True) for tensor in getattr(self.loader.dataset, "tensors", ())]
 
     def export(self, x: Vector, path: Path) -> None:
         torch = _torch()

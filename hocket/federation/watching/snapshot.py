@@ -13,7 +13,7 @@ from typing import Any, Literal
 from hocket.federation.metrics import OF_LINKS, is_number, latest, measurements
 from hocket.federation.movement import MEASURED
 from hocket.federation.plan import FederationPlan
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.run_folder import RunFolder, Status
 from hocket.federation.standing import Standing, standing_of
 from hocket.federation.watching.cautions import expiry_warnings, said_nothing, troubles
 from hocket.federation.watching.wording import duration, event_in_words, lag_in_words, size_in_words
@@ -94,11 +94,7 @@ class Snapshot:
     def progress(self) -> str:
         """How far it is, and how long that may still take."""
         if self.of is None:
-            return (
-                f"{self.done:,} {self.unit} so far"
-                if self.state != "finished"
-                else f"{self.done:,} {self.unit}"
-            )
+            return f"{self.done:,} {self.unit}{'' if self.state == 'finished' else ' so far'}"
         left = "" if self.seconds_left is None else f", about {duration(self.seconds_left)} left"
         return f"{self.done:,} of {self.of:,} {self.unit}{left}"
 
@@ -145,7 +141,7 @@ def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | Non
     """How this member's run of a plan stands now."""
     now = time.time() if now is None else now
     begun, running = folder.begun, folder.running
-    found = folder.status() if begun else _not_begun(name)
+    found = folder.status() if begun else Status.not_begun(name, plan.run.rounds)
     state: State = (
         "finished" if found["finished"] else "running" if running else "stopped" if begun else "not begun"
     )
@@ -185,19 +181,6 @@ def played(plan: FederationPlan, status: Mapping[str, Any]) -> int:
     """How many rounds, or sums of a study, are over: a status names the one that is being played."""
     over = plan.study is None and (status["finished"] or status["measured"].get("round") == plan.run.rounds)
     return plan.run.rounds if over else max(0, status["round"] - 1)
-
-
-def _not_begun(name: str) -> dict[str, Any]:
-    return {
-        "member": name,
-        "round": 0,
-        "finished": False,
-        "waiting_for": {},
-        "waiting_seconds": 0.0,
-        "dropped": [],
-        "verdict": [],
-        "measured": {},
-    }
 
 
 def _neighbours(

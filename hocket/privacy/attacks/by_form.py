@@ -43,36 +43,27 @@ class Tried:
 
 def attacks_by_form(view: View, problem: Problem, *, active: bool) -> tuple[Tried, ...]:
     """The model, sum and projection attacks on a run of this problem; `active` says that X cut steps short."""
-    if _with_cross_terms(view):
-        return tuple(Tried(name, why=CROSS_TERMS) for name in (model_class.NAME, sums.NAME, projection.NAME))
-    heard, feasible = equations(view), problem.feasible if active else None
-    forms = _forms(heard, problem)
-    why = _unfit(heard, forms)
-    if why:
-        return tuple(Tried(name, why=why) for name in (model_class.NAME, sums.NAME, projection.NAME))
-    fit = sums.fit_of(model_class.NAME, heard, forms, feasible=feasible)
+    fit = _fitted(view, problem, active=active)
+    if isinstance(fit, str):
+        return tuple(Tried(name, why=fit) for name in (model_class.NAME, sums.NAME, projection.NAME))
+    forms = {j: fit.system.families[j] for j in fit.agents}
     return _everything(fit), _in_sums(fit), _projected(view, problem, forms, active=active)
 
 
 def model_attacks(view: View, problem: Problem, *, active: bool) -> dict[int, Attack]:
     """The model attack alone, on everybody who was heard; nobody is in what comes back where it does not apply."""
-    if _with_cross_terms(view):
-        return {}
-    heard = equations(view)
-    forms = _forms(heard, problem)
-    if _unfit(heard, forms):
-        return {}
-    fit = sums.fit_of(model_class.NAME, heard, forms, feasible=problem.feasible if active else None)
-    return dict(_everything(fit).found)
+    fit = _fitted(view, problem, active=active)
+    return {} if isinstance(fit, str) else dict(_everything(fit).found)
 
 
-def _with_cross_terms(view: View) -> bool:
+def _fitted(view: View, problem: Problem, *, active: bool) -> ModelFit | str:
+    """Objectives of the public form, fitted to all that was heard; or why they cannot be."""
     functions = view.algorithm.functions
-    return functions is not None and not functions.family.separable
-
-
-def _forms(heard: Equations, problem: Problem) -> dict[int, Family]:
-    return {j: class_form(problem) or of_problem(problem, j)[0] for j in heard.agents}
+    if functions is not None and not functions.family.separable:
+        return CROSS_TERMS
+    heard, feasible = equations(view), problem.feasible if active else None
+    forms = {j: class_form(problem) or of_problem(problem, j)[0] for j in heard.agents}
+    return _unfit(heard, forms) or sums.fit_of(model_class.NAME, heard, forms, feasible=feasible)
 
 
 def _unfit(heard: Equations, forms: Mapping[int, Family]) -> str:

@@ -158,12 +158,8 @@ def _gradients(test: Comparison, problem: Problem, v: np.ndarray) -> np.ndarray:
     found = np.empty_like(v)
     with jax.enable_x64(True):
         for place, agent in enumerate(test.honest):
-            group, row = next(
-                (group, np.flatnonzero(group.members == agent)[0])
-                for group in problem.groups
-                if agent in group.members
-            )
-            data = group.data_of(int(row))
+            group, row = problem.place(agent)
+            data = group.data_of(row)
             points = v[:, :, place].reshape(-1, v.shape[-1])
             slopes = jax.vmap(lambda x, group=group, data=data: group.objective.gradient(x, data))(points)
             if (clip := getattr(test.inner, "clip", None)) is not None:

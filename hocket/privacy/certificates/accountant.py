@@ -78,7 +78,8 @@ def account(
         changed = memory.turn(k)
         white, bare = innovation.whitened(changed.heard)
         size = max(size, float(np.abs(changed.heard).max(initial=0.0)))
-        exposed |= memory.kinds_of(np.abs(bare).max(axis=0, initial=0.0) > OUTSIDE * size)
+        outside = np.flatnonzero(np.abs(bare).max(axis=0, initial=0.0) > OUTSIDE * size)
+        exposed |= {*(outside % kinds).tolist()}  # the directions that these columns stand for
         each = white.reshape(len(white), len(memory.since), kinds)
         place = np.ix_(range(kinds), memory.since, memory.since)
         information[place] += np.einsum("wld,wmd->dlm", each, each, optimize=True)
@@ -154,10 +155,6 @@ class Memory:
         kept = each > FORGOTTEN * max(each.max(initial=0.0), alpha[alpha > 0].min())
         self.since = [one for one, stays in zip(self.since, kept, strict=True) if stays]
         self.off = off[:, np.repeat(kept, self.kinds)]
-
-    def kinds_of(self, columns: np.ndarray) -> set[int]:
-        """The directions that some columns stand for."""
-        return set((np.flatnonzero(columns) % self.kinds).tolist())
 
 
 def _check_work(course: Course, kinds: int, rounds: int, constant: bool) -> None:

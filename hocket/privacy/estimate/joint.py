@@ -19,11 +19,11 @@ from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.machine import one_thread
 from hocket.networks.network import Network
-from hocket.privacy.estimate.joint_form import known_over_runs
-from hocket.privacy.estimate.leakage import EXACT, Leakage, in_digits, levels_of
+from hocket.privacy.estimate.joint_form import FormRun, known_over_runs
+from hocket.privacy.estimate.leakage import EXACT, Leakage, in_digits, levels_of, read_off
 from hocket.privacy.estimate.listener import Listener
 from hocket.privacy.estimate.model_class import Model
-from hocket.privacy.estimate.posterior import Posterior, block_diagonal
+from hocket.privacy.estimate.posterior import block_diagonal
 from hocket.privacy.estimate.recursion import Course, Release, determined, expected, from_start, watch
 from hocket.privacy.estimate.unknown_noise import KeptNumber, as_few_numbers
 from hocket.runs.view import Threat, check_watchers
@@ -131,22 +131,13 @@ class Part(NamedTuple):
     """Of an offset."""
 
 
-class _RunOfForm(NamedTuple):
-    """One run with the form that is public of it, over what was drawn once in all such runs."""
-
-    course: Course
-    people: tuple[int, ...]
-    model: Model
-    offset_size: float
-
-
 def _of_form(
     runs: Sequence[PlannedRun],
     models: Sequence[Model | None],
     members: frozenset[int],
     threat: Threat,
     people: list[int],
-) -> list[_RunOfForm]:
+) -> list[FormRun]:
     """The runs of which a form says something, and in which somebody honest takes part."""
     if len(models) != len(runs):
         raise BadInput(f"a form has {len(models)} models for {len(runs)} runs; give one for each, or None")
@@ -158,7 +149,7 @@ def _of_form(
     heard = [(run, listener) for run, _, listener in told]
     shared = as_few_numbers([listener.kept_noise for _, listener in heard], _columns(heard)) if heard else []
     return [
-        _RunOfForm(
+        FormRun(
             Course(listener.among_runs(kept, beside=0), run.rounds, run.release), run.people, model, kept.size
         )
         for (run, model, listener), kept in zip(told, shared, strict=True)
@@ -233,34 +224,27 @@ def _followed(
             shown.append(posterior.sd[course.listener.states :][back][:h])
         lasting = posterior.factor[course.listener.states :][back]
         earlier += course.rounds + 1
-    factor, history = np.zeros((n, lasting.shape[1])), np.zeros((len(shown), n))
-    factor[people] = lasting[:h]
-    factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
-    history[:, people] = [in_digits(row) for row in shown]
-    subspace = _told_apart(parts, Posterior(lasting[:h, :0], lasting[:h]), prior=prior, public=start == 0)
-    told = np.zeros((n, subspace.shape[1]))
-    told[people] = subspace
-    return Leakage(
+    return read_off(
+        lasting[:h],
+        _told_apart(parts, lasting[:h], prior=prior, public=start == 0),
+        people,
+        n,
+        list(enumerate(map(in_digits, shown), start=1)),
         algorithm=parts[-1].course.listener.levels.algorithm.name,
         coalition=tuple(sorted(members | ({*range(n)} - {*people}))),
         threat=threat,
         rounds=runs[-1].rounds,
         runs=len(runs),
         prior=prior,
-        sd=in_digits(np.linalg.norm(factor, axis=1)),
-        covariance=factor @ factor.T,
-        subspace=told,
-        constant=in_digits(np.linalg.norm(factor, axis=1)),
-        history={"round": np.arange(1, len(shown) + 1), "sd": history},
     )
 
 
 def _told_apart(
-    parts: list[Part], posterior: Posterior, *, prior: float, public: bool
+    parts: list[Part], factor: np.ndarray, *, prior: float, public: bool
 ) -> Float[np.ndarray, "honest rank"]:
     """Combinations of gradients that are known exactly in the end, or in which all fresh noise averages out."""
-    h, count = len(posterior.factor), len(parts[0].order)
-    axes, size, _ = np.linalg.svd(posterior.factor)
+    h, count = len(factor), len(parts[0].order)
+    axes, size, _ = np.linalg.svd(factor)
     exact = axes[:, np.count_nonzero(size > EXACT * prior) :]
     found = [expected(part.course, public_start=public) for part in parts]
     total, rows, at = sum(one.lost for one in found), [], 0

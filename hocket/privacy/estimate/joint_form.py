@@ -8,7 +8,7 @@ new in each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,28 +19,17 @@ from hocket.privacy.estimate.recursion import Course
 from hocket.privacy.families import Family
 
 
-class FormRun(Protocol):
+class FormRun(NamedTuple):
     """One run as a listener to several hears it, with the form that is public of it."""
 
-    @property
-    def course(self) -> Course:
-        """Over what was drawn once in any of the runs."""
-        ...
-
-    @property
-    def people(self) -> Sequence[int]:
-        """Whose objectives the network's agents have."""
-        ...
-
-    @property
-    def model(self) -> Model:
-        """The form of each of its agents' objectives, and where its gradients are taken."""
-        ...
-
-    @property
-    def offset_size(self) -> float:
-        """The deviation of one number that was drawn once."""
-        ...
+    course: Course
+    """Over what was drawn once in any of the runs."""
+    people: tuple[int, ...]
+    """Whose objectives the network's agents have."""
+    model: Model
+    """The form of each of its agents' objectives, and where its gradients are taken."""
+    offset_size: float
+    """The deviation of one number that was drawn once."""
 
 
 def known_over_runs(

@@ -75,6 +75,11 @@ class Leakage:
         return tuple(j for j in range(len(self.sd)) if j not in self.coalition)
 
     @property
+    def least(self) -> float:
+        """How well the honest gradient is known that is known best."""
+        return float(self.sd[list(self.honest)].min())
+
+    @property
     def exact(self) -> tuple[int, ...]:
         """Honest agents whose gradients are known without error."""
         return tuple(j for j in self.honest if self.sd[j] == 0)
@@ -223,7 +228,7 @@ def leakage(
 def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_kept: bool) -> Leakage:
     """Follow the listener's posterior through all runs."""
     listener = course.listener
-    n, rounds = listener.network.n, course.rounds
+    rounds = course.rounds
     first, shown = first_posterior(course, prior=prior, start=start), _thinned(rounds)
     posterior = first
     history: list[tuple[int, np.ndarray]] = []
@@ -236,24 +241,47 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         for k, posterior in heard:  # the next run goes on from the last posterior
             if k - 1 in shown:
                 history.append((k - 1, in_digits(posterior.sd[gradients])))
-    factor = np.zeros((n, posterior.factor.shape[1]))
-    factor[listener.honest] = posterior.factor[gradients]
-    factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
-    told = told_apart(course, posterior, prior=prior, public_start=start == 0)
-    subspace = np.zeros((n, told.shape[1]))
-    subspace[listener.honest] = told
-    return Leakage(
+    return read_off(
+        posterior.factor[gradients],
+        told_apart(course, posterior, prior=prior, public_start=start == 0),
+        listener.honest,
+        listener.network.n,
+        history,
         algorithm=listener.levels.algorithm.name,
         coalition=tuple(sorted(listener.coalition)),
         threat=listener.threat,
         rounds=rounds,
         runs=runs,
         prior=prior,
-        sd=in_digits(np.linalg.norm(factor, axis=1)),
+    )
+
+
+def read_off(
+    known: Float[np.ndarray, "honest sources"],
+    told: Float[np.ndarray, "honest rank"],
+    people: Sequence[int] | np.ndarray,
+    n: int,
+    history: Sequence[tuple[int, np.ndarray]],
+    *,
+    prior: float,
+    **about: Any,
+) -> Leakage:
+    """What is known of the honest `people` among n: the factor of their gradients' covariance, the combinations that
+    are told apart, and a deviation each after some rounds."""
+    factor, subspace = np.zeros((n, known.shape[1])), np.zeros((n, told.shape[1]))
+    factor[people], subspace[people] = known, told
+    factor[np.linalg.norm(factor, axis=1) < EXACT * prior] = 0.0
+    sd, course = in_digits(np.linalg.norm(factor, axis=1)), np.zeros((len(history), n))
+    for row, (_, found) in enumerate(history):
+        course[row, people] = found
+    return Leakage(
+        sd=sd,
+        constant=sd,
         covariance=factor @ factor.T,
         subspace=subspace,
-        constant=in_digits(np.linalg.norm(factor, axis=1)),
-        history=_history(history, listener, n),
+        history={"round": np.array([k for k, _ in history]), "sd": course},
+        prior=prior,
+        **about,
     )
 
 
@@ -284,13 +312,6 @@ def levels_of(
     if isinstance(algorithm, Algorithm):
         return planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
     return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
-
-
-def _history(rows: list[tuple[int, np.ndarray]], listener: Listener, n: int) -> dict[str, np.ndarray]:
-    sd = np.zeros((len(rows), n))
-    for row, (_, found) in enumerate(rows):
-        sd[row, listener.honest] = found
-    return {"round": np.array([k for k, _ in rows]), "sd": sd}
 
 
 def _thinned(rounds: int) -> set[int]:

@@ -122,7 +122,7 @@ def plan_noise(
         )
     considered = []
     for anchor in ANCHORS:
-        needed = _least(lambda delta, anchor=anchor: _worst(foresee(delta, anchor)) >= wanted, guess=wanted)
+        needed = _least(lambda delta, anchor=anchor: foresee(delta, anchor).least >= wanted, guess=wanted)
         considered.append((anchor, needed))
     able = [(delta, anchor) for anchor, delta in considered if delta is not None]
     if not able:
@@ -157,10 +157,6 @@ def price_in_rounds(
         lambda times: bound(algorithm, int(rounds * times)) <= goal, guess=1.0, most=LONGEST / rounds
     )
     return math.inf if times is None else times
-
-
-def _worst(found: Leakage) -> float:
-    return float(found.sd[list(found.honest)].min())
 
 
 def _least(enough: Callable[[float], bool], *, guess: float, most: float = float("inf")) -> float | None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from hocket.algorithm import Algorithm
 from hocket.networks.network import Network
 from hocket.privacy.estimate.leakage import leakage
-from hocket.privacy.topology.connectivity import agents_in, everybody, mask_of, neighbour_masks
+from hocket.privacy.topology.connectivity import agents_in, around, everybody, mask_of, neighbour_masks
 
 STARS = 4_000
 """Stars up to which all of an agent's honest neighbours count; beyond, one of them by itself, which is never better."""
@@ -77,13 +77,11 @@ def apart(near: list[int], stars: Iterable[Star]) -> list[tuple[int, set[int]]]:
         centres.setdefault(star.agents, set()).add(star.centre)
     groups: list[tuple[int, int, set[int]]] = []
     for agents, middle in centres.items():
-        around = agents
-        for agent in agents_in(agents):
-            around |= near[agent]
+        whole = agents | around(near, agents)
         for place, (taken, closed, others) in enumerate(groups):
-            if not (taken & around or closed & agents):
-                groups[place] = taken | agents, closed | around, others | middle
+            if not (taken & whole or closed & agents):
+                groups[place] = taken | agents, closed | whole, others | middle
                 break
         else:
-            groups.append((agents, around, middle))
+            groups.append((agents, whole, middle))
     return [(taken, middle) for taken, _, middle in groups]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 import numpy as np
 from jaxtyping import Int
@@ -67,10 +69,7 @@ def leaving_links(network: Network, coalition: Iterable[int], agents: Iterable[i
 
 def mask_of(agents: Iterable[int]) -> int:
     """Agents as the bits of one number: sets as fast as Python has them."""
-    mask = 0
-    for agent in agents:
-        mask |= 1 << agent
-    return mask
+    return reduce(or_, (1 << agent for agent in agents), 0)
 
 
 def everybody(n: int) -> int:
@@ -89,10 +88,7 @@ def neighbour_masks(n: int, links: Links) -> list[int]:
 
 def around(near: list[int], agents: int) -> int:
     """Everybody with a link to one of these agents."""
-    reached = 0
-    for agent in agents_in(agents):
-        reached |= near[agent]
-    return reached
+    return reduce(or_, (near[agent] for agent in agents_in(agents)), 0)
 
 
 def split(near: list[int], agents: int) -> list[int]:

@@ -164,14 +164,8 @@ def _with_links(network: Network, added: tuple[Link, ...], weights: Weights) -> 
     """The network with more links, under the same labels."""
     links = [*map(tuple, network.links.tolist()), *added]
     name = f"{network.name} + {counted(len(added), 'link')}"
-    if network.labels is None:
-        return Network(links, weights=weights, n=network.n, name=name)
-    import networkx
-
-    graph = networkx.Graph()
-    graph.add_nodes_from(network.labels)
-    graph.add_edges_from((network.labels[i], network.labels[j]) for i, j in links)
-    return Network.from_networkx(graph, weights=weights, name=name)
+    found = Network(links, weights=weights, n=network.n, name=name)
+    return found if network.labels is None else found.called(network.labels)
 
 
 def repair_or_reason(network: Network, f: int, forbidden: Iterable[Link]) -> tuple[Repair | None, str]:

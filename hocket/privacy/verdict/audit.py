@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hocket.algorithm import Algorithm
@@ -296,7 +296,7 @@ def audit(
         sigma=sigma,
         batches=batches,
     )
-    return Audit(
+    found = Audit(
         network=network,
         colluders=f,
         coalition=members,
@@ -311,17 +311,8 @@ def audit(
         cheapest=plan_topology(network.n, f),
         gradient_size=size,
         local_steps=local_steps,
-        statement=sentences.statement(
-            colluders=f,
-            coalition=members,
-            rounds=rounds,
-            runs=runs,
-            measured=run is not None,
-            sized=size.words,
-            labels=network.labels,
-            local_steps=local_steps,
-            totals=all(one.option.stands_for.only_totals for one in findings),
-            certificate=certified,
-        ),
+        statement=(),
         certificate=certified,
     )
+    scope = sentences.statement(found, rounds=rounds, runs=runs, measured=run is not None)
+    return replace(found, statement=scope)

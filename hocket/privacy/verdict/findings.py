@@ -141,9 +141,7 @@ class Finding:
 
     def in_time(self, agent: int) -> str:
         """What patience adds to it."""
-        if self.leakage.sd[agent] == 0 and self.basis == "estimate":
-            return "nothing is left to know"
-        if agent in self.exact:
+        if agent in self.exact or (self.leakage.sd[agent] == 0 and self.basis == "estimate"):
             return "nothing is left to know"
         if self.basis == "theorem":
             return "no more than that"
@@ -161,13 +159,11 @@ class Finding:
     @property
     def bound_words(self) -> str:
         """What is known of coalitions that were not searched."""
+        if not self.bound:
+            return ""
         return (
-            ""
-            if not self.bound
-            else (
-                f" Whichever {len(self.coalition)} they are, no gradient that stays the same is known better than "
-                f"{judged(self.bound, self.gradient_size)}."
-            )
+            f" Whichever {len(self.coalition)} they are, no gradient that stays the same is known better than "
+            f"{judged(self.bound, self.gradient_size)}."
         )
 
     @property
@@ -303,7 +299,7 @@ def _finding(
         averaged=averaged,
         hidden=tuple(j for j in found.honest if j not in {*exact, *averaged}),
         leakage=found,
-        least=float(found.sd[list(found.honest)].min()),
+        least=found.least,
     )
 
 

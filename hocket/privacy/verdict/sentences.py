@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
@@ -180,38 +179,28 @@ def _anchor(audit: Audit) -> list[str]:
     ]
 
 
-def statement(
-    *,
-    colluders: int,
-    coalition: tuple[int, ...] | None,
-    rounds: int,
-    runs: int = 1,
-    measured: bool = False,
-    sized: str,
-    labels: Sequence[object] | None = None,
-    local_steps: int = 1,
-    totals: bool = False,
-    certificate: Certificate | None = None,
-) -> tuple[str, ...]:
-    """The scope of an audit, in paragraphs; `totals` where agents say nothing but these."""
-    who = f"the members {grouped(coalition, labels)}" if coalition else f"any {counted(colluders, 'member')}"
+def statement(audit: Audit, *, rounds: int, runs: int, measured: bool) -> tuple[str, ...]:
+    """The scope of an audit, in paragraphs."""
+    who = f"any {counted(audit.colluders, 'member')}"
+    if audit.coalition:
+        who = f"the members {grouped(audit.coalition, audit.network.labels)}"
     over = f"{counted(rounds, 'round')} of {'one run' if runs == 1 else counted(runs, 'run')}"
     about = "this run as it was recorded" if measured else over
     what = (
         "a gradient"
-        if local_steps == 1
-        else f"an exchange's displacement, {local_steps} local steps together,"
+        if audit.local_steps == 1
+        else f"an exchange's displacement, {audit.local_steps} local steps together,"
     )
     read = (
-        f"How to read ±: the standard deviation of what is not known, per coordinate, {sized}. Known to 10 %: off by a "
-        "tenth of that size. As good as unknown: off by that size or more."
+        f"How to read ±: the standard deviation of what is not known, per coordinate, {audit.gradient_size.words}. "
+        "Known to 10 %: off by a tenth of that size. As good as unknown: off by that size or more."
     )
-    if totals:
+    if all(one.option.stands_for.only_totals for one in audit.findings):
         return (
             f"Against whom: {who}, pooling what is seen and knowing the plan; over {about}.",
             *_TOTALS,
             read,
-            _private(certificate, model="that of a server which averages"),
+            _private(audit.certificate, model="that of a server which averages"),
         )
     return (
         f"Against whom: {who}, passive and curious, pooling what is seen and knowing the plan; over {about}. "
@@ -228,8 +217,8 @@ def statement(
         "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "
         "slopes exactly from noise that cancels in every round (the sum attack).",
         read,
-        f"{_private(certificate)} A member's own last state must stay home: to whoever heard its neighbourhood it "
-        "gives the last gradient away.",
+        f"{_private(audit.certificate)} A member's own last state must stay home: to whoever heard its neighbourhood "
+        "it gives the last gradient away.",
     )
 
 

@@ -30,6 +30,8 @@ from hocket.config.sections import (
 )
 from hocket.errors import BadConfig, BadInput, nearest
 from hocket.links.text import is_table
+from hocket.networks.network import Network
+from hocket.problems.problem import Problem
 from hocket.runs.job import Job
 from hocket.steps import DEFAULT_STEP
 
@@ -63,8 +65,7 @@ class Config:
 
     def build(self) -> dict[str, Any]:
         """Everything that `hocket.solve` takes, ready to be handed over."""
-        problem = self._built("problem", lambda: self.problem.build(self.base))
-        network = self._built("network", lambda: self.network.build(self.base))
+        problem, network = self.build_problem(), self.build_network()
         algorithm = self._built("algorithm", self.algorithm.build)
         step = self._built("step", self.step.build)
         # What fits together only as a whole, such as the start and the set, is refused here as well.
@@ -74,6 +75,14 @@ class Config:
             subject |= {"weather": self._built("weather", self.weather.build)}
         self._built("run", lambda: Job.asked(**subject, **asked))
         return subject | self.run.model_dump()
+
+    def build_problem(self) -> Problem:
+        """What is to be solved."""
+        return self._built("problem", lambda: self.problem.build(self.base))
+
+    def build_network(self) -> Network:
+        """Who talks to whom."""
+        return self._built("network", lambda: self.network.build(self.base))
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as plain tables, every default written out."""

@@ -108,11 +108,23 @@ def test_two_leavers_who_together_cut_a_ring_are_not_dropped(tmp_path):
 
 
 def test_who_is_voted_against_is_told(tmp_path):
-    federation = Federation(tmp_path, members=4, topology="complete", rounds=250)
+    """Votes are looked for once a second, so that the run goes on until they are there."""
+    federation = Federation(tmp_path, members=4, topology="complete", rounds=100_000)
     for name in ("birch", "cedar"):
         federation.vote(name, "ash")
-    asyncio.run(outcomes(federation, federation.names))
-    status = federation.member("ash").folder.status()
+    folder = federation.member("ash").folder
+
+    async def until_told() -> dict[str, Any]:
+        running = asyncio.create_task(outcomes(federation, federation.names))
+        status: dict[str, Any] = {}
+        while len(status.get("votes_against_me", ())) < 2 and not running.done():
+            await asyncio.sleep(0.1)
+            status = folder.status() if folder.begun else {}
+        running.cancel()
+        await asyncio.wait([running])
+        return status
+
+    status = asyncio.run(until_told())
     assert status["votes_against_me"] == ["birch", "cedar"]
     assert status["dropped"] == []
 

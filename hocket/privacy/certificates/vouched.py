@@ -107,7 +107,9 @@ def _strange(inner: Algorithm | Compressor) -> str:
 def rewritten(algorithm: Algorithm) -> str:
     """What of an algorithm's code is not hocket's, as the begin of a sentence; empty if all that counts is."""
     for kind in type(algorithm).__mro__:
-        own = sorted(one for one in _written(kind) if one not in SILENT and not one.startswith(("__", "_abc_")))
+        own = sorted(
+            one for one in _written(kind) if one not in SILENT and not one.startswith(("__", "_abc_"))
+        )
         if own and not _ours(kind):
             return f"{', '.join(own)} of {kind.__name__} is not hocket's"
     return _patched(algorithm)

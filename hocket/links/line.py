@@ -112,14 +112,21 @@ class Room:
         self._closed = False
         self._changed = asyncio.Event()
 
-    async def enter(self, size: int) -> None:
-        """Wait until there is room for a message of so many bytes, and take it."""
+    def take(self, size: int) -> bool:
+        """Take room for a message of so many bytes, if there is any now."""
         self._largest = max(self._largest, size)
-        while not self._closed and not self._has_room(size):
-            self._changed.clear()
-            await self._changed.wait()
+        full = self.messages >= MOST_MESSAGES or self.bytes + size > WORDS * self._largest + SMALL_BYTES
+        if full and not self._closed:
+            return False
         self.messages += 1
         self.bytes += size
+        return True
+
+    async def enter(self, size: int) -> None:
+        """Wait until there is room for a message of so many bytes, and take it."""
+        while not self.take(size):
+            self._changed.clear()
+            await self._changed.wait()
 
     def leave(self, size: int) -> None:
         """A message of so many bytes waits no longer."""
@@ -134,9 +141,6 @@ class Room:
 
     def __str__(self) -> str:
         return f"{self.messages:,} messages of {self.bytes:,} bytes"
-
-    def _has_room(self, size: int) -> bool:
-        return self.messages < MOST_MESSAGES and self.bytes + size <= WORDS * self._largest + SMALL_BYTES
 
 
 ANOTHER_SPEAKS = grpc.StatusCode.ALREADY_EXISTS

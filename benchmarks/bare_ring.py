@@ -1,7 +1,8 @@
 """A ring of processes over gRPC with mutual TLS that does nothing but what any such ring must.
 
-Each round every process writes its state durably to SQLite, sends it to both neighbours and averages what it hears. No
-plan, no noise, no checks, no way back after a crash: the floor that benchmarks/peers.py compares with.
+Each round every process writes its state durably to SQLite, sends it to both neighbours, averages what it hears and
+takes a step. No plan, no noise, no checks, no way back after a crash: the floor that benchmarks/peers.py compares with.
+Without a step all states would be the same after some dozens of rounds, and SQLite writes no page that has not changed.
 """
 
 from __future__ import annotations
@@ -66,11 +67,12 @@ async def run_bare(
     ports: list[int],
     folder: Path,
     state: np.ndarray,
+    pull: np.ndarray,
     rounds: int,
     *,
     write: str,
 ) -> Pace:
-    """The pace of process `me` after the first rounds; `write` is one of WRITING."""
+    """The pace of process `me` after the first rounds; `pull` is its step, `write` is one of WRITING."""
     n, identity = len(names), identities[names[me]]
     left, right = (me - 1) % n, (me + 1) % n
     streams = {left: Stream(), right: Stream()}
@@ -92,6 +94,7 @@ async def run_bare(
             await stream.write(word)
         heard = [np.frombuffer(await stream.incoming.get(), state.dtype) for stream in streams.values()]
         state = state * np.asarray(0.5, state.dtype) + sum(heard) * np.asarray(0.25, state.dtype)
+        state -= pull
     pace = Pace.now().since(began, rounds=rounds - warm_up(rounds))
     # Who dialled says that it is done, and waits until the other end has heard it.
     await streams[right].end()

@@ -117,7 +117,7 @@ def one(kind: str, folder: Path, name: str) -> Pace:
     if kind in WRITING:
         ports = [int(str(card.address).rpartition(":")[2]) for card in plan.cards]
         place = plan.agent(name)
-        state = np.random.default_rng(place).normal(size=plan.task.dimension).astype(plan.task.dtype)
+        state, pull = np.random.default_rng(place).normal(size=(2, plan.task.dimension))
         return asyncio.run(
             run_bare(
                 place,
@@ -125,7 +125,8 @@ def one(kind: str, folder: Path, name: str) -> Pace:
                 identities,
                 ports,
                 folder / name,
-                state,
+                state.astype(plan.task.dtype),
+                (0.01 * pull).astype(plan.task.dtype),
                 plan.run.rounds,
                 write=WRITING[kind],
             )

@@ -49,8 +49,8 @@ def wide(network: hk.Network, dim: int, rounds: int, name: str) -> Case:
 
 
 CASES: dict[str, tuple[Callable[[], Case], type]] = {
-    "polynomials": (lambda: polynomials(1 << 15), np.float64),
-    "logistic regression": (lambda: logistic(128), np.float64),
+    "polynomials": (lambda: polynomials(1 << 19), np.float64),
+    "logistic regression": (lambda: logistic(1024), np.float64),
     "least squares": (lambda: least_squares(4), np.float64),
     "single precision, ring": (
         lambda: wide(hk.Network.cycle(5), 140_106, 16, "ring of 5, D = 140,106"),

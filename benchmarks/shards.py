@@ -99,14 +99,14 @@ class Played:
         return weigh(self.stage.job, self.stage.program, self.player.layout)
 
     @property
-    def loads(self) -> list[int]:
-        """Bytes that a shard sends in each permutation of a round."""
+    def loads(self) -> list[list[int]]:
+        """Bytes that a shard sends in each permutation of a round, word by word."""
         layout, found = self.player.layout, []
         for spoken in spoken_in_round(self.stage.job, self.stage.program):
             assert not isinstance(spoken, Total), "sums over all agents are no permutation"
             timetable = layout.told if isinstance(spoken, Tell) else layout.said
             word = word_bytes(spoken) // (self.stage.program.tables.slots if isinstance(spoken, Tell) else 1)
-            found += [trip.load * word for trip in timetable.routes(0).trips]
+            found.append([trip.load * word for trip in timetable.routes(0).trips])
         return found
 
     def alone(self) -> Callable[[int], Any]:
@@ -142,20 +142,25 @@ class Played:
         )
 
 
-def permutation(size: int, often: int) -> Callable[[], Any]:
-    """Passes so many bytes on to the next process, so many times over."""
+def permutations(size: int, trips: int, often: int) -> Callable[[], Any]:
+    """Passes so many bytes on over so many trips at once, as one word of a round does; all of it so many times over."""
     count = jax.process_count()
     mesh, spec = Mesh(np.array(jax.devices()), (SHARDS,)), PartitionSpec(SHARDS)
-    pairs = [(i, (i + 1) % count) for i in range(count)]
 
-    def trips(x: Any) -> Any:
-        return jax.lax.fori_loop(0, often, lambda _, x: jax.lax.ppermute(x, SHARDS, pairs), x)
+    def passed_on(parts: list[Any]) -> list[Any]:
+        pairs = [[(i, (i + 1 + trip) % count) for i in range(count)] for trip in range(trips)]
+        return [jax.lax.ppermute(part, SHARDS, one) for part, one in zip(parts, pairs, strict=True)]
 
-    play = jax.jit(jax.shard_map(trips, mesh=mesh, in_specs=spec, out_specs=spec))
+    def all_of_it(parts: list[Any]) -> list[Any]:
+        return jax.lax.fori_loop(0, often, lambda _, parts: passed_on(parts), parts)
+
+    play = jax.jit(jax.shard_map(all_of_it, mesh=mesh, in_specs=spec, out_specs=spec))
     whole = np.zeros((count, size // 4), np.float32)
     sharding = jax.sharding.NamedSharding(mesh, spec)
-    x = jax.make_array_from_callback(whole.shape, sharding, lambda where: whole[where])
-    return lambda: jax.block_until_ready(play(x))
+    parts = [
+        jax.make_array_from_callback(whole.shape, sharding, lambda where: whole[where]) for _ in range(trips)
+    ]
+    return lambda: jax.block_until_ready(play(parts))
 
 
 def timed(function: Callable[[], Any]) -> float:

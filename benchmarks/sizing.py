@@ -7,13 +7,14 @@
 
 The model of a round:
 
-    time = shard + Σ over permutations (latency + bytes / bandwidth)
+    time = shard + Σ over words (latency + bytes / bandwidth)
 
     shard         what one shard takes by itself, with all packing and unpacking of words: every process plays its own
                   shard at the same time, and sends to itself what is meant for others
-    permutations  one for every trip of every word of a round; `bytes` is what a shard sends in it
-    latency,      from permutations of 4 kB and 1 MB between the same processes, which do nothing else meanwhile
-    bandwidth
+    words         that are said in a round; each takes as many permutations at once as there are other shards, and
+                  `bytes` is what a shard sends in all of them
+    latency,      from so many permutations at once of 4 kB and of 2 MB between the same processes, which do nothing
+    bandwidth     else meanwhile
 
 Nothing is fitted to the runs that are predicted. Model and cluster take turns, in the same processes, and the slowest
 process counts; `seen/model` is the median over turns of the ratio in each. Wanted: within 20 %.
@@ -35,7 +36,7 @@ SIZES = ((4_000, 64), (16_000, 64))
 """Agents and numbers of each; float64, 8 neighbours on random rings."""
 DEGREE, TURNS = 8, 9
 WITHIN = 0.2
-SMALL, LARGE = 1 << 12, 1 << 20
+SMALL, LARGE = 1 << 12, 1 << 21
 """Bytes of a permutation."""
 OFTEN = 20
 SECONDS = 0.15
@@ -59,12 +60,14 @@ class Row:
     """One algorithm at one size, as every process of a group times it."""
 
     def __init__(self, name: str, agents: int, dim: int):
-        from shards import Stage, permutation, timed
+        import jax
+        from shards import Stage, permutations, timed
 
         self.about = {"algorithm": name, "agents": agents, "dim": dim}
         self.cluster = Stage(ALGORITHMS[name], agents, dim, DEGREE).together()
         self.alone, self.loads = self.cluster.alone(), self.cluster.loads
-        self.little, self.much = permutation(SMALL, OFTEN), permutation(LARGE, OFTEN)
+        self.trips = jax.process_count() - 1
+        self.little, self.much = (permutations(size, self.trips, OFTEN) for size in (SMALL, LARGE))
         for warm_up in (lambda: self.alone(2), lambda: self.cluster.rounds(2), self.little, self.much):
             warm_up()
         self.count = int(np.clip(SECONDS / (timed(lambda: self.alone(4)) / 4), 4, 500))
@@ -89,7 +92,8 @@ def group(answer: Path | None) -> None:
         rows = [Row(name, *size) for size in SIZES for name in ALGORITHMS]
         turns = [[row.turn() for row in rows] for _ in range(TURNS)]
     found = [
-        row.about | modelled(row.loads, [turn[at] for turn in turns], turns) for at, row in enumerate(rows)
+        row.about | modelled(row.loads, row.trips, [turn[at] for turn in turns], turns)
+        for at, row in enumerate(rows)
     ]
     if jax.process_index() == 0:
         if answer is None:
@@ -99,15 +103,15 @@ def group(answer: Path | None) -> None:
 
 
 def modelled(
-    loads: list[int], own: list[dict[str, float]], turns: list[list[dict[str, float]]]
+    loads: list[list[int]], trips: int, own: list[dict[str, float]], turns: list[list[dict[str, float]]]
 ) -> dict[str, Any]:
     """The model beside what was seen. Latency and bandwidth are those of the turn, over all permutations in it."""
     parts = []
     for mine, turn in zip(own, turns, strict=True):
         short, long = (statistics.median(row[name] for row in turn) for name in ("short", "long"))
-        bandwidth = (LARGE - SMALL) / max(long - short, 1e-9)
-        latency = max(short - SMALL / bandwidth, 0.0)
-        exchange = sum(latency + load / bandwidth for load in loads)
+        bandwidth = trips * (LARGE - SMALL) / max(long - short, 1e-9)
+        latency = max(short - trips * SMALL / bandwidth, 0.0)
+        exchange = sum(latency + sum(word) / bandwidth for word in loads)
         ratio = mine["seen"] / (mine["shard"] + exchange)
         parts.append((mine["shard"], exchange, mine["seen"], latency, bandwidth, ratio))
     names = ("shard", "exchange", "seen", "latency", "bandwidth", "ratio")
@@ -115,7 +119,8 @@ def modelled(
         name: statistics.median(some) for name, some in zip(names, zip(*parts, strict=True), strict=True)
     }
     spread = sorted(part[-1] for part in parts)
-    return medians | {"permutations": len(loads), "bytes": sum(loads), "low": spread[1], "high": spread[-2]}
+    sent = {"words": len(loads), "permutations": sum(map(len, loads)), "bytes": sum(map(sum, loads))}
+    return medians | sent | {"low": spread[1], "high": spread[-2]}
 
 
 def show(processes: int, rows: list[dict[str, Any]]) -> None:
@@ -123,7 +128,7 @@ def show(processes: int, rows: list[dict[str, Any]]) -> None:
     print(f"\n{processes} processes, {TURNS} turns")
     print(
         f"{'':20}{'shard':>9}{'exchange':>10}{'model':>9}{'seen':>9}   seen/model (without the two extremes)   "
-        "permutations, bytes, latency, bandwidth"
+        "words, permutations, bytes, latency, bandwidth"
     )
     for row in rows:
         parts = (row["shard"], row["exchange"], row["shard"] + row["exchange"], row["seen"])
@@ -131,8 +136,8 @@ def show(processes: int, rows: list[dict[str, Any]]) -> None:
         kept = "" if abs(row["ratio"] - 1) <= WITHIN else f" NOT within {WITHIN:.0%}"
         print(
             f"{row['algorithm']:7}{row['agents']:>7,} × {row['dim']:<3}{times} ms   {row['ratio']:.2f} "
-            f"({row['low']:.2f} to {row['high']:.2f}){kept}   {row['permutations']}, {row['bytes']:,}, "
-            f"{1e6 * row['latency']:.0f} µs, {row['bandwidth'] / 1e6:,.0f} MB/s"
+            f"({row['low']:.2f} to {row['high']:.2f}){kept}   {row['words']}, {row['permutations']}, "
+            f"{row['bytes']:,}, {1e6 * row['latency']:.0f} µs, {row['bandwidth'] / 1e6:,.0f} MB/s"
         )
 
 

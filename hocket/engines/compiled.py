@@ -17,10 +17,6 @@ from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.rounds import begin, run_until
 from hocket.engines.schedule import STOPS, Looks
 
-FEW = 1 << 12
-"""Numbers in all states up to which a CPU's threads do not share a round: to hand over a few numbers takes longer than
-to work with them, 8 µs in a measurement of five agents."""
-
 
 class Blueprint:
     """The part of a program that is compiled in: functions, names and shapes, but no numbers."""
@@ -92,9 +88,7 @@ class Compiled:
         return _begin(self.blueprint, self.numbers, start, steps)
 
     def advance(self, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
-        few = x_of(carry.state).size <= FEW
-        call = _advance_in_order if few else _advance
-        after, measures = call(self.blueprint, self.numbers, carry, steps, stops, looks)
+        after, measures = _advance(self.blueprint, self.numbers, carry, steps, stops, looks)
         return replace(after, kept=carry.kept), measures
 
     def sound(self, carry: Carry) -> bool:
@@ -130,7 +124,8 @@ def _begin(blueprint: Blueprint, numbers: Any, start: Any, steps: Steps) -> Carr
     return begin(blueprint.program(numbers), start, steps)
 
 
-def _played(
+@partial(jax.jit, static_argnums=0)
+def _advance(
     blueprint: Blueprint, numbers: Any, carry: Carry, steps: Steps, stops: Any, looks: Looks
 ) -> tuple[Carry, Measures]:
     after, measures = legs(blueprint.program(numbers), carry, steps, stops, looks)
@@ -138,18 +133,9 @@ def _played(
     return replace(after, kept={}), measures
 
 
-_advance = jax.jit(_played, static_argnums=0)
-_advance_in_order = jax.jit(
-    _played,
-    static_argnums=0,
-    compiler_options={"xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"},
-)
-
-
 def compilations() -> int:
     """How many different programs were compiled so far."""
-    both: Any = (_advance, _advance_in_order)
-    return sum(one._cache_size() for one in both)
+    return _advance._cache_size()  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def legs(program: Program, carry: Carry, steps: Steps, stops: Any, looks: Looks) -> tuple[Carry, Measures]:
@@ -160,10 +146,11 @@ def legs(program: Program, carry: Carry, steps: Steps, stops: Any, looks: Looks)
     def leg(i: Any, reached: tuple[Carry, Measures]) -> tuple[Carry, Measures]:
         bare, rows = reached
         carry = run_until(program, replace(bare, kept=kept), steps, stops[i])
-        look = looks.at(i)
-        measured = jax.lax.cond(
-            look.agents > 0, lambda: measure(program, carry, steps, look), lambda: nothing
-        )
+        look, k = looks.at(i), carry.k
+        # Of all steps those around this round: where a table as long as the run is at hand, a CPU's threads share what
+        # is measured, and to hand a few numbers over takes longer than to work with them.
+        near = Steps(k - 1, jnp.stack([steps(k - 1), steps(k), steps(k + 1)]))
+        measured = jax.lax.cond(look.agents > 0, lambda: measure(program, carry, near, look), lambda: nothing)
         return replace(carry, kept={}), jax.tree.map(lambda row, value: row.at[i].set(value), rows, measured)
 
     # A loop over all stops would copy the states at every one of them, reached or not; and one over noise that is kept

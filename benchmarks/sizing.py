@@ -66,7 +66,7 @@ class Row:
         self.about = {"algorithm": name, "agents": agents, "dim": dim}
         self.cluster = Stage(ALGORITHMS[name], agents, dim, DEGREE).together()
         self.alone, self.loads = self.cluster.alone(), self.cluster.loads
-        self.trips = jax.process_count() - 1
+        self.trips = max(jax.process_count() - 1, 1)
         self.little, self.much = (permutations(size, self.trips, OFTEN) for size in (SMALL, LARGE))
         for warm_up in (lambda: self.alone(2), lambda: self.cluster.rounds(2), self.little, self.much):
             warm_up()

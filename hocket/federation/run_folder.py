@@ -127,9 +127,14 @@ class RunFolder:
     @property
     def consent(self) -> tuple[str, int] | None:
         """The hash of the plan that was signed here, and the runs that its audit counted; None if nothing says so."""
-        plan, runs = self._signed("hash"), self._signed("runs")
-        counted = isinstance(runs, int) and not isinstance(runs, bool)
-        return (plan, runs) if isinstance(plan, str) and counted else None
+        try:
+            found = read_json(self.audit)
+        except (BadConfig, OSError):
+            return None
+        plan, runs = found.get("hash"), found.get("runs")
+        if isinstance(plan, str) and isinstance(runs, int) and not isinstance(runs, bool):
+            return plan, runs
+        return None
 
     @property
     def signed_after(self) -> frozenset[str] | None:

@@ -60,9 +60,8 @@ class GrpcChannels:
         if stream is None:
             return
         try:
-            if not stream.unsent.take(
-                len(message)
-            ):  # there mostly is, and a clock costs more than all else here
+            # There mostly is room, and a clock costs more than all else here.
+            if not stream.unsent.take(len(message)):
                 async with asyncio.timeout(self.limits.silence):
                     await stream.unsent.enter(len(message))
         except TimeoutError:

@@ -351,3 +351,15 @@ def test_whatever_stands_in_a_point_s_place_is_refused_by_name(said):
     role, point = roles(network)[0], bytes(range(32))
     with pytest.raises(LinkError, match="was shown other sums"):
         check_point(role, tree_of(network), list("abcd"), 1, said, point)
+
+
+def test_sums_of_a_round_that_messages_cannot_number_are_refused(tmp_path, monkeypatch):
+    """On a path of four a sum takes four exchanges: two sums and a word between them take nine."""
+    network = hk.Network.path(4)
+    problem = hk.polynomials(np.ones((4, 3)), box=(-5, 5))
+    monkeypatch.setattr("hocket.federation.engine.peer.EXCHANGES", 9)
+    (tmp_path / "nine").mkdir()
+    Company(problem, network, TwoSums(), tmp_path / "nine", rounds=1).play()
+    monkeypatch.setattr("hocket.federation.engine.peer.EXCHANGES", 8)
+    with pytest.raises(BadPlan, match="another sum, whose 4 exchanges would end beyond the 8"):
+        Company(problem, network, TwoSums(), tmp_path, rounds=1).play()

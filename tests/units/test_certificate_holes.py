@@ -315,6 +315,24 @@ def test_the_general_accountant_takes_no_step_for_granted():
     assert hk.certify(K5, hk.RssNb.certified(1.0, 1.0), **ask).mu == pytest.approx(one)
 
 
+class Handing:
+    """Gives code in place of a method, and cannot be called itself."""
+
+    def __get__(self, agent: Any, kind: Any) -> Any:
+        return bare
+
+
+@pytest.mark.parametrize(
+    "instead", [lambda self, *words: bare(*words), property(lambda self: bare), staticmethod(bare), Handing()]
+)
+def test_a_class_that_somebody_patched_is_not_vouched_for(monkeypatch, instead):
+    ask = {"colluders": 1, "sensitivity": 0.1, "rounds": 5, "dim": 1}
+    algorithm = hk.RssNb.certified(sd=10.0, own=1.0)
+    assert hk.certify(K5, algorithm, **ask).holds
+    monkeypatch.setattr(hk.RssNb, "round", instead)
+    assert "round of RssNb was put in from elsewhere" in hk.certify(K5, algorithm, **ask).reason
+
+
 class Inside(hk.AugDgm):
     """Asks for the gradient of the objective without its noise function."""
 

@@ -68,7 +68,7 @@ class TorchTask:
 
     def data_rows(self) -> list[np.ndarray]:
         """The rows of a dataset that is kept as tensors, for digests that stay at home."""
-        return [tensor.numpy(force=True) for tensor in getattr(self.loader.dataset, "tensors", ())]
+        return [tensor.numpy(force=True) for tensor in getattr(self.loader.dataset, "tensors", None) or ()]
 
     def export(self, x: Vector, path: Path) -> None:
         torch = _torch()

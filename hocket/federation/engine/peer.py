@@ -18,7 +18,7 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.algorithm import Say, Tell, Total, speaks, x_of
-from hocket.errors import BadInput, LinkError
+from hocket.errors import BadInput, BadPlan, LinkError
 from hocket.federation.engine.analysis import Analysis
 from hocket.federation.engine.exchanges import Exchanges
 from hocket.federation.engine.farewell import Farewell, Sealing
@@ -31,6 +31,8 @@ from hocket.links.journal import EVERYBODY, Journal, Position
 from hocket.links.records import Record
 from hocket.links.wire import Frame, Kind, Part
 
+EXCHANGES = 256
+"""Of one round at the most: messages number them in one byte."""
 ARRAYS_A_ROUND = 8
 """Arrays of the size of a state that one round makes and drops."""
 
@@ -206,6 +208,11 @@ class Peer:
     ) -> tuple[Any, int]:
         """The sum over all members, and the exchange that comes after it."""
         masked = self._masked(k, exchange, asked, role, self.noise.streams)
+        if exchange + masked.exchanges > EXCHANGES:
+            raise BadPlan(
+                f"round {k} takes another sum, whose {masked.exchanges} exchanges would end beyond the {EXCHANGES} that "
+                "messages can number; plan more links, so that members are nearer to each other, or take one sum a round"
+            )
         for step in range(masked.exchanges):
             said, due = masked.said(step), [self.names[other] for other in masked.due(step)]
             if said or due or not exchange:  # with the first exchange the round goes to the disk

@@ -54,6 +54,8 @@ SILENT = frozenset(
 
 LOOKUPS = ("__getattr__", "__getattribute__")
 """By which a class may give anything for what it has."""
+CALLED = ("fget", "func", "__func__")
+"""Where properties, those that remember, and functions of a class keep what they call."""
 STANDS_IN = ("by_coordinate", "effective")
 """What another algorithm is taken for it by, where its rounds are read."""
 
@@ -171,10 +173,13 @@ def _from_elsewhere(kind: type, name: str) -> bool:
 
     From Python 3.13 on every dataclass has the `__replace__` of the standard library.
     """
-    module = getattr(vars(kind)[name], "__module__", None)
+    found = vars(kind)[name]
+    # A property has no module; the function that it calls has.
+    inner = next((one for place in CALLED if (one := getattr(found, place, None)) is not None), found)
+    module = getattr(inner, "__module__", None)
     return (
         _ours(kind)
-        and callable(vars(kind)[name])
+        and (callable(inner) or hasattr(inner, "__get__"))
         and isinstance(module, str)
         and module.partition(".")[0] not in HOME
         and (name, module) != ("__replace__", "dataclasses")

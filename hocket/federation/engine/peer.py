@@ -210,8 +210,8 @@ class Peer:
         masked = self._masked(k, exchange, asked, role, self.noise.streams)
         if exchange + masked.exchanges > EXCHANGES:
             raise BadPlan(
-                f"round {k} takes another sum, whose {masked.exchanges} exchanges would end beyond the {EXCHANGES} that "
-                "messages can number; plan more links, so that members are nearer to each other, or take one sum a round"
+                f"round {k} takes another sum, whose {masked.exchanges} exchanges would end beyond the {EXCHANGES} "
+                "that messages can number; plan more links, so that members are nearer, or take one sum a round"
             )
         for step in range(masked.exchanges):
             said, due = masked.said(step), [self.names[other] for other in masked.due(step)]

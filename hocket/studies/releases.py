@@ -242,7 +242,8 @@ def _read(line: str) -> Release:
     data = json.loads(line)
     members, colluders, *names = data.get("among", (1, 0))
     sets = tuple(
-        RowSet(one["what"], _unpacked(one["rows"]), frozenset(one["families"])) for one in data["sets"]
+        RowSet(one["what"], _unpacked(one["rows"]), frozenset(map(str, one["families"])))
+        for one in data["sets"]
     )
     return Release(
         data["study"],
@@ -252,5 +253,5 @@ def _read(line: str) -> Release:
         sets,
         None if data["mu"] is None else float(data["mu"]),
         data.get("run", ""),
-        Among(members, colluders, tuple(*names)),
+        Among(int(members), int(colluders), tuple(*names)),
     )

@@ -179,7 +179,7 @@ class Releases:
             return []
         try:
             return [_read(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-        except (ValueError, KeyError, TypeError, RecursionError, zlib.error):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, zlib.error):
             raise JournalError(
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None

@@ -148,12 +148,15 @@ async def _played(
         if journal.position is None or journal.position.chains:
             await _while(ticking, presence.compare_with_all())
         gone = presence.gone & {*member.plan.names}
-        peer = _peer(member, member.role(gone), conversation, journal, lasting)
+        peer = _peer(member, member.role(gone), conversation, journal, lasting, log)
         peer.watch = _watcher(member, peer, presence, metrics, watch)
         peer.tell = presence.tell_means
         peer.found = partial(_found, member, peer, presence, found)
         presence.peer = peer
-        repeatable = isinstance(member.task, StudyTask) or is_repeatable(member.task, peer.start)
+        certified = member.plan.certificate is not None
+        repeatable = isinstance(member.task, StudyTask) or is_repeatable(
+            member.task, peer.start, certified=certified
+        )
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         if isinstance(member.task, StudyTask):  # by now others' signatures have come
@@ -229,7 +232,12 @@ def _about(member: Member, journal: Journal, runs: int, earlier: Sequence[Earlie
 
 
 def _peer(
-    member: Member, role: Role, conversation: Conversation, journal: Journal, lasting: LastingNoise | None
+    member: Member,
+    role: Role,
+    conversation: Conversation,
+    journal: Journal,
+    lasting: LastingNoise | None,
+    log: Log,
 ) -> Peer:
     names, task = list(member.plan.names), member.task
     streams = streams_of(member, role, journal)
@@ -240,7 +248,8 @@ def _peer(
         peer.sealing = Signatures(member, partial(_concluded, member, analysis))
         return peer
     followed = task_of(member, role, streams, lasting)
-    local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch)
+    as_zero = None if member.plan.certificate is None else partial(_counted_as_zero, log)
+    local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch, as_zero)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
     if member.plan.run.verifiable:
@@ -251,6 +260,11 @@ def _peer(
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer
+
+
+def _counted_as_zero(log: Log, k: int, reason: str) -> None:
+    """For this member's operator alone: the log stays at home."""
+    log.say("gradient counted as zero", round=k, reason=reason)
 
 
 def _watcher(

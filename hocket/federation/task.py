@@ -99,6 +99,10 @@ class LocalSteps:
     count: int
     seeds: Callable[[int, int], int]
     """(round, local step) -> the seed; `known_seeds` where nothing needs to be hidden."""
+    counted_as_zero: Callable[[int, str], None] | None = None
+    """Where a certificate stands: told of the round and the reason when a gradient cannot be used. It then counts as
+    zero and the run goes on, since a member that stops shows its neighbours something of its data. None: such a
+    gradient is refused."""
 
     def __call__(
         self, v: Any, k: Any, *, step: Any, feasible: FeasibleSet, plus: Callable[[Any], Any] | None
@@ -108,23 +112,43 @@ class LocalSteps:
             gradient = self.gradient(x, k, h)
             if plus is not None:
                 gradient = gradient + plus(x)
-            x = feasible.project(x - step / self.count * gradient)
+            moved = x - step / self.count * gradient
+            if self.counted_as_zero is None or np.isfinite(moved).all():
+                x = feasible.project(moved)
         return x
 
     def gradient(self, x: Vector, k: int, h: int) -> Vector:
         """The task's gradient, checked: an error names the round."""
-        rng = np.random.default_rng(self.seeds(k, h))
-        found = np.asarray(self.task.gradient(x, k, h, rng))
+        try:
+            found = self.asked(x, k, h)
+        except Exception as error:
+            # A record may make any library raise anything, at a point that a neighbour has chosen.
+            if self.counted_as_zero is None:
+                raise
+            return self._zero(x, k, f"the task raised {type(error).__name__}")
+        if np.isfinite(found).all():
+            return found
+        if self.counted_as_zero is not None:
+            return self._zero(x, k, "not finite")
+        raise BadInput(
+            f"the task's gradient in round {k} is not finite; take smaller steps, bound X, or look at the data"
+        )
+
+    def asked(self, x: Vector, k: int, h: int) -> Vector:
+        """The task's gradient, of the right shape and type; it may not be finite."""
+        found = np.asarray(self.task.gradient(x, k, h, np.random.default_rng(self.seeds(k, h))))
         if found.shape != x.shape:
             raise BadInput(
                 f"the task's gradient in round {k} has shape {found.shape}; states have {x.shape}: return one number "
                 "per coordinate"
             )
-        if not np.isfinite(found).all():
-            raise BadInput(
-                f"the task's gradient in round {k} is not finite; take smaller steps, bound X, or look at the data"
-            )
-        return found.astype(x.dtype, copy=False)
+        with np.errstate(over="ignore"):  # what a narrower type cannot hold is not finite
+            return found.astype(x.dtype, copy=False)
+
+    def _zero(self, x: Vector, k: int, reason: str) -> Vector:
+        assert self.counted_as_zero is not None
+        self.counted_as_zero(k, reason)
+        return np.zeros_like(x)
 
 
 def known_seeds(k: int, h: int) -> int:
@@ -132,7 +156,12 @@ def known_seeds(k: int, h: int) -> int:
     return k * 2**32 + h
 
 
-def is_repeatable(task: Task, start: Vector) -> bool:
-    """Whether a step that is computed twice comes out the same, bit for bit: then a crash leaves no trace."""
+def is_repeatable(task: Task, start: Vector, *, certified: bool = False) -> bool:
+    """Whether a step that is computed twice comes out the same, bit for bit: then a crash leaves no trace.
+
+    Refuses a task that cannot be asked at this public point. One whose gradient is not finite there is refused too, but
+    not in a `certified` run, where it counts as zero.
+    """
     steps = LocalSteps(task, 1, known_seeds)
-    return steps.gradient(start, 1, 0).tobytes() == steps.gradient(start, 1, 0).tobytes()
+    ask = steps.asked if certified else steps.gradient
+    return ask(start, 1, 0).tobytes() == ask(start, 1, 0).tobytes()

@@ -184,7 +184,9 @@ class Peer:
     def _blaming(self) -> Generator[None]:
         """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
         try:
-            yield
+            # A warning that becomes an error would stop this member. What is sent is checked to be finite anyway.
+            with np.errstate(over="ignore", invalid="ignore"):
+                yield
         except BadInput as error:
             sizes = {name: float(np.abs(word).max(initial=0.0)) for name, word in self._heard_from.items()}
             if not sizes:

@@ -15,6 +15,7 @@ import numpy as np
 
 from hocket.config.files import dumps
 from hocket.errors import HocketError
+from hocket.federation.at_home import LEFT_OUT, may_be_shown
 from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
@@ -51,7 +52,10 @@ def write_member_report(
 ) -> Path:
     """Write the page into the member's folder; returns where it lies. The audit is against as many as was planned."""
     own = Home(folder.path.resolve().parents[1]).own_code
-    plan, status, measured = read_plan(folder.plan, own), folder.status(), measurements(folder.metrics)
+    plan, status = read_plan(folder.plan, own), folder.status()
+    # A page is passed on: what no ε covers is not on it.
+    measured = [may_be_shown(plan, line) for line in measurements(folder.metrics)]
+    status |= {"measured": may_be_shown(plan, status["measured"])}
     about = read_json(folder.about) if folder.about.is_file() else {}
     if colluders is None and coalition is None:
         colluders = plan.audit.colluders
@@ -81,7 +85,8 @@ def write_member_report(
         cards=[_progress(plan, status, measured), theorem_card(claim), card],
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
-            "Losses are of this member's own data. Lag is how long after its own word a neighbour's came.",
+            *([LEFT_OUT] if plan.certificate is not None else ["Losses are of this member's own data."]),
+            "Lag is how long after its own word a neighbour's came.",
         ],
         details=[assumption_table(claim), *([settings_table(about)] if "versions" in about else [])],
         figures=_figures(measured),
@@ -228,7 +233,7 @@ def _figures(measured: list[dict[str, Any]]) -> list[Figure]:
     ]
     ends = "; ".join(f"{name} from {plain(values[name][0])} to {plain(values[name][-1])}" for name in names)
     drawing = sheet([panels], size=(9.6, 3.6), alt=f"What this member measured against rounds: {ends}.")
-    return [Figure.of(drawing, "What this member measured, on its own data, as rounds went by.")]
+    return [Figure.of(drawing, "What this member measured as rounds went by.")]
 
 
 def _plan_text(plan: FederationPlan) -> str:

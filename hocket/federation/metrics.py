@@ -1,7 +1,7 @@
 """What a member measures while it runs: lines of JSON in a file, and numbers for Prometheus on loopback.
 
-Nothing here is a state, a gradient or noise. Losses are this member's own and stay in its folder; the endpoint
-answers on this machine only.
+Nothing here is a state, a gradient or noise. The endpoint answers on this machine only, and everybody on it: where a
+certificate stands, what the task measures on this member's own data goes to the file and not to the endpoint.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Metrics:
     latest: dict[str, Any] = field(default_factory=dict[str, Any])
     lags: dict[str, float] = field(default_factory=dict[str, float])
     """By neighbour, how long after our own word its word came."""
+    at_home: frozenset[str] = frozenset()
+    """Names of numbers that the endpoint does not serve."""
     _written: float = 0.0
     _file: TextIO | None = None
 
@@ -55,8 +57,13 @@ class Metrics:
         """Whether it is time for another line."""
         return time.monotonic() - self._written >= EVERY
 
-    def record(self, numbers: Mapping[str, Any], lags: Mapping[str, Any]) -> None:
-        """Take the latest numbers, of whatever library, and write them down."""
+    def record(
+        self, numbers: Mapping[str, Any], lags: Mapping[str, Any], at_home: Mapping[str, Any] | None = None
+    ) -> None:
+        """Take the latest numbers, of whatever library, and write them down; those `at_home` are not served."""
+        if at_home:
+            self.at_home |= at_home.keys() - numbers.keys()
+            numbers = {**at_home, **numbers}
         numbers, lags = _plain(numbers), _plain(lags)
         self.latest = {**self.latest, **numbers}
         self.lags = lags
@@ -98,7 +105,7 @@ class Metrics:
         from prometheus_client.metrics_core import GaugeMetricFamily
 
         for name, value in self.latest.items():
-            if isinstance(value, int | float):
+            if isinstance(value, int | float) and name not in self.at_home:
                 yield GaugeMetricFamily(f"hocket_{name}", name, value)
         lag = GaugeMetricFamily("hocket_lag_seconds", "after our own word", labels=["neighbour"])
         for name, seconds in self.lags.items():

@@ -11,7 +11,7 @@ import dataclasses
 import errno
 import os
 import time
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.errors import JournalError
+from hocket.federation.at_home import GRADIENT, MEASURE
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -264,7 +265,7 @@ def _peer(
 
 def _counted_as_zero(log: Log, k: int, reason: str) -> None:
     """For this member's operator alone: the log stays at home."""
-    log.say("gradient counted as zero", round=k, reason=reason)
+    log.say(GRADIENT, round=k, reason=reason)
 
 
 def _watcher(
@@ -274,14 +275,17 @@ def _watcher(
     metrics: Metrics,
     watch: Callable[[Played, Presence], None] | None,
 ) -> Callable[[Played], None]:
-    measure: Callable[[Any], dict[str, float]] = getattr(member.task, "measure", lambda x: {})
+    measure: Callable[[Any], Mapping[str, float]] = getattr(member.task, "measure", lambda x: {})
+    certified = member.plan.certificate is not None
     movement = None if isinstance(member.task, StudyTask) else Movement(peer.rounds, member.plan.step)
 
     def watched(played: Played) -> None:
+        # Under a certificate what is shown follows from messages: this member's own state holds a bare gradient.
+        x = peer.role.plain_set.project(played.mixed) if certified else played.x
         if movement is not None:
-            movement.pass_by(played.k, played.x)
+            movement.pass_by(played.k, x)
         if metrics.due or played.k == peer.rounds:
-            moved = {} if movement is None else movement.look(played.k, played.x)
+            moved = {} if movement is None else movement.look(played.k, x)
             talk = peer.conversation
             numbers = {
                 "round": played.k,
@@ -290,12 +294,25 @@ def _watcher(
                 "bytes_heard": talk.bytes_heard,
                 "repeats": talk.repeats,
             }
-            metrics.record(numbers | moved | dict(measure(played.x)), talk.arrivals)
+            if certified:
+                own = _measured(measure, x, presence.log)
+                metrics.record(numbers | moved, talk.arrivals, at_home=own)
+            else:
+                metrics.record(numbers | moved | dict(measure(x)), talk.arrivals)
             presence.measured = metrics.latest
         if watch is not None:
             watch(played, presence)
 
     return watched
+
+
+def _measured(measure: Callable[[Any], Mapping[str, float]], x: Any, log: Log) -> dict[str, float]:
+    """What a task measures at home; one that fails stops nothing, as others would see that."""
+    try:
+        return {str(name): float(value) for name, value in measure(x).items()}
+    except Exception as error:
+        log.say(MEASURE, reason=f"the task raised {type(error).__name__}")
+        return {}
 
 
 async def _tick(member: Member, presence: Presence) -> None:

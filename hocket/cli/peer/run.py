@@ -77,15 +77,17 @@ def _stays(member: Member, finished: Finished) -> None:
 async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
     """The run, which a signal ends as cleanly as its last round does; its result is known before it ends."""
     from hocket.engines.progress import Bar
+    from hocket.federation.at_home import stays_at_home
     from hocket.federation.participation import take_part
 
     running, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert running is not None
     loop.add_signal_handler(signal.SIGTERM, running.cancel)
     bar = Bar(member.plan.run.rounds, show=None)
+    shown = () if stays_at_home(member.plan, "loss") else ("loss",)
 
     def watch(played: Any, presence: Any) -> None:
-        measured = {name: presence.measured[name] for name in ("loss",) if name in presence.measured}
+        measured = {name: presence.measured[name] for name in shown if name in presence.measured}
         lag = max(presence.conversation.arrivals.values(), default=0.0)
         bar.update(
             played.k,
@@ -121,6 +123,8 @@ def _stands(member: Member, status: Mapping[str, Any]) -> list[str]:
 def _answer(member: Member, finished: Finished) -> Answer:
     if member.plan.study is not None:
         return _findings(member, finished)
+    from hocket.federation.at_home import may_be_shown
+
     published = next(iter(sorted(member.folder.path.glob("published.*"))), member.folder.published)
     status = member.folder.status()
     data = {
@@ -130,7 +134,7 @@ def _answer(member: Member, finished: Finished) -> Answer:
         "folder": str(member.folder.path),
         "waiting_for": list(finished.waiting_for),
         "dropped": status["dropped"],
-        "measured": status["measured"],
+        "measured": may_be_shown(member.plan, status["measured"]),
     }
     words = [
         f"{member.name} has finished {member.plan.run.rounds:,} rounds.",

@@ -21,6 +21,7 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     """Say how this member's run stands: its round, for whom it waits and why, whether it has converged, and what it
     measured last.
     """
+    from hocket.federation.at_home import MARK, kept_at_home
     from hocket.federation.standing import standing_of
     from hocket.federation.watching.cautions import expiry_warnings, troubles
     from hocket.federation.watching.snapshot import played
@@ -44,12 +45,16 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     words += [
         f"{name} is connected through the relay {relay}." for name, relay in found.get("relays", {}).items()
     ]
-    words += [f"{name}: {value:.6g}" for name, value in found["measured"].items()]
+    home = kept_at_home(agreed, found["measured"])
+    words += [
+        f"{name}: {value:.6g}{f' ({MARK})' * (name in home)}" for name, value in found["measured"].items()
+    ]
     words += [*troubles(found), *warnings]
     # JSON has no word for what is not finite.
     finite = {name: value if math.isfinite(value) else None for name, value in found["measured"].items()}
     stands = {"kind": standing.kind, "words": standing.words}
-    return Answer(found | {"measured": finite, "standing": stands, "warnings": warnings}, words)
+    shown = {"measured": finite, "at_home": home, "standing": stands, "warnings": warnings}
+    return Answer(found | shown, words)
 
 
 def stop(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:

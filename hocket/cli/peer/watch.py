@@ -51,7 +51,7 @@ def watch(
     if web:
         from hocket.federation.watching.server import take_port
 
-        served = take_port(now, port)
+        served = take_port(lambda: now().to_pass_on(), port)
         words = [f"Watch at {served.url}", "Ctrl-C ends the watching, not the run."]
         opened = served.at(served.ticket) if browser else None
         return Answer({"url": served.url, "member": name}, words, after=lambda: serve(served, at=opened))
@@ -61,6 +61,8 @@ def watch(
 
 def _in_words(seen: Snapshot) -> list[str]:
     """The same for whom there is no screen to draw on."""
+    from hocket.federation.at_home import MARK
+
     return [
         f"{seen.member} in {seen.task}: {seen.state}, {seen.progress}.",
         f"How it stands: {seen.standing.words}.",
@@ -68,7 +70,7 @@ def _in_words(seen: Snapshot) -> list[str]:
         *seen.waits,
         *([seen.pace] if seen.pace else []),
         *(
-            f"{one.name}: {'not finite' if one.value is None else f'{one.value:.6g}'}"
+            f"{one.name}: {'not finite' if one.value is None else f'{one.value:.6g}'}{f' ({MARK})' * one.at_home}"
             for one in seen.measured
         ),
         *seen.warnings,

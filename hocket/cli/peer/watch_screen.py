@@ -10,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hocket.federation.at_home import MARK
 from hocket.federation.standing import Kind
 from hocket.federation.watching.snapshot import Snapshot
 from hocket.federation.watching.wording import lag_in_words
@@ -122,7 +123,8 @@ def _measures(seen: Snapshot) -> RenderableType:
     grid = _table(("measured", "now", "so far"), wide=9)
     for one in seen.measured[:MOST_MEASURES]:
         value = "not finite" if one.value is None else f"{one.value:.6g}"
-        grid.add_row(one.name.replace("_", " "), value, bars([value for _, value in one.course]))
+        name = one.name.replace("_", " ") + f" ({MARK})" * one.at_home
+        grid.add_row(name, value, bars([value for _, value in one.course]))
     return grid
 
 

@@ -60,6 +60,16 @@ class Played(NamedTuple):
     """This member's next state."""
     said: np.ndarray
     heard: Sequence[np.ndarray]
+    weights: Sequence[float]
+    """Of its own message, and of those received."""
+
+    @property
+    def mixed(self) -> np.ndarray:
+        """What this member mixed in this round: it follows from messages alone."""
+        return sum(
+            (weight * one for weight, one in zip(self.weights[1:], self.heard, strict=True)),
+            self.weights[0] * self.said,
+        )
 
     @property
     def disagreement(self) -> float:
@@ -91,8 +101,8 @@ class Peer:
     """How this member says what it has come to, where members do."""
     point: bytes = BEGINNING
     """Stands for all sums that were shown so far."""
-    _words: tuple[np.ndarray, Sequence[np.ndarray]] = (np.empty(0), ())
-    """Said and heard in the last exchange."""
+    _words: tuple[np.ndarray, Sequence[np.ndarray], Sequence[float]] = (np.empty(0), (), (1.0,))
+    """Said and heard in the last exchange, and their weights."""
     _heard_from: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])
 
     def __post_init__(self) -> None:
@@ -260,7 +270,7 @@ class Peer:
         names = [self.names[other] for other in weights]
         self._check_words(k, {name: frames[name] for name in names})
         heard = [check_word(self.role, name, frames[name].parts, mine, k) for name in names]
-        self._words = mine[0], [arrays[0] for arrays in heard]
+        self._words = mine[0], [arrays[0] for arrays in heard], [own, *weights.values()]
         self._heard_from = {name: arrays[0] for name, arrays in zip(names, heard, strict=True)}
         words = [decoded(name, spoken, arrays, k) for name, arrays in zip(names, heard, strict=True)]
         return WireWords(own, list(weights.values()), words)

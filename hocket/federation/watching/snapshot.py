@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from hocket.federation.metrics import OF_LINKS, is_number, latest, measurements
-from hocket.federation.movement import MEASURED
+from hocket.federation.at_home import LEFT_OUT, OF_DATA, of_task, stays_at_home
+from hocket.federation.metrics import is_number, latest, measurements
 from hocket.federation.plan import FederationPlan
 from hocket.federation.run_folder import RunFolder, Status
 from hocket.federation.standing import Standing, standing_of
@@ -48,6 +48,8 @@ class Measured:
     value: float | None
     course: tuple[tuple[float, float], ...]
     """Rounds and values from the beginning on, as far as they are finite."""
+    at_home: bool = False
+    """Whether it must not be passed on: it is of this member's own data, and no ε covers it."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Event:
 
     time: float
     words: str
+    at_home: bool = False
+    """Whether it must not be passed on: it depends on this member's own data."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,15 @@ class Snapshot:
     warnings: tuple[str, ...]
     events: tuple[Event, ...]
     at: float
+    note: str = ""
+    """That something was left out, and why."""
+
+    def to_pass_on(self) -> Snapshot:
+        """The same without what stays at home: for a page, which others may be given."""
+        measured = tuple(one for one in self.measured if not one.at_home)
+        events = tuple(one for one in self.events if not one.at_home)
+        note = LEFT_OUT if (len(measured), len(events)) != (len(self.measured), len(self.events)) else ""
+        return dataclasses.replace(self, measured=measured, events=events, note=note)
 
     @property
     def progress(self) -> str:
@@ -133,6 +146,7 @@ class Snapshot:
         """The same as plain values; what is not finite is null."""
         data = dataclasses.asdict(self)
         data["measured"] = {one.name: one.value for one in self.measured}
+        data["at_home"] = [one.name for one in self.measured if one.at_home]
         data["waiting_for"] = dict(self.waiting_for)
         return data
 
@@ -166,7 +180,7 @@ def look(plan: FederationPlan, folder: RunFolder, name: str, *, now: float | Non
         neighbours=tuple(_neighbours(plan, found, last, running=running)),
         speed=speed,
         seconds_left=left,
-        measured=tuple(_measured(folder.metrics)),
+        measured=tuple(_measured(folder.metrics, plan)),
         warnings=(
             *said_nothing(found["member"], quiet),
             *troubles(found),
@@ -226,15 +240,13 @@ def _seconds_left(done: int, of: int | None, speed: Speed | None) -> float | Non
     return left if left <= LONGEST else None
 
 
-def _measured(path: Path) -> Iterator[Measured]:
+def _measured(path: Path, plan: FederationPlan) -> Iterator[Measured]:
     """What the task measures, what the state does, and how far neighbours are."""
     lines = measurements(path, POINTS)
     if not lines:
         return
     last = lines[-1]
-    ours = ("disagreement", *MEASURED)
-    of_task = [name for name in last if name not in (*OF_LINKS, *ours)]
-    for name in (*of_task, "disagreement", "movement"):
+    for name in (*filter(of_task, last), "disagreement", "movement"):
         if name not in last or not is_number(last[name]):
             continue
         course = tuple(
@@ -243,10 +255,12 @@ def _measured(path: Path) -> Iterator[Measured]:
             if is_number(line.get("round")) and is_number(line.get(name)) and math.isfinite(line[name])
         )
         value = float(last[name])
-        yield Measured(name, value if math.isfinite(value) else None, course)
+        shown = value if math.isfinite(value) else None
+        yield Measured(name, shown, course, stays_at_home(plan, name))
 
 
 def _events(path: Path) -> Iterator[Event]:
     for line in latest(path)[-EVENTS:]:
         at = line.get("time")
-        yield Event(float(at) if is_number(at) else 0.0, event_in_words(line))
+        kept = line.get("event") in OF_DATA
+        yield Event(float(at) if is_number(at) else 0.0, event_in_words(line), kept)

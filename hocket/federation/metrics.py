@@ -62,8 +62,8 @@ class Metrics:
     ) -> None:
         """Take the latest numbers, of whatever library, and write them down; those `at_home` are not served."""
         if at_home:
-            self.at_home |= at_home.keys() - numbers.keys()
-            numbers = {**at_home, **numbers}
+            self.at_home |= at_home.keys()
+            numbers = {**numbers, **at_home}
         numbers, lags = _plain(numbers), _plain(lags)
         self.latest = {**self.latest, **numbers}
         self.lags = lags

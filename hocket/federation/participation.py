@@ -20,7 +20,7 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.errors import JournalError
-from hocket.federation.at_home import GRADIENT, MEASURE
+from hocket.federation.at_home import GRADIENT, MEASURE, of_task
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -307,9 +307,9 @@ def _watcher(
 
 
 def _measured(measure: Callable[[Any], Mapping[str, float]], x: Any, log: Log) -> dict[str, float]:
-    """What a task measures at home; one that fails stops nothing, as others would see that."""
+    """What a task measures at home, under names of its own; if it fails nothing stops, as others would see that."""
     try:
-        return {str(name): float(value) for name, value in measure(x).items()}
+        return {name: float(value) for name, value in measure(x).items() if of_task(name)}
     except Exception as error:
         log.say(MEASURE, reason=f"the task raised {type(error).__name__}")
         return {}

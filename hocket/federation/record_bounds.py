@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from hocket.errors import BadInput
+from hocket.errors import BadInput, HocketError
 from hocket.federation.engine.stored import coefficients_of
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import CertificateSection
-from hocket.federation.task import Task
+from hocket.federation.task import LocalSteps, Task, known_seeds
 from hocket.federation.task_class import check_objectives
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.quadratic import quadratic_width, squares
@@ -117,6 +117,29 @@ def _check_clipping(task: Task, plan: FederationPlan, section: CertificateSectio
             f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less, take larger batches, or have "
             f"a plan drawn up with --sensitivity {found:.6g}"
         )
+    if plan.algorithm.functions is None:
+        _check_far_out(task, plan)
+
+
+def _check_far_out(task: Task, plan: FederationPlan) -> None:
+    """Refuse a task that clips and still has a gradient that is not finite, or none, where a neighbour may lead it. No
+    clipping bounds that: the record that did it would move the gradient by all that the others give."""
+    steps = LocalSteps(task, 1, known_seeds)
+    for end in (plan.run.reach, -plan.run.reach):
+        x = plan.feasible.project(np.full(plan.task.dimension, end, dtype=plan.task.dtype))
+        try:
+            found = "is not finite" if not np.isfinite(steps.asked(x, 1, 0)).all() else ""
+        except HocketError:
+            raise
+        except Exception as error:
+            found = f"raises {type(error).__name__}"
+        if found:
+            raise BadInput(
+                f"at {x[0]:g} in every coordinate, where a neighbour may lead this member, the task's gradient {found}: "
+                "one record that causes this moves the gradient by more than any clipping bounds. Count each record's "
+                "gradient that is not finite as zero before the sum, as ClippedTask does; or have a plan drawn up with "
+                "a bounded feasible set or a smaller reach"
+            )
 
 
 def _coefficients(task: Task, plan: FederationPlan) -> Float[np.ndarray, "records width"]:

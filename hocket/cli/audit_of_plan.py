@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hocket.cli.answer import Answer
 
 if TYPE_CHECKING:
+    from hocket.federation.plan import FederationPlan
     from hocket.report.audit_page import AuditPage
 
 
@@ -24,9 +26,10 @@ def answer_on_plan(
     from hocket.report.verdict_page import verdict_page
 
     plan = read_plan(path, Home.at().own_code.naming(algorithm))
+    if plan.study is not None:
+        return _answer_on_study(plan, path, colluders=colluders, html=html)
     found = audit_plan(plan, colluders=colluders, unsafe=True)
-    how = "Accepted as it is" if plan.audit.unsafe else "Refused"
-    problems = [f"{how}: {problem}" for problem in found.problems]
+    problems = _problems(plan, found.problems)
     words = [
         found.answer,
         "",
@@ -41,19 +44,70 @@ def answer_on_plan(
     ]
     data = {"plan": str(path), "hash": plan.hash.hex(), "answer": found.answer, **found.to_json()}
     if html is not None:
-        asked = ["hocket", "audit", "--plan", str(path)]
-        asked += [] if colluders is None else ["--colluders", str(colluders)]
-        asked += [] if algorithm is None else ["--algorithm", algorithm]
         page = verdict_page(
             found.verdict,
             title=f"Audit of the plan {plan.task.name}",
             answer=found.answer,
             verdict=(*problems, *found.words),
-            command=shlex.join([*asked, "--html", str(html)]),
+            command=_asked(path, colluders, html, algorithm),
         )
         data |= {"page": str(write_page(page, html))}
         words += [f"Page: {html}"]
     return Answer(data, words)
+
+
+def _answer_on_study(
+    plan: FederationPlan, path: Path, *, colluders: int | None, html: Path | None
+) -> Answer:
+    """What `hocket peer sign` says of a study's plan; on its page, who hides behind whom."""
+    from hocket.cli.peer.common import members_in_words, objectives_in_words
+    from hocket.federation.study_audit import audit_study
+    from hocket.privacy import guarantees
+    from hocket.report.audit_page import SUMS, AuditPage
+
+    found = audit_study(plan, colluders=colluders, unsafe=True)
+    answer, *shown = found.words
+    # The first of those that are not accepted is the answer.
+    problems = _problems(plan, found.problems[0 if plan.audit.unsafe else 1 :])
+    words = [
+        answer,
+        "",
+        *members_in_words(plan),
+        objectives_in_words(plan),
+        "",
+        *shown,
+        *problems,
+        f"Fingerprint, to compare by voice: {plan.fingerprint}",
+    ]
+    data = {"plan": str(path), "hash": plan.hash.hex(), "answer": answer, **found.to_json()}
+    if html is not None:
+        f = found.guarantees.colluders
+        most = max(1, min(f + 2, len(plan.names) - 2))
+        page = AuditPage(
+            title=f"Audit of the plan {plan.task.name}",
+            network=plan.network,
+            answer=answer,
+            verdict=(*problems, *shown),
+            guarantees=[guarantees(plan.network, some) for some in range(1, most + 1)],
+            command=_asked(path, colluders, html),
+            algorithms={SUMS: "secure sums"},
+        )
+        data |= {"page": str(write_page(page, html))}
+        words += [f"Page: {html}"]
+    return Answer(data, words)
+
+
+def _problems(plan: FederationPlan, problems: Sequence[str]) -> list[str]:
+    how = "Accepted as it is" if plan.audit.unsafe else "Refused"
+    return [f"{how}: {problem}" for problem in problems]
+
+
+def _asked(path: Path, colluders: int | None, html: Path, algorithm: str | None = None) -> str:
+    """What to type to have the page again."""
+    asked = ["hocket", "audit", "--plan", str(path)]
+    asked += [] if colluders is None else ["--colluders", str(colluders)]
+    asked += [] if algorithm is None else ["--algorithm", algorithm]
+    return shlex.join([*asked, "--html", str(html)])
 
 
 def write_page(page: AuditPage, path: Path) -> Path:

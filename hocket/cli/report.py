@@ -39,12 +39,19 @@ def report(
     from hocket.federation.member_report import write_member_report
     from hocket.federation.run_folder import RunFolder
 
+    if folder.is_file():
+        raise BadConfig(
+            f"{folder} is a file, and a report is of a folder that a run was written to; for a plan's file, "
+            f"hocket audit --plan {shlex.quote(str(folder))} --html plan.html"
+        )
     if not folder.is_dir():
         raise BadConfig(f"there is no folder {folder}; name one that a run was written to")
     asked: dict[str, Any] = {} if colluders is None else {"colluders": colluders}
     asked |= {} if coalition is None else {"coalition": agents_in(coalition)}
     if len(asked) > 1:
         raise BadConfig("an audit is against --colluders, a number, or --coalition, by name; leave one away")
+    if (study := _of_a_study(folder, asked)) is not None:
+        return study
     if (folder / "run.json").is_file():
         page = _of_a_run(folder, asked) if (folder / CONFIG).is_file() else _of_a_saved_run(folder, asked)
     elif RunFolder(folder).plan.is_file() and (folder / "status.json").is_file():
@@ -107,6 +114,35 @@ def _of_a_saved_run(folder: Path, asked: dict[str, Any]) -> Path:
         raise BadConfig(str(found))
     return write_report(
         run, folder, configuration=json.dumps(run.settings, indent=2), commands=[], found=found
+    )
+
+
+def _of_a_study(folder: Path, asked: dict[str, Any]) -> Answer | None:
+    """Where the page of a study's results is: they wrote it themselves. None for other folders."""
+    from hocket.federation.home import Home
+    from hocket.federation.plan_file import read_plan
+    from hocket.federation.run_folder import RunFolder
+    from hocket.studies.results import PAGE, RESULTS
+
+    plan, page = RunFolder(folder).plan, folder / PAGE
+    finished = (folder / RESULTS).is_file() and page.is_file()
+    if not finished:
+        if not plan.is_file():
+            return None
+        own = Home(folder.resolve().parents[1]).own_code
+        if read_plan(plan, own).study is None:
+            return None
+        raise BadConfig(
+            f"the study in {folder} has no results yet, and its page comes with them; go on with hocket peer run"
+        )
+    if asked:
+        raise BadConfig(
+            f"{page} is the page of a study's results; for what a coalition can learn from a study, hocket audit "
+            "--plan plan.toml"
+        )
+    return Answer(
+        {"folder": str(folder), "report": str(page)},
+        [f"Report: {page}, which came with the results; nothing was written anew."],
     )
 
 

@@ -163,8 +163,10 @@ def audit_study(
     *,
     colluders: int | None = None,
     earlier: Sequence[EarlierRun] = (),
+    unsafe: bool | None = None,
 ) -> StudyAudit:
-    """The verdict on a study's plan; one under which somebody's own sums are shown is refused."""
+    """The verdict on a study's plan; one under which somebody's own sums are shown is refused, unless `unsafe` says, or
+    else the plan, that its members accept that."""
     promised = guarantees(plan.network, plan.audit.colluders if colluders is None else colluders)
     study = study_of(plan)
     if study.privacy is not None and plan.algorithm.begins_anew:
@@ -173,7 +175,7 @@ def audit_study(
             "one, with other noise; plan it with --on-drop stop"
         )
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
-    refuse_unsafe(found.problems, plan.audit.unsafe)
+    refuse_unsafe(found.problems, plan.audit.unsafe if unsafe is None else unsafe)
     return found
 
 

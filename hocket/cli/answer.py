@@ -41,6 +41,8 @@ class Answer:
     """What people read, from top to bottom."""
     after: Callable[[], None] | None = None
     """What goes on once the answer is printed: for a command that serves until it is stopped."""
+    code: int = 0
+    """The exit code: not 0 where the answer is that something is not as it must be."""
     live: Callable[[Console], None] | None = None
     """What is shown in place of the words where somebody sits at a terminal, until they have seen enough."""
 

@@ -101,8 +101,8 @@ def every(
         bool,
         Parameter(name="--version", negative=(), show_default=False, help="Print versions and the device."),
     ] = False,
-) -> None:
-    """Run one command and print its answer."""
+) -> int:
+    """Run one command and print its answer; returns its exit code."""
     # What a user's own code prints while it runs must not end up among the JSON.
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         answer = version() if versions else app(words, result_action="return_value")
@@ -110,14 +110,16 @@ def every(
         give(answer, as_json=as_json)
         if answer.after is not None:
             answer.after()
+        return answer.code
+    return 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        app.meta(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        return 0
+        code = app.meta(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return code if isinstance(code, int) else 0  # help returns nothing
     except CycloptsError as error:
         code, kind, message = MISUSED, "Usage", str(error)
         if isinstance(error, UnusedCliTokensError):

@@ -56,9 +56,7 @@ def answer_on_plan(
     return Answer(data, words)
 
 
-def _answer_on_study(
-    plan: FederationPlan, path: Path, *, colluders: int | None, html: Path | None
-) -> Answer:
+def _answer_on_study(plan: FederationPlan, path: Path, *, colluders: int | None, html: Path | None) -> Answer:
     """What `hocket peer sign` says of a study's plan; on its page, who hides behind whom."""
     from hocket.cli.peer.common import members_in_words, objectives_in_words
     from hocket.federation.study_audit import audit_study

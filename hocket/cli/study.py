@@ -12,19 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from hocket.cli.answer import Answer, aside
+from hocket.cli.table_options import AS_IT_IS, TableOptions
 from hocket.errors import BadStudy
 
 if TYPE_CHECKING:
     from hocket.studies import Check, Results, Table
 
 StudyFile = Annotated[Path, Parameter(help="The study, in TOML.")]
-Delimiter = Annotated[
-    str | None, Parameter(help="What separates columns of a CSV file, if the file itself does not tell.")
-]
-Encoding = Annotated[str | None, Parameter(help="A CSV file's encoding, such as latin-1; UTF-8 by default.")]
-Decimal = Annotated[
-    str | None, Parameter(help="A point or a comma, if the file itself does not tell which is decimal.")
-]
 
 study = App(
     name="study",
@@ -39,19 +33,16 @@ def check(
     /,
     *,
     data: Annotated[Path, Parameter(help="This member's table: CSV or Parquet.")],
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
+    reading: TableOptions = AS_IT_IS,
 ) -> Answer:
     """Hold this member's own table against a study: columns, types, levels, ranges, missing values, rows that are kept.
 
     Nothing leaves this machine. What is wrong is named, all of it at once.
     """
-    from hocket.studies import check_table, read_study, read_table
+    from hocket.studies import check_table, read_study
 
     asked = read_study(study)
-    table = read_table(data, delimiter=delimiter, encoding=encoding, decimal=decimal)
-    found, _ = check_table(asked, table)
+    found, _ = check_table(asked, reading.read(data))
     return Answer(asdict(found), _checked(found))
 
 
@@ -69,25 +60,20 @@ def rehearse(
     colluders: Annotated[
         int, Parameter(help="Of a study with an epsilon: how many members may take their noise off again.")
     ] = 1,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
+    reading: TableOptions = AS_IT_IS,
 ) -> Answer:
     """Carry out a whole study on one machine, as members would, for a pilot on made-up or public tables.
 
     Sums are taken in fixed point as they are over links, so members get the same bits.
     """
     from hocket.config import new_folder
-    from hocket.studies import read_study, read_table
+    from hocket.studies import read_study
     from hocket.studies import rehearse as carry_out
     from hocket.studies.results_page import write_page
 
     asked = read_study(study)
     names = member_names(data)
-    tables: dict[str, Table] = {
-        name: read_table(path, delimiter=delimiter, encoding=encoding, decimal=decimal)
-        for name, path in zip(names, data, strict=True)
-    }
+    tables: dict[str, Table] = {name: reading.read(path) for name, path in zip(names, data, strict=True)}
     folder = new_folder(study.stem, out)
     try:
         with aside().status("Rehearsing") as status:
@@ -106,7 +92,7 @@ def rehearse(
         raise
     results.save(folder)
     named = " ".join(shlex.quote(str(path)) for path in data)
-    command = f"hocket study rehearse {shlex.quote(str(study))} --data {named}"
+    command = shlex.join(["hocket", "study", "rehearse", str(study), *reading.words()]) + f" --data {named}"
     page = write_page(results, folder, commands=[command])
     shown = {"folder": str(folder), "report": str(page)}
     return Answer(results.data | shown, [*_found(results), f"Results: {page}"])

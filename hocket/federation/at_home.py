@@ -1,9 +1,9 @@
 """What of a certified run stays at home: what its task computes on this member's own data, which no ε covers.
 
 All that is sent under a certificate, and all that follows from it, may be known to anybody: rounds, lags, distances
-between messages, the movement of what was mixed. A loss on a member's own data does not follow from that, wherever it is
-taken. It is written into the member's own folder and shown in its own terminal, marked as such; no port serves it and no
-page that may be passed on holds it.
+between messages, the movement of what was mixed. A loss on a member's own data does not follow from that, wherever it
+is taken. It is written into the member's own folder and shown in its own terminal, marked as such; no port serves it
+and no page that may be passed on holds it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ OF_MESSAGES = frozenset((*OF_LINKS, "disagreement", *MEASURED))
 """What is measured of messages and links; in a plan without a certificate, of the member's own state too."""
 MARK = "stays at home: no ε covers it"
 """Beside a number that must not be passed on."""
-LEFT_OUT = "What its task measures on this member's own data stays at home, as no ε covers it: it is not shown here."
+LEFT_OUT = (
+    "What its task measures on this member's own data stays at home, as no ε covers it: it is not shown here."
+)
 GRADIENT, MEASURE = "gradient counted as zero", "measure failed"
 """Events that depend on this member's data."""
 OF_DATA = frozenset((GRADIENT, MEASURE))

@@ -135,8 +135,8 @@ def _check_far_out(task: Task, plan: FederationPlan) -> None:
             found = f"raises {type(error).__name__}"
         if found:
             raise BadInput(
-                f"at {x[0]:g} in every coordinate, where a neighbour may lead this member, the task's gradient {found}: "
-                "one record that causes this moves the gradient by more than any clipping bounds. Count each record's "
+                f"at {x[0]:g} in every coordinate, where a neighbour may lead this member, the task's gradient "
+                f"{found}: one record that causes this moves it by more than any clipping bounds. Count each record's "
                 "gradient that is not finite as zero before the sum, as ClippedTask does; or have a plan drawn up with "
                 "a bounded feasible set or a smaller reach"
             )

@@ -206,7 +206,7 @@ def test_partial_fit_that_overflows_stops_nobody():
     steps = LocalSteps(task, 1, known_seeds, lambda k, why: told.append(why))
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(steps.gradient(far, 1, 0), np.zeros(3))
-        with pytest.raises(ValueError, match="overflow|infinity|finite"):
+        with pytest.raises(ValueError, match=r"overflow|infinity|finite"):
             LocalSteps(task, 1, known_seeds).gradient(far, 1, 0)
     assert told
 
@@ -239,7 +239,9 @@ def test_a_task_that_clips_and_is_not_finite_far_out_is_refused():
 
     plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1), key="rss-nb", objectives="any")
     check_records(Careless(lambda each: np.where(np.isfinite(each).all(axis=1)[:, None], each, 0)), plan)
-    with pytest.raises(BadInput, match=r"at -1e\+06 in every coordinate.* gradient is not finite.* as Clipped"):
+    with pytest.raises(
+        BadInput, match=r"at -1e\+06 in every coordinate.* gradient is not finite.* as Clipped"
+    ):
         check_records(Careless(lambda each: each), plan)
 
 
@@ -252,7 +254,9 @@ def measured(x: Vector) -> dict[str, float]:
 
 
 @pytest.fixture
-def ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Member, list[str], list[Vector], list[Vector]]:
+def ran(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Member, list[str], list[Vector], list[Vector]]:
     """A certified run of four; of the first one, what its port served, and which states were looked at."""
     served: list[str] = []
     moved: list[Vector] = []

@@ -15,8 +15,8 @@ from hocket.links.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.results import PAGE
 
-from .federation_case import play
-from .study_case import NAMES, planned
+from .federation_case import Federation, play
+from .study_case import NAMES, planned, tables
 from .test_studies import members
 
 
@@ -73,3 +73,52 @@ def test_a_report_of_a_study_says_where_its_page_is(identities, tmp_path, capsys
     assert f"Report: {folder.path / PAGE}" in capsys.readouterr().out
     assert main(["report", str(folder.path), "--colluders", "2"]) == 1
     assert "hocket audit --plan plan.toml" in capsys.readouterr().err
+
+
+READERS = (
+    *(("peer", command) for command in ("sign", "run", "check", "service", "accept")),
+    ("study", "check"),
+    ("study", "rehearse"),
+)
+
+
+@pytest.mark.parametrize("command", READERS, ids=" ".join)
+def test_whatever_reads_a_table_takes_the_options_that_errors_advise(command, capsys):
+    assert main([*command, "--help"]) == 0
+    said = capsys.readouterr().out
+    for option in ("--data", "--delimiter", "--encoding", "--decimal"):
+        assert option in said
+
+
+def test_a_table_is_signed_and_checked_as_its_options_say(identities, capsys):
+    table = tables()["ash"]
+    lines = [list(table.columns)]
+    lines += [
+        [str(cell).replace(".", ",") for cell in row] for row in zip(*table.columns.values(), strict=True)
+    ]
+    lines = [[*line, "ß"] for line in lines]
+    Path("ash.csv").write_bytes("\n".join("|".join(line) for line in lines).encode("latin-1"))
+    with held_ports(len(NAMES)) as ports:
+        plan = planned(identities, ports)
+    for one in identities[1:]:
+        plan = plan.signed_by(one)
+    identities[0].save(Path("home/identity"))
+    write_plan(plan, Path("plan.toml"))
+    mine = ["plan.toml", "--home", "home", "--data", "ash.csv"]
+    how = ["--encoding", "latin-1", "--decimal", ",", "--delimiter", "|"]
+    assert main(["peer", "sign", *mine, "--yes"]) == 1
+    assert "--encoding latin-1" in capsys.readouterr().err
+    assert main(["peer", "sign", *mine, "--yes", *how]) == 0
+    capsys.readouterr()
+    assert main(["peer", "check", *mine, *how, "--wait", "0.1"]) == 1
+    assert "The table fits the study" in capsys.readouterr().out
+    assert main(["peer", "service", *mine, *how]) == 0
+    assert "--encoding latin-1 --decimal ," in " ".join(capsys.readouterr().out.split()).replace('"', "")
+
+
+def test_options_of_tables_are_refused_where_a_plan_follows_a_task(tmp_path, capsys):
+    federation = Federation(tmp_path, members=2, topology="path")
+    home = str(federation.home("ash").folder)
+    how = ["--task", "mine.py:task", "--encoding", "latin-1", "--home", home]
+    assert main(["peer", "run", str(federation.plan_file), *how]) == 1
+    assert "--encoding says how a table is read, and this plan follows a task" in capsys.readouterr().err

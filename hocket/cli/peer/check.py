@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,8 @@ def check(
 
     What run would refuse, check refuses: other data or links than noise is kept for, or more runs than were signed for.
 
-    Have the others run or check at the same time: a neighbour that is not there cannot be reached.
+    Have the others run or check at the same time: a neighbour that is not there cannot be reached. The exit code is 0
+    only where everybody was.
     """
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.task import is_repeatable
@@ -54,6 +56,7 @@ def check(
         "data_checked": bool(member.data),
         "neighbours": {name: one._asdict() for name, one in reached.items()},
         "ready": not missing,
+        "not_reached": missing,
     }
     rows = tuple((name, _state(one), one.version, one.fingerprint) for name, one in reached.items())
     words = [
@@ -66,9 +69,21 @@ def check(
         *_data_in_words(member),
         *history,
         Table(("neighbour", "link", "version", "fingerprint"), rows, caption="Links"),
-        "Ready." if not missing else f"Not reached: {', '.join(missing)}; is it running or checking now?",
+        _ready(missing, len(reached)),
     ]
-    return Answer(found, words)
+    return Answer(found, words, code=1 if missing else 0)
+
+
+def _ready(missing: Sequence[str], neighbours: int) -> str:
+    if not missing:
+        return "Ready."
+    reached = (
+        "nobody" if len(missing) == neighbours else f"{neighbours - len(missing)} of {neighbours} neighbours"
+    )
+    return (
+        f"Not ready: {reached} reached. Missing: {', '.join(missing)}. Have them check or run at the same time, and "
+        "check again."
+    )
 
 
 def _data_in_words(member: Member) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import aside
+from hocket.cli.table_options import AS_IT_IS, TableOptions
 from hocket.errors import BadConfig, BadIdentity
 from hocket.federation.home import Home
 
@@ -80,7 +81,7 @@ OwnOption = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class MemberOptions:
+class MemberOptions(TableOptions):
     """Who takes part, what it brings, and where it listens."""
 
     task: TaskOption = None
@@ -104,29 +105,34 @@ def member_of(plan: Path, asked: MemberOptions, **options: Any) -> Member:
     place = Home.at(asked.home)
     agreed = read_plan(plan, place.own_code.naming(asked.algorithm))
     identity = open_identity(place.identity)
-    brought = own_task(agreed, identity.name, asked.task, asked.data)
+    brought = own_task(agreed, identity.name, asked.task, asked.data, asked)
     return Member(agreed, identity, brought, place, listen=asked.listen, **options)
 
 
-def own_task(plan: FederationPlan, name: str, task: str | None, data: Path | None) -> Task:
+def own_task(
+    plan: FederationPlan, name: str, task: str | None, data: Path | None, reading: TableOptions = AS_IT_IS
+) -> Task:
     """What a member brings to a plan: in a study its table, else its task."""
-    check_brought(plan, task, data)
+    check_brought(plan, task, data, reading)
     if task is not None:
         return load_task(task)
     assert data is not None
     from hocket.federation.study_audit import study_of
     from hocket.federation.study_task import StudyTask
     from hocket.studies.promise import Among
-    from hocket.studies.table import read_table
 
     among = Among(len(plan.names), plan.audit.colluders, tuple(plan.names))
-    made = StudyTask(study_of(plan), read_table(data), name, among)
+    made = StudyTask(study_of(plan), reading.read(data), name, among)
     made.checked  # noqa: B018 - refused now, if at all
     return made
 
 
-def check_brought(plan: FederationPlan, task: str | None, data: Path | None) -> None:
+def check_brought(
+    plan: FederationPlan, task: str | None, data: Path | None, reading: TableOptions = AS_IT_IS
+) -> None:
     """Refuse what does not belong to a plan: a study has tables, everything else tasks."""
+    if plan.study is None and (words := [*reading.words()]):
+        raise BadConfig(f"{words[0]} says how a table is read, and this plan follows a task; leave it away")
     if plan.study is None and (task is None or data is not None):
         raise BadConfig("this plan follows gradients of a task: give --task FILE.py:NAME, and no --data")
     if plan.study is not None and (data is None or task is not None):

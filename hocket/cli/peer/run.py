@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import USUAL, MemberOptions, member_of
+from hocket.cli.peer.common import USUAL, MemberOptions, folder_of, member_of
 from hocket.errors import Interrupted
 
 PROMPT = 2.0
 """Seconds within which neighbours who are as far as this member are done, too."""
 
+LINGER = 600.0
+"""Seconds to stay for slower neighbours, if nothing is said of it."""
+
 if TYPE_CHECKING:
     from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
+    from hocket.federation.plan import FederationPlan
+    from hocket.federation.run_folder import RunFolder
 
 
 def run(
@@ -28,8 +33,13 @@ def run(
     *,
     asked: MemberOptions = USUAL,
     linger: Annotated[
-        float, Parameter(help="Seconds to stay for slower neighbours when all is done.")
-    ] = 600.0,
+        float | None,
+        Parameter(
+            help="Seconds to stay for slower neighbours when all is done: 600 by default, and 0 where all was done "
+            "before this command.",
+            show_default=False,
+        ),
+    ] = None,
     metrics_port: Annotated[
         int | None, Parameter(help="Port on loopback at which Prometheus finds /metrics.")
     ] = None,
@@ -48,7 +58,11 @@ def run(
     """
     from hocket.federation.data_digest import unchecked
 
-    member = member_of(plan, asked, linger=linger, metrics_port=metrics_port, vouched=vouch)
+    agreed, folder = folder_of(plan, asked.home, algorithm=asked.algorithm)
+    if linger is None and folder.begun and folder.status()["finished"]:
+        return _over(agreed, folder)
+    stay = LINGER if linger is None else linger
+    member = member_of(plan, asked, linger=stay, metrics_port=metrics_port, vouched=vouch)
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
@@ -60,12 +74,23 @@ def run(
             at = member.folder.status()["round"]
             raise Interrupted(f"stopped in round {at}; go on with the same command", round=at) from None
         finished = results[0]
-    return _answer(member, finished)
+    return _answer(member.plan, member.folder, finished.waiting_for)
+
+
+def _over(plan: FederationPlan, folder: RunFolder) -> Answer:
+    """What a run came to that was over before this command."""
+    found = _answer(plan, folder, ())
+    stays = (
+        "Another process of this member still stays for slower neighbours; hocket peer stop ends it."
+        if folder.running
+        else f"If a neighbour still needs this member, add --linger {LINGER:g}."
+    )
+    return Answer(found.data, [f"This run was finished before: nothing was sent. {stays}", *found.words])
 
 
 def _stays(member: Member, finished: Finished) -> None:
     """The result is there, and somebody is stayed for: whoever looks on need not wait for that."""
-    for line in _answer(member, finished).words:
+    for line in _answer(member.plan, member.folder, finished.waiting_for).words:
         if isinstance(line, str):
             aside().print(line)
     aside().print(
@@ -111,62 +136,64 @@ async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
         bar.close()
 
 
-def _stands(member: Member, status: Mapping[str, Any]) -> list[str]:
+def _stands(plan: FederationPlan, status: Mapping[str, Any]) -> list[str]:
     from hocket.federation.standing import standing_of
 
-    found = standing_of(member.plan, status)
+    found = standing_of(plan, status)
     if found.kind == "unknown":  # a run that was over before this command began
         return []
     return [f"Its state is {found.words}.", *found.why]
 
 
-def _answer(member: Member, finished: Finished) -> Answer:
-    if member.plan.study is not None:
-        return _findings(member, finished)
+def _answer(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Answer:
+    if plan.study is not None:
+        return _findings(plan, folder, late)
     from hocket.federation.at_home import may_be_shown
 
-    published = next(iter(sorted(member.folder.path.glob("published.*"))), member.folder.published)
-    status = member.folder.status()
+    published = next(iter(sorted(folder.path.glob("published.*"))), folder.published)
+    status = folder.status()
     data = {
-        "member": member.name,
-        "rounds": member.plan.run.rounds,
+        "member": status["member"],
+        "rounds": plan.run.rounds,
         "published": str(published),
-        "folder": str(member.folder.path),
-        "waiting_for": list(finished.waiting_for),
+        "folder": str(folder.path),
+        "waiting_for": list(late),
         "dropped": status["dropped"],
-        "measured": may_be_shown(member.plan, status["measured"]),
+        "measured": may_be_shown(plan, status["measured"]),
     }
     words = [
-        f"{member.name} has finished {member.plan.run.rounds:,} rounds.",
-        *_stands(member, status),
+        f"{status['member']} has finished {plan.run.rounds:,} rounds.",
+        *_stands(plan, status),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
-    return Answer(data, [*words, *_late(finished)])
+    return Answer(data, [*words, *_late(late)])
 
 
-def _late(finished: Finished) -> list[str]:
-    if not finished.waiting_for:
+def _late(names: Sequence[str]) -> list[str]:
+    if not names:
         return []
-    late = ", ".join(finished.waiting_for)
-    return [f"Not done yet: {late}. If one of them needs this member again, run the same command."]
+    late = ", ".join(names)
+    return [
+        f"Not done yet: {late}. If one of them needs this member again, run the same command with --linger "
+        f"{LINGER:g}."
+    ]
 
 
-def _findings(member: Member, finished: Finished) -> Answer:
+def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Answer:
     """What a study found, the answer first."""
     from hocket.federation.run_folder import read_json
     from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
     from hocket.studies.seen import DIFFERENCE
 
-    folder = member.folder.path
-    data, dropped = read_json(folder / RESULTS), member.folder.status()["dropped"]
-    left = ", ".join(dropped)
+    data, status = read_json(folder.path / RESULTS), folder.status()
+    dropped, left = status["dropped"], ", ".join(status["dropped"])
     words = [
         *coefficients_in_words(data),
-        f"{member.name} has the results of {member.plan.task.name}, after {data['totals']} sums over "
-        f"{len(member.plan.names) - len(dropped)} members; no other number of anybody's was shown.",
+        f"{status['member']} has the results of {plan.task.name}, after {data['totals']} sums over "
+        f"{len(plan.names) - len(dropped)} members; no other number of anybody's was shown.",
         *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
-        f"Results: {folder / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
-        *_late(finished),
+        f"Results: {folder.path / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
+        *_late(late),
     ]
     return Answer(data, words)
 

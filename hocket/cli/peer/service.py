@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, check_brought, refuse_existing
+from hocket.cli.table_options import AS_IT_IS, TableOptions
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 
@@ -22,6 +23,7 @@ def service(
     *,
     task: TaskOption = None,
     data: DataOption = None,
+    reading: TableOptions = AS_IT_IS,
     listen: Annotated[str | None, Parameter(help="As for run.")] = None,
     linger: Annotated[
         float, Parameter(help="Seconds to stay for slower neighbours when all is done: a day.")
@@ -54,8 +56,9 @@ def service(
         raise BadConfig("--user is for a service of the machine's; add --system, or leave --user away")
     agreed, place = read_plan(plan), Home(Home.at(home).folder.expanduser().absolute())
     agreed.agent(place.owner)
-    check_brought(agreed, task, data)
+    check_brought(agreed, task, data, reading)
     command = [sys.executable, "-m", "hocket", "peer", "run", str(plan.absolute()), *_brought(task, data)]
+    command += reading.words()
     command += ["--linger", f"{linger:g}"]
     command += [] if listen is None else ["--listen", listen]
     command += [] if metrics_port is None else ["--metrics-port", str(metrics_port)]

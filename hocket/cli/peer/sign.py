@@ -24,6 +24,7 @@ from hocket.cli.peer.common import (
     own_task,
 )
 from hocket.cli.peer.consent import obtain
+from hocket.cli.table_options import TableOptions
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class SignOptions:
+class SignOptions(TableOptions):
     """What a member brings to a plan that it signs, and what it agrees to beforehand."""
 
     yes: Annotated[bool, Parameter(negative=(), help="Sign without being asked.")] = False
@@ -105,7 +106,7 @@ def sign_as(
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy, OwnCode(loaded=agreed.algorithm_section)))
     nothing = asked.task is asked.data is None
-    brought = None if nothing else own_task(agreed, identity.name, asked.task, asked.data)
+    brought = None if nothing else own_task(agreed, identity.name, asked.task, asked.data, asked)
     if brought is not None and agreed.study is None:
         check_task(brought, agreed)
     digest, rows = salted_digest(mine, brought), row_digests(mine, brought)

@@ -45,15 +45,15 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
     words += [
         f"{name} is connected through the relay {relay}." for name, relay in found.get("relays", {}).items()
     ]
-    home = kept_at_home(agreed, found["measured"])
+    own = kept_at_home(agreed, found["measured"])
     words += [
-        f"{name}: {value:.6g}{f' ({MARK})' * (name in home)}" for name, value in found["measured"].items()
+        f"{name}: {value:.6g}{f' ({MARK})' * (name in own)}" for name, value in found["measured"].items()
     ]
     words += [*troubles(found), *warnings]
     # JSON has no word for what is not finite.
     finite = {name: value if math.isfinite(value) else None for name, value in found["measured"].items()}
     stands = {"kind": standing.kind, "words": standing.words}
-    shown = {"measured": finite, "at_home": home, "standing": stands, "warnings": warnings}
+    shown = {"measured": finite, "at_home": own, "standing": stands, "warnings": warnings}
     return Answer(found | shown, words)
 
 

@@ -129,7 +129,8 @@ def _of_a_study(folder: Path, asked: dict[str, Any]) -> Answer | None:
     if not finished:
         if not plan.is_file():
             return None
-        own = Home(folder.resolve().parents[1]).own_code
+        above = folder.resolve().parents
+        own = Home(above[min(1, len(above) - 1)]).own_code
         if read_plan(plan, own).study is None:
             return None
         raise BadConfig(

@@ -8,10 +8,10 @@ and no page that may be passed on holds it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hocket.federation.metrics import OF_LINKS
+from hocket.federation.metrics import OF_LINKS, Log
 from hocket.federation.movement import MEASURED
 
 if TYPE_CHECKING:
@@ -48,3 +48,17 @@ def may_be_shown(plan: FederationPlan, numbers: Mapping[str, T]) -> dict[str, T]
 def kept_at_home(plan: FederationPlan, numbers: Mapping[str, Any]) -> list[str]:
     """The names of those that stay at home."""
     return [name for name in numbers if stays_at_home(plan, name)]
+
+
+def counted_as_zero(log: Log, k: int, reason: str) -> None:
+    """A gradient that could not be used, for this member's operator alone."""
+    log.say(GRADIENT, round=k, reason=reason)
+
+
+def measured_at_home(measure: Callable[[Any], Mapping[str, float]], x: Any, log: Log) -> dict[str, float]:
+    """What a task measures, under names of its own; if it fails nothing stops, as others would see that."""
+    try:
+        return {name: float(value) for name, value in measure(x).items() if of_task(name)}
+    except Exception as error:
+        log.say(MEASURE, reason=f"the task raised {type(error).__name__}")
+        return {}

@@ -20,7 +20,7 @@ import numpy as np
 
 from hocket.agent import Local
 from hocket.errors import JournalError
-from hocket.federation.at_home import GRADIENT, MEASURE, of_task
+from hocket.federation.at_home import counted_as_zero, measured_at_home
 from hocket.federation.attendance import Attendance
 from hocket.federation.consent import check_consent, read_floor
 from hocket.federation.data_digest import unchecked
@@ -249,7 +249,7 @@ def _peer(
         peer.sealing = Signatures(member, partial(_concluded, member, analysis))
         return peer
     followed = task_of(member, role, streams, lasting)
-    as_zero = None if member.plan.certificate is None else partial(_counted_as_zero, log)
+    as_zero = None if member.plan.certificate is None else partial(counted_as_zero, log)
     local: Local = LocalSteps(followed, member.plan.run.local_steps, noise.batch, as_zero)
     # A run that has begun has its state in the journal; an earlier run's is no longer needed.
     start = member.start() if journal.round == 0 else np.zeros(member.plan.task.dimension, member.dtype)
@@ -261,11 +261,6 @@ def _peer(
     peer.recall = getattr(task, "state", peer.recall)
     peer.restore = getattr(task, "restore", peer.restore)
     return peer
-
-
-def _counted_as_zero(log: Log, k: int, reason: str) -> None:
-    """For this member's operator alone: the log stays at home."""
-    log.say(GRADIENT, round=k, reason=reason)
 
 
 def _watcher(
@@ -295,7 +290,7 @@ def _watcher(
                 "repeats": talk.repeats,
             }
             if certified:
-                own = _measured(measure, x, presence.log)
+                own = measured_at_home(measure, x, presence.log)
                 metrics.record(numbers | moved, talk.arrivals, at_home=own)
             else:
                 metrics.record(numbers | moved | dict(measure(x)), talk.arrivals)
@@ -304,15 +299,6 @@ def _watcher(
             watch(played, presence)
 
     return watched
-
-
-def _measured(measure: Callable[[Any], Mapping[str, float]], x: Any, log: Log) -> dict[str, float]:
-    """What a task measures at home, under names of its own; if it fails nothing stops, as others would see that."""
-    try:
-        return {name: float(value) for name, value in measure(x).items() if of_task(name)}
-    except Exception as error:
-        log.say(MEASURE, reason=f"the task raised {type(error).__name__}")
-        return {}
 
 
 async def _tick(member: Member, presence: Presence) -> None:

@@ -119,8 +119,9 @@ class LocalSteps:
 
     def gradient(self, x: Vector, k: int, h: int) -> Vector:
         """The task's gradient, checked: an error names the round."""
+        seed = self.seeds(k, h)  # what fails here is no fault of the task's
         try:
-            found = self.asked(x, k, h)
+            found = self.asked(x, k, h, seed)
         except Exception as error:
             # A record may make any library raise anything, at a point that a neighbour has chosen.
             if self.counted_as_zero is None:
@@ -134,9 +135,9 @@ class LocalSteps:
             f"the task's gradient in round {k} is not finite; take smaller steps, bound X, or look at the data"
         )
 
-    def asked(self, x: Vector, k: int, h: int) -> Vector:
+    def asked(self, x: Vector, k: int, h: int, seed: int = 0) -> Vector:
         """The task's gradient, of the right shape and type; it may not be finite."""
-        found = np.asarray(self.task.gradient(x, k, h, np.random.default_rng(self.seeds(k, h))))
+        found = np.asarray(self.task.gradient(x, k, h, np.random.default_rng(seed)))
         if found.shape != x.shape:
             raise BadInput(
                 f"the task's gradient in round {k} has shape {found.shape}; states have {x.shape}: return one number "

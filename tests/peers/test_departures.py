@@ -133,7 +133,7 @@ def test_the_exit_code_says_so(tmp_path, monkeypatch, capsys):
     def stop(*_: object, **__: object) -> None:
         raise UnsafeRemainder("what remains is not safe", round=3)
 
-    monkeypatch.setattr(import_module("hocket.cli.peer.run"), "member_of", stop)
+    monkeypatch.setattr(import_module("hocket.cli.peer.run"), "folder_of", stop)
     assert main(["peer", "run", "plan.toml", "--task", "mine.py:task"]) == EXPOSED == 3
     assert "what remains is not safe" in capsys.readouterr().err
 

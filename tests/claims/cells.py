@@ -254,6 +254,8 @@ def _promise(
             subject, how = algorithm.key, _by_key(algorithm, network)
             if not how:
                 return "this algorithm is not what its key stands for", []
+            if algorithm.scaled_with_gradient:
+                step = None  # by a key, as noise is said to be scaled like the gradient
     found = hk.certify(
         network,
         subject,
@@ -285,7 +287,7 @@ def _promise(
 def _by_key(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Any]:
     """What a key is asked with to stand for this very algorithm; empty where it cannot."""
     found = algorithm.mechanism(Setting(network, 1, hk.Constant(0.1), 4))
-    if not isinstance(found, Mechanism) or found.exact or found.masked:
+    if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
         return {}
     anchor = 0.0 if found.anchor_sd is None else found.anchor_sd
     if (found.link_sd != found.link_sd[0]).any() or not found.link_sd.any():

@@ -125,7 +125,8 @@ class Scene:
             stream = threefry.derive((key[0], key[1]), draw.label)
             raw = draw.raw(stream, self.when(draw), self.tables, np.float64)
             raw = Pair(*map(np.asarray, raw)) if isinstance(raw, Pair) else np.asarray(raw)
-            found[name] = np.array(draw.deal(draw.condense(raw), self.when(draw), self.tables))
+            dealt = draw.deal(draw.condense(raw), self.when(draw), self.tables)
+            found[name] = np.array(dealt, dtype=float)
         return found
 
     def row(self, name: str, k: int) -> int:
@@ -261,6 +262,8 @@ class Scene:
     def hidden_by(self) -> np.ndarray:
         """Numbers that take the first world's objectives to the second's, where noise functions can; else zeros."""
         functions = self.algorithm.functions
+        if isinstance(self.algorithm, hk.PrivateDgd) and self.sources:
+            return self._in_gradients()
         if functions is None or not self.sources:
             return np.zeros(len(self.sources))
         family = functions.family
@@ -275,6 +278,23 @@ class Scene:
             wanted[j] = np.linalg.lstsq(design, gap, rcond=None)[0]
         columns = np.array([sum(one.values())[0].ravel() for one in self.sources]).T  # type: ignore[index]
         return np.linalg.lstsq(columns, wanted.ravel(), rcond=None)[0]
+
+    def _in_gradients(self) -> np.ndarray:
+        """The same where noise is on gradients, and what follows them is the same in both worlds."""
+        cut = hk.Ball(self.algorithm.clip).project  # type: ignore[attr-defined]
+        wanted = {}
+        for k, _, meant in self.messages:
+            B, stacked = self.weights[(k - 1) % len(self.weights)], np.stack(meant)
+            for j in self.honest:
+                v = B[j] @ stacked
+                v = self.feasible.project(v) if self.grad_at == "projected" else v
+                wanted[k, j] = cut(self.worlds[0](j, v)) - cut(self.worlds[1](j, v))
+        found = np.zeros(len(self.sources))
+        for number, source in enumerate(self.sources):
+            dealt = source["own"]
+            row, j, place = (int(one[0]) for one in np.nonzero(dealt))
+            found[number] = wanted[row + 1, j][place] / dealt[row, j, place]
+        return found
 
     @cached_property
     def totals(self) -> np.ndarray:

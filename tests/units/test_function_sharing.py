@@ -315,9 +315,7 @@ def test_a_projected_gradient_asks_objective_and_noise_at_one_point(objective):
     asked = known if objective == "joined" else lambda v: known(v)
     seen = []
     sharing = hk.FunctionSharing(2, bound=1.0, inner=Watched(seen))
-    agent = Agent(
-        0, lambda k: 1, asked, hk.Box(-1.0, 1.0), {"function": np.ones(3)}, grad_at="projected"
-    )
+    agent = Agent(0, lambda k: 1, asked, hk.Box(-1.0, 1.0), {"function": np.ones(3)}, grad_at="projected")
     next(sharing.round(agent, np.full(1, 3.0), 1))
     assert seen[0].gradient(np.full(1, 3.0)) == pytest.approx([(1 + 2 * 1.0) + (1 + 2 * 1.0)])
 

@@ -181,7 +181,7 @@ def _by_theorem(
         reasons, theorem, said, looks = (mechanism,), "none", (), ()
     else:
         reasons = by_theorem(Asked(source.algorithm, mechanism, protected, about))
-        said = assumptions(mechanism, protected, about)
+        said = () if reasons else assumptions(mechanism, protected, about)
         theorem, looks = _theorem(mechanism, protected), _looks(network, source, mechanism, protected, about)
         lasting = None if mechanism.on == "objective" else source.rounds
     if reasons or isinstance(mechanism, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hocket.algorithm import Algorithm
 from hocket.privacy.certificates.protected import Protected, Record, Shift, Transfer
 from hocket.privacy.verdict.theorem import privacy_claim
-from hocket.problems.objective_class import QUADRATIC, ObjectiveClass
+from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
 
 
 def outside_span(
@@ -63,20 +63,19 @@ def _of_objectives(
     return (
         ()
         if claim
-        else (f"what noise functions do not span is exposed: {claim.reason}; {_cure(objectives)}",)
+        else (f"what noise functions do not span stays exposed: {claim.reason}{_cure(objectives)}",)
     )
 
 
 def _cure(objectives: ObjectiveClass) -> str:
-    """Noise functions that span this class, or what to do where none do."""
+    """Noise functions that span this class, or what to do where none do; goes on a sentence."""
+    if objectives == ANY:
+        return ""  # what to declare has been said
     if QUADRATIC.includes(objectives):
-        return "take the full quadratic family, FunctionSharing(2, sd=…, family='quadratic')"
+        return "; take the full quadratic family, FunctionSharing(2, sd=…, family='quadratic')"
     if objectives.degree is not None:
-        return f"take noise functions of that degree, FunctionSharing({objectives.degree}, sd=…)"
-    return (
-        "declare objectives= if they are polynomials or quadratics, or protect records that are clipped under noise of "
-        "each agent's own, RssNb.certified(sd=…, own=…)"
-    )
+        return f"; take noise functions of that degree, FunctionSharing({objectives.degree}, sd=…)"
+    return "; protect records that are clipped under noise of each agent's own, RssNb.certified(sd=…, own=…)"
 
 
 def _words(objectives: ObjectiveClass) -> str:

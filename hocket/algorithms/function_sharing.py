@@ -212,9 +212,7 @@ class FunctionSharing(Algorithm):
     def _disguise(self, agent: Agent) -> Agent:
         """The agent with f̂_j = f_j + p_j for its objective: all that the inner algorithm ever sees of it."""
         if self.grid is None:
-            plain = (
-                agent.grad_at == "mixed" and agent.local is None
-            )  # local steps look at the data by themselves
+            plain = agent.local is None  # local steps look at the data by themselves
             whole = self.basis.onto(agent.objective, self._dealt(agent)) if plain else None
             if whole is not None:
                 return dataclasses.replace(agent.disguised(None), objective=whole)

@@ -294,6 +294,7 @@ def audit(
         problem=None if run is None else run.problem,
         local_steps=local_steps,
         sigma=sigma,
+        objectives=objectives,
         batches=batches,
     )
     found = Audit(

@@ -13,6 +13,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
 from hocket.privacy.certificates.source import source_of
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 
 UNIT = 1.0
@@ -29,6 +30,7 @@ def certificate_of(
     problem: Problem | None,
     local_steps: int = 1,
     sigma: float = 1.0,
+    objectives: ObjectiveClass | None = None,
     **plan: Any,
 ) -> Certificate | None:
     """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
@@ -40,9 +42,10 @@ def certificate_of(
     if algorithm is None or local_steps > 1:
         return None
     plan |= {"colluders": colluders} if coalition is None else {"coalition": coalition}
+    plan |= {"objectives": objectives}
     try:
         if not isinstance(algorithm, Algorithm):
-            return _by_key(network, algorithm, sigma, plan)
+            return _by_key(network, algorithm, sigma, plan | {"dim": dim})
         return _certificate(
             network, algorithm, problem, plan | {"dim": dim if problem is None else problem.dim}
         )

@@ -58,12 +58,12 @@ def clipped_by_layer(
 
     try:
         _, noted = jax.eval_shape(through, [jnp.zeros(())] * len(layers), inputs[0], labels[0])
-    except (AttributeError, TypeError):  # it wants more of a layer than to call it
+        if any(len(calls) != 1 for calls in noted):
+            return None
+        taps = [jnp.zeros(outputs.shape, outputs.dtype) for [(_, outputs)] in noted]
+        slopes, noted = jax.vmap(jax.grad(through, has_aux=True), in_axes=(None, 0, 0))(taps, inputs, labels)
+    except (AttributeError, TypeError):  # it wants more of a layer than to call it, or calls it inside another vmap
         return None
-    if any(len(calls) != 1 for calls in noted):
-        return None
-    taps = [jnp.zeros(outputs.shape, outputs.dtype) for [(_, outputs)] in noted]
-    slopes, noted = jax.vmap(jax.grad(through, has_aux=True), in_axes=(None, 0, 0))(taps, inputs, labels)
     # (records, places, numbers): a convolution uses its layer at many places of one record.
     parts = [
         (_by_place(went_in), _by_place(back)) for [(went_in, _)], back in zip(noted, slopes, strict=True)

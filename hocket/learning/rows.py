@@ -64,7 +64,10 @@ def _interacts(model: Model, shape: tuple[int, ...], dtype: np.dtype, classes: i
 
     start = jnp.asarray(model.start)
     for count in (1, BATCH):
-        scores, losses = jax.eval_shape(judged, start, *sample(count))
+        try:
+            scores, losses = jax.eval_shape(judged, start, *sample(count))
+        except Exception as error:
+            return f"fails on a batch of {count}, or its loss does ({error})"
         if scores.shape[:1] != (count,) or losses.shape != (count,):
             return (
                 f"gives scores of shape {scores.shape} and losses of shape {losses.shape} for a batch of {count}, "

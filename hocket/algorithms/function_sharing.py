@@ -105,6 +105,11 @@ class FunctionSharing(Algorithm):
                 "noise functions need their size: give either bound=, the largest coefficient, or sd=, the deviation "
                 "of normal ones"
             )
+        if not self.inner.decentralised:
+            raise BadAlgorithm(
+                f"inner = {self.inner.title}: it pools what all agents have, and noise functions hide nothing there; "
+                "put a method inside whose agents send messages, such as hk.AugDgm()"
+            )
         basis = self.basis  # a family may refuse the degree
         if self.grid is not None:
             check_unit(self.grid)
@@ -193,6 +198,10 @@ class FunctionSharing(Algorithm):
     @property
     def derives_step(self) -> bool:
         return self.inner.derives_step
+
+    @property
+    def fitted_to_objectives(self) -> str:
+        return self.inner.fitted_to_objectives
 
     @property
     def unheard(self) -> Unheard:
@@ -317,6 +326,9 @@ class FunctionSharing(Algorithm):
         step = self.inner.auto_step(problem, network, bend=bend + more)
         if isinstance(step, Derived) and more and self.normal:
             step = dataclasses.replace(step, why=f"{step.why}, save with probability {self.failure:g}")
+        if isinstance(step, Derived) and self.normal:
+            said = "it tells of the objectives, and no certificate covers that: for one give step="
+            step = dataclasses.replace(step, why=f"{step.why}; {said}")
         if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
             return dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
         return step

@@ -19,7 +19,7 @@ from hocket.privacy import gdp
 from hocket.runs.job import Job
 from hocket.steps import as_step
 from tests.claims.forced import Scene, achieved, real_messages
-from tests.claims.options import COMMON, FIELDS
+from tests.claims.options import COMMON, FIELDS, PARAMETERS
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
 
 Verdict = Literal["refused", "played", "no such cell"]
@@ -197,7 +197,7 @@ def evaluate(cell: Cell, *, seed: int = 0, real: bool = False) -> Result:
     return Result("played", float(promised), most)
 
 
-ASKED_ALONE = frozenset("records release linear batches rate on_grid by search said entry".split())
+ASKED_ALONE = frozenset("records release linear batches rate on_grid by search said entry objectives".split())
 """Axes that change what is asked of a certificate, and nothing of the run."""
 _played: dict[Any, float] = {}
 
@@ -268,7 +268,8 @@ def _promise(
         **change,
         **{
             one: about[one]
-            for one in "runs kept leavers release linear batches rate on_grid by every search".split()
+            for one in PARAMETERS["certify"]
+            if one in COMMON and one not in ("network", "step", "rounds", "records")
         },
     )
     if not found.holds:

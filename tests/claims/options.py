@@ -171,6 +171,7 @@ COMMON: dict[str, Values] = {
         "loss": hk.Weather(loss=0.2),
         "delay": hk.Weather(delay=2),
     },
+    "objectives": {"unsaid": None, "any": "any", "polynomial:2": "polynomial:2", "quadratic": "quadratic"},
     "said": {"problem": "problem", "dim alone": "dim"},
     "entry": {"algorithm": "algorithm", "key": "key"},
 }
@@ -194,7 +195,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         **{
             one: one
             for one in (
-                "records step rounds runs kept leavers release linear batches rate on_grid by every search".split()
+                "records step rounds runs kept leavers release linear batches rate on_grid by every search objectives".split()
             )
         },
     },

@@ -19,6 +19,7 @@ from hocket.privacy.certificates.span import outside_span
 from hocket.privacy.certificates.vouched import is_ours, unvouched
 from hocket.problems import Objective
 from hocket.problems.sets import Everywhere
+from hocket.steps import Derived
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,23 @@ def declared_linear(asked: Asked) -> Iterator[str]:
         yield (
             "what moves is not linear, and whoever hears all words adds them up, free of noise: curvatures and "
             "all that is not a slope are read exactly, however much noise there is (the sum attack)"
+        )
+
+
+def public_numbers(asked: Asked) -> Iterator[str]:
+    """Steps and other numbers are agreed beforehand, and not worked out from the objectives that noise hides."""
+    about = asked.about
+    if about.setting is None or about.algorithm is None:
+        return
+    if isinstance(about.setting.step, Derived):
+        yield (
+            "the step was derived from the objectives of all agents, so that it tells of what changes; give step= a "
+            "number that is agreed beforehand"
+        )
+    elif about.algorithm.fitted_to_objectives:
+        yield (
+            f"{about.algorithm.fitted_to_objectives}, which changes with what is hidden and shows it; give these "
+            "numbers when the algorithm is made"
         )
 
 
@@ -240,6 +258,7 @@ EITHER = (
     released,
     in_span,
     declared_linear,
+    public_numbers,
     all_records,
     whole_steps,
     uncut,

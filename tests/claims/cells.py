@@ -22,6 +22,8 @@ from tests.claims.forced import Scene, achieved, real_messages
 from tests.claims.options import COMMON, FIELDS, PARAMETERS
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
 
+NOTHING_SEEN = 1e-9
+"""A μ that is rounding: two worlds whose messages are the same."""
 Verdict = Literal["refused", "played", "no such cell"]
 SLACK = 1e-6
 """Of a ratio: what differences by 10⁻³ and least squares leave of fifteen digits."""
@@ -43,6 +45,11 @@ BASES = [
         "RssNb own",
         lambda: hk.RssNb.certified(1.0, 0.5),
         {"workload": "least squares", "relation": "sensitivity", "feasible": "ball"},
+    ),
+    Base(
+        "RssNb own free",
+        lambda: hk.RssNb.certified(1.0, 0.5),
+        {"workload": "least squares", "relation": "sensitivity"},
     ),
     Base(
         "RssNb clip",
@@ -71,6 +78,8 @@ BASES = [
         {"workload": "least squares", "relation": "member"},
     ),
 ]
+EXPECTED_TODAY: dict[str, str] = {}
+"""Cells, by their names, in which a promise is known to fall, with the issue that mends it. One that holds is an error."""
 PROMISING = {hk.RssNb, hk.FunctionSharing, hk.JointAverage, hk.PrivateDgd}
 BASES += [
     Base(kind.__name__, lambda kind=kind: kind.typical() or kind(), {"workload": "slopes"})
@@ -103,7 +112,7 @@ class Result:
     @property
     def ratio(self) -> float:
         """How much of what was promised an attack achieves; 1 is all of it."""
-        if self.achieved == 0:
+        if self.achieved < NOTHING_SEEN:
             return 0.0
         return self.achieved / self.promised if self.promised else math.inf
 
@@ -178,7 +187,7 @@ def evaluate(cell: Cell, *, seed: int = 0, real: bool = False) -> Result:
         neighbours = WORKLOADS[about["workload"]](asked)
     except HocketError as error:
         return Result("no such cell", why=str(error))
-    if neighbours is None or _meaningless(about, inner):
+    if neighbours is None or _meaningless(cell, about):
         return Result("no such cell")
     try:
         promised, adversaries = _promise(algorithm, network, neighbours, about)
@@ -208,17 +217,26 @@ def _achieved(cell: Cell, scene: Scene, about: Mapping[str, Any], seed: int) -> 
     if place not in _played:
         again = [replace(scene, seed=seed + 1 + run) for run in range(about["runs"] - 1)]
         together = about["kept"] and again
-        _played[place] = (
-            achieved(scene, *again) if together else math.sqrt(about["runs"]) * achieved(scene)
-        )
+        _played[place] = achieved(scene, *again) if together else math.sqrt(about["runs"]) * achieved(scene)
     return _played[place]
 
 
-def _meaningless(about: Mapping[str, Any], inner: hk.Algorithm) -> bool:
+TAKEN_BY_KEY = frozenset(
+    {"RssNb.sd", "RssNb.own", "RssNb.anchor", "FunctionSharing.sd", "FunctionSharing.own"}
+)
+"""Fields that a question by key has a parameter for; it is about no other value of the rest."""
+
+
+def _meaningless(cell: Cell, about: Mapping[str, Any]) -> bool:
     """Whether options contradict each other, so that nobody asks for the cell."""
-    if about["entry"] == "key" and (about["masked"] or about["relation"] == "member"):
+    fields = {axis for axis, _ in cell.changed if axis not in COMMON}
+    if about["entry"] == "key" and (
+        about["masked"] or about["relation"] == "member" or not fields <= TAKEN_BY_KEY
+    ):
         return True
-    if about["said"] == "dim":  # then it is assumed, and said so, that objectives are in the span, or slopes alone
+    if (
+        about["said"] == "dim"
+    ):  # then it is assumed, and said so, that objectives are in the span, or slopes alone
         spanned = about["workload"] in ("slopes", "squares")
         return not spanned or about["prox"] is not None or type(about["feasible"]) is not hk.Everywhere
     if about["every"] != 1:  # else it is not asked about
@@ -251,7 +269,7 @@ def _promise(
         if algorithm.noise_on is None:
             subject = algorithm.key
         else:
-            subject, how = algorithm.key, _by_key(algorithm, network)
+            subject, how = algorithm.key, _by_key(algorithm, network, neighbours.dim)
             if not how:
                 return "this algorithm is not what its key stands for", []
             if algorithm.scaled_with_gradient:
@@ -276,6 +294,8 @@ def _promise(
         assert found.statement.startswith("No certificate"), found.statement
         return found.reason, []
     assert "No certificate" not in str(found)
+    if about["weather"] is not None and about["weather"].sleep and INACTIVE in str(found):
+        return INACTIVE, []
     gone = frozenset(about["leavers"])
     if "coalition" in adversary:
         return found.mu, [frozenset(adversary["coalition"]) | gone]
@@ -285,9 +305,13 @@ def _promise(
     return found.mu, [frozenset({j}) | gone for j in honest[:2]]
 
 
-def _by_key(algorithm: hk.Algorithm, network: hk.Network) -> dict[str, Any]:
+INACTIVE = "none is inactive in a round"
+"""What certificates of a move say that they assume: whoever takes no step leaves a sum that changes."""
+
+
+def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
     """What a key is asked with to stand for this very algorithm; empty where it cannot."""
-    found = algorithm.mechanism(Setting(network, 1, hk.Constant(0.1), 4))
+    found = algorithm.mechanism(Setting(network, dim, hk.Constant(0.1), 4))
     if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
         return {}
     anchor = 0.0 if found.anchor_sd is None else found.anchor_sd
@@ -346,7 +370,12 @@ def _scene(
 
 def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
     """What is attacked is what `hk.solve` sends: the same noise, the same messages."""
-    if scene.channel is not None or scene.every != 1 or scene.algorithm.only_totals and scene.network.period > 1:
+    if (
+        scene.channel is not None
+        or scene.every != 1
+        or scene.algorithm.only_totals
+        and scene.network.period > 1
+    ):
         return
     whole = getattr(getattr(scene.algorithm, "algorithm", scene.algorithm), "grid", None)
     off = real_messages(scene, neighbours.problems[0])

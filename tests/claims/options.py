@@ -284,7 +284,19 @@ ENTRIES = {
 SECTION_KEYS: dict[str, set[str]] = {
     "privacy": {"epsilon", "delta"},
     "certificate": {
-        *("protect", "epsilon", "delta", "sensitivity", "sigma", "own", "mu", "columns", "target", "kappa", "rate")
+        *(
+            "protect",
+            "epsilon",
+            "delta",
+            "sensitivity",
+            "sigma",
+            "own",
+            "mu",
+            "columns",
+            "target",
+            "kappa",
+            "rate",
+        )
     },
 }
 """Keys of the sections of files that promise something: [privacy] of a study, [certificate] of a plan."""

@@ -14,7 +14,9 @@ from pathlib import Path
 import hocket
 
 ROOT = Path(hocket.__file__).parent
-SPEAKS = re.compile(r"differential privacy|differentially private|certificate|theorem|\(ε|equal to the pooled", re.I)
+SPEAKS = re.compile(
+    r"differential privacy|differentially private|certificate|theorem|\(ε|equal to the pooled", re.I
+)
 ASIDE = ("experiments/",)
 """Reports of experiments, which measure."""
 

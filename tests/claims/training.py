@@ -66,7 +66,7 @@ def model(name: str) -> Any:
         case "logistic":
             return learning.logistic_regression(WIDTH, CLASSES)
         case "mlp":
-            return learning.mlp(WIDTH, 8, CLASSES)
+            return learning.mlp((WIDTH, 8, CLASSES))
         case "batch norm":
             return learning.as_model((_normed, pair))
         case "dropout, fixed key":
@@ -82,11 +82,11 @@ ALGORITHMS: dict[str, Any] = (
     | {"FunctionSharing of AugDgm": hk.FunctionSharing(1, sd=1.0, family="linear", inner=hk.AugDgm())}
 )
 
+NUMBERS: dict[str, hk.Algorithm] = {"PrivateDgd": hk.PrivateDgd(4.0, clip=CUT, releases=9)}
+"""Algorithms that stand for no budget by themselves."""
 AXES: dict[str, dict[str, Any]] = {
     "train.algorithm": ALGORITHMS,
-    "train.model": {
-        one: one for one in ("logistic", "mlp", "batch norm", "dropout, fixed key", "by token")
-    },
+    "train.model": {one: one for one in ("logistic", "mlp", "batch norm", "dropout, fixed key", "by token")},
     "train.relation": {one: one for one in ("replaced", "outlier", "added")},
     "train.network": {
         "cycle": hk.Network.cycle(AGENTS),
@@ -176,7 +176,7 @@ def evaluate(cell: Training, *, seed: int = 0) -> Result:
     try:
         algorithm = about["train.algorithm"]
         if isinstance(algorithm, type):
-            algorithm = algorithm.typical() or algorithm()
+            algorithm = NUMBERS.get(algorithm.__name__) or algorithm.typical() or algorithm()
         if isinstance(algorithm, hk.FunctionSharing) and algorithm.sd is None:
             algorithm = hk.FunctionSharing(1, sd=1.0, family="linear")
         run = _trainer(about, algorithm, seed)
@@ -194,7 +194,7 @@ def evaluate(cell: Training, *, seed: int = 0) -> Result:
             second.settings["learning"]["clip"].get("rate"),
         )
         return Result("played", 1.0, 0.0 if same else math.inf, "rounds, or the rate, show the record")
-    moved = _second(run(1)) - _second(first)
+    moved = (_second(run(1)) - _second(first))[1]
     scale = ALPHA * (3 if about["train.local_steps"] == 3 else 1)
     if private is not None:
         if "differential privacy" not in said:
@@ -210,7 +210,7 @@ def evaluate(cell: Training, *, seed: int = 0) -> Result:
 
 
 def _noisy(run: Any, first: Any, moved: np.ndarray, private: Any, batch: int) -> Result:
-    """How far a message moves beside the noise in it, and what the printed σ and C allow: one step, all coordinates."""
+    """How far a message moves beside the noise in all of them, and what the printed σ and C allow in one step."""
     silent = run(0, private=replace(private, epsilon=math.inf))
     noise = (_second(first) - _second(silent)).ravel()
     sigma = next(float(one.split("σ = ")[1].split()[0]) for one in first.remarks if "σ = " in one)
@@ -222,9 +222,11 @@ def _noisy(run: Any, first: Any, moved: np.ndarray, private: Any, batch: int) ->
 
 
 def _second(run: Any) -> np.ndarray:
-    """What agent 1 sends in the second round: the first gradient, under its noise."""
-    arrays = [np.asarray(array[1], np.float64) for array in run.transcript.words]
-    return arrays[0][1]
+    """What all agents send in the second round: their first gradients, under their noise. Where nobody sends
+    anything, where they end."""
+    sent = run.transcript.words
+    found = np.asarray(sent[0][1] if sent else run.x, np.float64)
+    return np.broadcast_to(found, (AGENTS, *found.shape[1:]))
 
 
 def _trainer(about: dict[str, Any], algorithm: Any, seed: int) -> Callable[..., Any]:

@@ -206,7 +206,21 @@ def evaluate(cell: Cell, *, seed: int = 0, real: bool = False) -> Result:
     return Result("played", float(promised), most)
 
 
-ASKED_ALONE = frozenset("records release linear batches rate on_grid by search said entry objectives".split())
+ASKED_ALONE = frozenset(
+    [
+        "records",
+        "release",
+        "linear",
+        "batches",
+        "rate",
+        "on_grid",
+        "by",
+        "search",
+        "said",
+        "entry",
+        "objectives",
+    ]
+)
 """Axes that change what is asked of a certificate, and nothing of the run."""
 _played: dict[Any, float] = {}
 
@@ -373,8 +387,7 @@ def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
     if (
         scene.channel is not None
         or scene.every != 1
-        or scene.algorithm.only_totals
-        and scene.network.period > 1
+        or (scene.algorithm.only_totals and scene.network.period > 1)
     ):
         return
     whole = getattr(getattr(scene.algorithm, "algorithm", scene.algorithm), "grid", None)

@@ -195,7 +195,23 @@ PARAMETERS: dict[str, dict[str, str]] = {
         **{
             one: one
             for one in (
-                "records step rounds runs kept leavers release linear batches rate on_grid by every search objectives".split()
+                [
+                    "records",
+                    "step",
+                    "rounds",
+                    "runs",
+                    "kept",
+                    "leavers",
+                    "release",
+                    "linear",
+                    "batches",
+                    "rate",
+                    "on_grid",
+                    "by",
+                    "every",
+                    "search",
+                    "objectives",
+                ]
             )
         },
     },
@@ -239,7 +255,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "sigma": "entry",
         "own": "entry",
         "anchor_sigma": "entry",
-        **{one: "relation" for one in ("move", "shift", "transfer", "sensitivity")},
+        **dict.fromkeys(("move", "shift", "transfer", "sensitivity"), "relation"),
         **{one: one for one in ("records", "rounds", "step", "rate", "runs", "kept", "leavers")},
         "delta": NOTHING + "it is the δ at which the same μ is said",
     },
@@ -250,15 +266,27 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "dim": "workload",
         "prox": "prox",
         "objectives": NOTHING + "whoever declares a class answers for it; what is derived is checked",
-        **{
-            one: NOTHING + "it decides steps and what is measured at home; derived steps are the axis 'step'"
-            for one in ("convex", "lipschitz", "smoothness", "optimum", "names")
-        },
+        **dict.fromkeys(
+            ("convex", "lipschitz", "smoothness", "optimum", "names"),
+            NOTHING + "it decides steps and what is measured at home; derived steps are the axis 'step'",
+        ),
     },
     "train": {
         **{
             one: "train." + one
-            for one in "model network algorithm epochs step local_steps batch momentum feasible private clip".split()
+            for one in [
+                "model",
+                "network",
+                "algorithm",
+                "epochs",
+                "step",
+                "local_steps",
+                "batch",
+                "momentum",
+                "feasible",
+                "private",
+                "clip",
+            ]
         },
         "shards": "train.relation",
         "start": "train.start",

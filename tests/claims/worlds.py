@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import expit
 
 import hocket as hk
 from hocket.noise.functions import squares
@@ -155,7 +156,7 @@ def records(asked: Asked, kind: str) -> Neighbours | None:
             share = 1 / len(b) if asked.reduction == "mean" else 1.0
             if kind == "logistic":
                 y = np.where(b > 0, 1.0, -1.0)
-                return share * (a.T @ (-y / (1 + np.exp(y * (a @ v)))))
+                return share * (a.T @ (-y * expit(-y * (a @ v))))
             assert slope is not None
             return share * (a.T @ slope(a @ v - b))
 

@@ -39,7 +39,7 @@ ALL_RECORDS = "that objective is over all records, in every step"
 NO_VALUE = "no value of an objective is reported, for constants are not hidden: agents get gradients alone"
 SUMS = "objectives are sums over records and not means, so that what moves leaves the total as it is"
 NO_RAW_X = "supposed: no raw x is ever released; publish what one more exchange makes of it"
-EVERY_ROUND = "supposed: every agent takes part in every round; one that sleeps sends its last gradient under noise of a later step"
+EVERY_ROUND = "supposed: every agent takes part in every round: after a pause noise is that of a later step"
 DIVISOR = "what a record contributes to a step is clipped, and sums are divided by a public constant"
 COINS = (
     "supposed: every record takes part in a round by a coin of its own, with probability {rate:.6g} or less, and "

@@ -334,6 +334,9 @@ class FunctionSharing(Algorithm):
         return step
 
     def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> FunctionSharing:
+        """Beside a step that is public nothing is worked out from the objectives, of which every message would tell."""
+        if not isinstance(step, Derived):
+            return self
         try:
             more = self.bend(problem.dim, network) if self.derives_step else 0.0
         except BadAlgorithm:  # nothing bounds it, and nothing is derived from it

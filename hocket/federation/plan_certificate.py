@@ -39,8 +39,8 @@ def in_words(section: CertificateSection, found: Certificate) -> str:
     model = "exact arithmetic" if found.arithmetic == "exact" else "real-arithmetic model"
     promised = found.promise(section.delta, of=section.hidden.removesuffix(","))
     return (
-        f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, the plan gives "
-        f"{promised}.{_unchecked(section, found)}"
+        f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, the plan "
+        f"gives {promised}.{_unchecked(section, found)}"
     )
 
 

@@ -359,7 +359,7 @@ def test_code_in_a_field_or_inside_another_algorithm_is_not_vouched_for():
     plain = hk.FunctionSharing(2, 0.1)
     assert rewritten(plain) == ""
     assert "round of UnsetSharing is not hocket's" in rewritten(with_fields(plain, UnsetSharing, round=bare))
-    ask = {"coalition": {0}, "move": (1, 3, [1.0]), "dim": 1}
+    ask = {"coalition": {0}, "move": (1, 3, [1.0]), "dim": 1, "step": hk.Constant(0.1)}
     for inner, holds in ((hk.AugDgm(), True), (hk.Safeguard(hk.Nids()), True), (Inside(), False)):
         found = hk.certify(K5, hk.FunctionSharing(1, sd=10.0, inner=inner), **ask)
         assert found.holds == holds

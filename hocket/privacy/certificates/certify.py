@@ -155,6 +155,7 @@ that hang together'
         problem=problem,
         algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
         setting=found.setting,
+        step=found.step,
         dim=dim or 1,
         said_dim=dim,
         objectives=_class_of(problem, objectives),

@@ -15,6 +15,7 @@ from hocket.privacy.estimate.recursion import Release
 from hocket.problems import Objective
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
+from hocket.steps import Step
 
 SECRET = (
     "supposed: noise between two honest agents is secret from all others, normal and independent; it is pseudorandom, "
@@ -38,6 +39,7 @@ ALL_RECORDS = "that objective is over all records, in every step"
 NO_VALUE = "no value of an objective is reported, for constants are not hidden: agents get gradients alone"
 SUMS = "objectives are sums over records and not means, so that what moves leaves the total as it is"
 NO_RAW_X = "supposed: no raw x is ever released; publish what one more exchange makes of it"
+EVERY_ROUND = "supposed: every agent takes part in every round: after a pause noise is that of a later step"
 DIVISOR = "what a record contributes to a step is clipped, and sums are divided by a public constant"
 COINS = (
     "supposed: every record takes part in a round by a coin of its own, with probability {rate:.6g} or less, and "
@@ -62,6 +64,8 @@ class Circumstances:
     algorithm: Algorithm | None = None
     """The algorithm itself, where more than its key was given."""
     setting: Setting | None = None
+    step: Step | None = None
+    """The step, where anybody said which."""
     dim: int = 1
     said_dim: int | None = None
     """How many numbers a state has, where anybody said so."""
@@ -135,6 +139,7 @@ def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstanc
         f"{how}: nothing is carried from round to round but the state: no momentum, no adaptive optimiser",
         f"{how}: the word after the last step is masked like all others",
         NO_RAW_X,
+        EVERY_ROUND,
     ]
     if isinstance(protected, Record):
         said += [

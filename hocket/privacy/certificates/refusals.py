@@ -79,6 +79,22 @@ def stated(asked: Asked) -> Iterable[str]:
     return () if asked.mechanism is None else asked.mechanism.void
 
 
+def public_step(asked: Asked) -> Iterator[str]:
+    """The step is nobody's secret: one that is worked out from the objectives shows in every message."""
+    step = asked.about.step
+    if isinstance(step, Derived):
+        yield (
+            f"the step is worked out from the objectives ({step}), and every message shows how large it is; give a "
+            "public number, step=0.1 say, here and in the run"
+        )
+    derives = not isinstance(asked.algorithm, str) and asked.algorithm.derives_step
+    if step is None and derives and asked.on == "objective":
+        yield (
+            "without step= the algorithm inside works its step out from the objectives, and every message shows how "
+            "large it is; give a public number, step=0.1 say, here and in the run"
+        )
+
+
 def released(asked: Asked) -> Iterable[str]:
     """What is published without noise; under noise on objectives everything that follows from the noisy one may be."""
     return asked.about.bare if asked.on == "gradients" else ()
@@ -255,6 +271,7 @@ def last_message(asked: Asked) -> Iterator[str]:
 
 EITHER = (
     stated,
+    public_step,
     released,
     in_span,
     declared_linear,

@@ -59,6 +59,11 @@ def _of_objectives(
 ) -> tuple[str, ...]:
     if objectives is None:
         return ()
+    if isinstance(algorithm, str) and objectives.in_dimension(dim or 2) == QUADRATIC:
+        return (
+            "what noise functions do not span stays exposed: objectives are quadratics, and by its key nothing is "
+            f"known of the family of {algorithm}; pass FunctionSharing(2, sd=…, family='quadratic') itself",
+        )
     claim = privacy_claim(algorithm, objectives, dim=dim)
     return (
         ()

@@ -153,11 +153,6 @@ class Algorithm(eqx.Module):
         return False
 
     @property
-    def fitted_to_objectives(self) -> str:
-        """Which of its numbers `suited` works out from the objectives, as the begin of a sentence; empty for none."""
-        return ""
-
-    @property
     def compresses(self) -> bool:
         """Whether agents say less than they mean, so that what stands for it in estimates is no model of its words."""
         return False

@@ -95,11 +95,6 @@ class AcceleratedTracking(ExactMethod):
         chi = 2 / max(1 - shape.lam, 1e-12)
         return float(min(1.0, np.sqrt(chi * mu / shape.smoothness) / 2)) if mu > 0 else 1.0
 
-    @property
-    def fitted_to_objectives(self) -> str:
-        unsaid = [name for name in ("share", "strong_convexity") if getattr(self, name) is None]
-        return f"{' and '.join(unsaid)} of {self.title} would follow from the objectives" if unsaid else ""
-
     def suited(
         self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0
     ) -> AcceleratedTracking:

@@ -200,10 +200,6 @@ class FunctionSharing(Algorithm):
         return self.inner.derives_step
 
     @property
-    def fitted_to_objectives(self) -> str:
-        return self.inner.fitted_to_objectives
-
-    @property
     def unheard(self) -> Unheard:
         return self.inner.unheard
 
@@ -326,9 +322,6 @@ class FunctionSharing(Algorithm):
         step = self.inner.auto_step(problem, network, bend=bend + more)
         if isinstance(step, Derived) and more and self.normal:
             step = dataclasses.replace(step, why=f"{step.why}, save with probability {self.failure:g}")
-        if isinstance(step, Derived) and self.normal:
-            said = "it tells of the objectives, and no certificate covers that: for one give step="
-            step = dataclasses.replace(step, why=f"{step.why}; {said}")
         if isinstance(step, Derived) and self.own:  # the sum is another one, of which nothing is known
             return dataclasses.replace(step, proved=False, why=f"{step.why}, without own noise")
         return step

@@ -88,10 +88,6 @@ class Safeguard(ExactMethod):
                 f"every={across} or more"
             )
 
-    @property
-    def fitted_to_objectives(self) -> str:
-        return self.inner.fitted_to_objectives
-
     def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> Safeguard:
         inner = self.inner.suited(problem, network, step, bend=bend)
         return self if inner is self.inner else dataclasses.replace(self, inner=inner)

@@ -79,7 +79,7 @@ BASES = [
     ),
 ]
 EXPECTED_TODAY: dict[str, str] = {}
-"""Cells, by their names, in which a promise is known to fall, with the issue that mends it. One that holds is an error."""
+"""Cells by name in which a promise is known to fall, with the issue that mends it. One that holds is an error."""
 PROMISING = {hk.RssNb, hk.FunctionSharing, hk.JointAverage, hk.PrivateDgd}
 BASES += [
     Base(kind.__name__, lambda kind=kind: kind.typical() or kind(), {"workload": "slopes"})
@@ -319,8 +319,8 @@ def _promise(
     return found.mu, [frozenset({j}) | gone for j in honest[:2]]
 
 
-INACTIVE = "none is inactive in a round"
-"""What certificates of a move say that they assume: whoever takes no step leaves a sum that changes."""
+INACTIVE = "every agent takes part in every round"
+"""What certificates for gradients say that they assume: whoever takes no step leaves a sum that changes."""
 
 
 def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:

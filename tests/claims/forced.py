@@ -482,7 +482,7 @@ def real_messages(scene: Scene, problem: hk.Problem) -> float:
         progress=False,
     )
     assert run.transcript is not None
-    said = [*zip(*run.transcript.words, strict=True)] + [run.released.words]
+    said = [*zip(*run.transcript.words, strict=True), run.released.words]
     flat = [np.asarray(array) for exchange in said for array in exchange]
     mine = []
     for _, total, meant in scene.messages:

@@ -135,9 +135,10 @@ def missing() -> Iterator[str]:
         for field in {one.name for one in dataclasses.fields(kind)} ^ known:
             yield f"{kind.__name__}.{field} is in the code or in the table alone: see PARTS in {here}"
     for name in learning.__all__:
-        if name.islower() and "Model" in str(inspect.signature(getattr(learning, name)).return_annotation):
-            if name not in ("as_model", "logistic_regression", "mlp", "cnn"):
-                yield f"hocket.learning.{name} makes a model: add it to AXES['train.model'] in {here}"
+        found = getattr(learning, name)
+        makes = name.islower() and "Model" in str(inspect.signature(found).return_annotation)
+        if makes and name not in ("as_model", "logistic_regression", "mlp", "cnn"):
+            yield f"hocket.learning.{name} makes a model: add it to AXES['train.model'] in {here}"
 
 
 @dataclass(frozen=True)

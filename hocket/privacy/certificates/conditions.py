@@ -153,7 +153,7 @@ def _of_gradients(mechanism: Mechanism, protected: Protected, about: Circumstanc
     else:
         said.append(
             "supposed: what moves is a linear function, the same in every round, and agents take one step along their "
-            "whole gradient between two exchanges: none is inactive in a round"
+            "whole gradient between two exchanges"
         )
         if about.problem is None and about.algorithm is None:
             said.append(

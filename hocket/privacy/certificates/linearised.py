@@ -275,9 +275,7 @@ def _assumptions(protected: Protected, every: int, start: str) -> tuple[str, ...
             "are divided by a public constant"
         )
     else:
-        said.append(
-            "supposed: what moves is a linear function, the same in every round, and none is inactive in a round"
-        )
+        said.append("supposed: what moves is a linear function, the same in every round")
     said.append(
         "supposed: numbers are real; rounding of floating-point sums can void this (real-arithmetic model)"
     )

@@ -56,6 +56,7 @@ def _largest(objective: Objective, data: Any, where: FeasibleSet, dim: int) -> f
         return float((weight * length).max(initial=0.0))
     centre, radius = where.enclosing_ball(dim)
     # |aᵀx − b| is largest where the ball reaches farthest along a.
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # of padding that counts for nothing, on a set without bounds
         far = np.where(length > 0, length * radius, 0.0)
-    return float((weight * length * (np.abs(rows @ centre - targets) + far))[weight > 0].max(initial=0.0))
+        longest = weight * length * (np.abs(rows @ centre - targets) + far)
+    return float(longest[weight > 0].max(initial=0.0))

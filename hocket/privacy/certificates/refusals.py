@@ -116,23 +116,6 @@ def declared_linear(asked: Asked) -> Iterator[str]:
         )
 
 
-def public_numbers(asked: Asked) -> Iterator[str]:
-    """Steps and other numbers are agreed beforehand, and not worked out from the objectives that noise hides."""
-    about = asked.about
-    if about.setting is None or about.algorithm is None:
-        return
-    if isinstance(about.setting.step, Derived):
-        yield (
-            "the step was derived from the objectives of all agents, so that it tells of what changes; give step= a "
-            "number that is agreed beforehand"
-        )
-    elif about.algorithm.fitted_to_objectives:
-        yield (
-            f"{about.algorithm.fitted_to_objectives}, which changes with what is hidden and shows it; give these "
-            "numbers when the algorithm is made"
-        )
-
-
 def all_records(asked: Asked) -> Iterator[str]:
     """Noise on objectives is on all records, and every step looks at all of them."""
     if asked.on == "objective" and asked.some_records:
@@ -275,7 +258,6 @@ EITHER = (
     released,
     in_span,
     declared_linear,
-    public_numbers,
     all_records,
     whole_steps,
     uncut,

@@ -62,7 +62,10 @@ def clipped_by_layer(
             return None
         taps = [jnp.zeros(outputs.shape, outputs.dtype) for [(_, outputs)] in noted]
         slopes, noted = jax.vmap(jax.grad(through, has_aux=True), in_axes=(None, 0, 0))(taps, inputs, labels)
-    except (AttributeError, TypeError):  # it wants more of a layer than to call it, or calls it inside another vmap
+    except (
+        AttributeError,
+        TypeError,
+    ):  # it wants more of a layer than to call it, or calls it inside another vmap
         return None
     # (records, places, numbers): a convolution uses its layer at many places of one record.
     parts = [

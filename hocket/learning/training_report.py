@@ -12,6 +12,7 @@ from hocket.learning.minibatches import Minibatches
 from hocket.learning.shards import Shards
 from hocket.learning.timetable import Timetable
 from hocket.learning.whole_shards import WholeShards
+from hocket.runs.at_home import RAW
 from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 
@@ -71,6 +72,9 @@ def described(
     if outcome.ending is Ending.DIVERGED:
         detail = f"in epoch {timetable.epoch_of(outcome.round)}, {outcome.detail}"
         outcome = replace(outcome, detail=detail)
+    settings = {name: value for name, value in run.settings.items() if name != "stays_at_home"}
+    if published and private is None:
+        settings["stays_at_home"] = list(RAW)
     kept = {name: column for name, column in run.history.items() if not (published and name in HOME_NOISE)}
     return replace(
         run,
@@ -78,7 +82,7 @@ def described(
         outcome=outcome,
         history=kept,
         remarks=tuple(remarks),
-        settings=run.settings | {"learning": learning},
+        settings=settings | {"learning": learning},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.noise.mechanism import Mechanism
@@ -10,7 +10,11 @@ from hocket.noise.mechanism import Mechanism
 if TYPE_CHECKING:
     from hocket.runs.job import Job
 
-AT_HOME = (
+RAW = ("x", "path", "transcript", "noise", "infeasibility")
+"""Of a run: what is made of members' own states, or of the noise that hides them."""
+MEASURED = ("gap", "loss", "disagreement", "time_average", "history")
+"""What `hk.solve` measures on these states, and by everybody's objective."""
+REMARK = (
     "gap, loss, disagreement, noise and history are measured on members' own states and objectives, which no "
     "certificate is about: they stay at home, as run.x does; show run.published in their place"
 )
@@ -19,3 +23,13 @@ AT_HOME = (
 def is_certified(job: Job) -> bool:
     """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
     return isinstance(job.algorithm, PrivateDgd) or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
+
+
+def kept_at_home(job: Job) -> dict[str, Any]:
+    """For the settings of a run: the names of what stays at home; nothing where nothing is promised."""
+    return {"stays_at_home": [*RAW, *MEASURED]} if is_certified(job) else {}
+
+
+def history_stays(settings: dict[str, Any]) -> bool:
+    """Whether measurements of a run with these settings stay at home."""
+    return "history" in settings.get("stays_at_home", ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +58,11 @@ BASES = [
         {"workload": "least squares", "relation": "member"},
     ),
     Base("FunctionSharing", lambda: hk.FunctionSharing(2, sd=1.0), {"workload": "squares"}),
+    Base(
+        "FunctionSharing box",
+        lambda: hk.FunctionSharing(2, sd=1.0),
+        {"workload": "squares", "feasible": "box", "conduct": "malicious"},
+    ),
     Base(
         "FunctionSharing own",
         lambda: hk.FunctionSharing(2, sd=1.0, own=0.5, family="quadratic"),
@@ -301,7 +307,7 @@ def _promise(
         **{
             one: about[one]
             for one in PARAMETERS["certify"]
-            if one in COMMON and one not in ("network", "step", "rounds", "records")
+            if one in COMMON and one in KNOWN and one not in ("network", "step", "rounds", "records")
         },
     )
     if not found.holds:
@@ -321,6 +327,9 @@ def _promise(
 
 INACTIVE = "every agent takes part in every round"
 """What certificates for gradients say that they assume: whoever takes no step leaves a sum that changes."""
+
+
+KNOWN = frozenset(inspect.signature(hk.certify).parameters)
 
 
 def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
@@ -378,6 +387,7 @@ def _scene(
         steps=(jobs[0].step, jobs[1].step),
         other=jobs[1].algorithm,
         every=about["every"],
+        lies=about["conduct"],
         channel=about["weather"],
     )
 
@@ -385,7 +395,8 @@ def _scene(
 def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
     """What is attacked is what `hk.solve` sends: the same noise, the same messages."""
     if (
-        scene.channel is not None
+        scene.lies
+        or scene.channel is not None
         or scene.every != 1
         or (scene.algorithm.only_totals and scene.network.period > 1)
     ):

@@ -80,6 +80,8 @@ class Scene:
     """The algorithm of the second world, where it follows from data too."""
     every: int = 1
     """What differs between the worlds takes part in one round of so many."""
+    lies: bool = False
+    """Whether members of the coalition send numbers of their own choice in place of their messages."""
     channel: Any = None
     """`hk.Weather`: messages that are lost or late, agents that are inactive; None where every one arrives."""
 
@@ -187,6 +189,8 @@ class Scene:
                         after.append(end.value)
                 if spoken:
                     meant = [self._meant(one) for one in spoken]
+                    for liar in self.coalition if self.lies else ():
+                        meant[liar] = jax.tree.map(lambda leaf, k=k: 0 * leaf + _lie(k), meant[liar])
                     sent.append((k, isinstance(spoken[0], Total), meant))
                     received = [self._received(sent, j, spoken[j], meant[j]) for j in range(n)]
             states = [states[j] if self.inactive(k, j) else after[j] for j in range(n)]
@@ -366,6 +370,11 @@ class Scene:
                 if sd > 0:
                     found += [(row, column, sd * size * unit) for unit in np.eye(draw.width)]
         return found
+
+
+def _lie(k: int) -> float:
+    """What a malicious member sends in round k: far from where the others are, on both sides."""
+    return (3.0 + k) * (-1) ** k
 
 
 def in_real_numbers(algorithm: Any) -> Any:

@@ -153,6 +153,7 @@ COMMON: dict[str, Values] = {
         "nobody inside": {"colluders": 0},
         "coalition {0, 3}": {"coalition": {0, 3}},
     },
+    "conduct": {"semi-honest": False, "malicious": True},
     "records": {"1": 1, "2": 2, "by agent": {1: 1}},
     "runs": {"1": 1, "2": 2},
     "kept": {"no": False, "yes": True},

@@ -94,7 +94,6 @@ def test_nothing_is_claimed_of_what_adds_no_normal_noise(base):
 @pytest.mark.parametrize(
     ("base", "changed"),
     [
-        ("FunctionSharing", (("FunctionSharing.inner", "AcceleratedTracking"),)),
         ("FunctionSharing", (("FunctionSharing.inner", "Centralised"),)),
         ("FunctionSharing", (("relation", "transfer"), ("FunctionSharing.degree", "1"))),
         ("FunctionSharing Nids", (("FunctionSharing.family", "polynomial"),)),
@@ -110,14 +109,19 @@ def test_what_fell_is_refused(base, changed):
     assert evaluate(Cell(base, changed)).verdict == "refused"
 
 
-@pytest.mark.parametrize("inner", ["Dgd", "Choco"])
-def test_what_fell_keeps_its_promise(inner):
-    """Objective and noise were asked at two points, and curvatures came out exactly."""
-    cell = Cell("FunctionSharing", (("feasible", "box"), ("grad_at", "projected")))
-    assert evaluate(cell).holds
-    assert evaluate(
-        Cell("FunctionSharing", (("FunctionSharing.inner", inner), ("grad_at", "projected")))
-    ).holds
+@pytest.mark.parametrize(
+    ("base", "changed"),
+    [
+        ("FunctionSharing box", ("grad_at", "projected")),
+        ("FunctionSharing", ("FunctionSharing.inner", "AcceleratedTracking")),
+    ],
+    ids=str,
+)
+def test_what_fell_keeps_its_promise(base, changed):
+    """Objective and noise were asked at two points, which a malicious member used; and how much acceleration there is
+    was worked out from the objectives."""
+    result = evaluate(Cell(base, (changed,)))
+    assert (result.verdict, result.holds) == ("played", True), result
 
 
 @pytest.mark.parametrize("name", ["RssNb own", "RssNb clip", "FunctionSharing own", "JointAverage"])
@@ -188,10 +192,9 @@ def test_the_other_doors_print_what_certify_certifies():
         assert BY_KEY[key].noise_on is not None
     for base in PLAYED:
         algorithm = base.build()
-        seen = hk.audit(network, coalition=[0], algorithm=algorithm, rounds=4, step=0.1, dim=1)
         if isinstance(algorithm, hk.PrivateDgd):
-            assert seen.certificate is None
-            continue
+            continue  # no leakage model covers it, and an audit says so
+        seen = hk.audit(network, coalition=[0], algorithm=algorithm, rounds=4, step=0.1, dim=1)
         if seen.certificate is not None and seen.certificate.holds:
             change = {} if getattr(algorithm, "clip", None) else {"transfer": 1.0}
             asked = {"coalition": [0], "rounds": 4, "step": 0.1, "dim": 1}

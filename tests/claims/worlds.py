@@ -139,15 +139,20 @@ def records(asked: Asked, kind: str) -> Neighbours | None:
     rows = [(A[j], B[j]) for j in range(n)]
     big = 1e3 if asked.relation == "member" else 1.0
 
-    def with_record(j: int, sign: float) -> tuple[np.ndarray, np.ndarray]:
-        return np.vstack([rows[j][0], big * RECORD]), np.append(rows[j][1], sign * TARGET)
+    def with_record(
+        j: int, sign: float, length: float = big, record: np.ndarray = RECORD
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return np.vstack([rows[j][0], length * record]), np.append(rows[j][1], sign * TARGET)
 
-    first, second = list(rows), list(rows)
+    # Where the record is not, a row of zeros stands in its place, which adds nothing.
+    first, second = ([with_record(j, 0.0, 0.0) for j in range(n)] for _ in range(2))
     first[LOSER] = with_record(LOSER, 1.0)
     if moving:
         second[WINNER] = with_record(WINNER, 1.0)
     else:
-        second[LOSER] = with_record(LOSER, -1.0)
+        # The farthest in coefficients is the same row with another target; in gradients, far out, another row.
+        other = RECORD if asked.family is not None or kind != "least squares" else RECORD[::-1] * [1, -1]
+        second[LOSER] = with_record(LOSER, -1.0, record=other)
     slope = {"least squares": lambda e: e, "logistic": None, "own loss": np.tanh}[kind]
 
     def gradient(data: list[Any]) -> Callable[[int, Any], Any]:

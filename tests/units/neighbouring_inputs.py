@@ -52,10 +52,19 @@ class Forced:
 
 
 def sent_without_noise(
-    algorithm: Any, problem: hk.Problem, j: int, points: np.ndarray, step: hk.steps.Step, grad_at: str
+    algorithm: Any,
+    problem: hk.Problem,
+    j: int,
+    points: np.ndarray,
+    step: hk.steps.Step,
+    grad_at: str,
+    function: np.ndarray | None = None,
 ) -> np.ndarray:
-    """An agent's messages with all noise left out, where others make it mix these points one after the other."""
+    """An agent's messages, where others make it mix these points one after the other: with all noise left out but for
+    its noise `function`."""
     shares = {"paired": np.zeros(problem.dim), "own": np.zeros(problem.dim)}
+    if function is not None:
+        shares = {"function": function}
     agent = Agent(
         j,
         lambda k: step(k) if k > 0 else 0.0,

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy.certificates.strength import BANDS, in_practice, strength
-from tests.units.neighbouring_inputs import DIM, moved_by, path_under_one_sum
+from tests.units.neighbouring_inputs import DIM, moved_by, path_under_one_sum, sent_without_noise
 
 K5, RING = hk.Network.complete(5), hk.Network.cycle(5)
 SAME = 1e-9
@@ -41,11 +41,20 @@ def test_one_noisy_objective_sends_the_same_messages_in_both_worlds(inner, optio
     np.testing.assert_allclose(*worlds, atol=SAME)
 
 
-def test_projected_gradients_under_a_compressor_that_leaves_the_set_tell_nothing():
-    """Asked at two points, words of the two worlds differed here by more than a tenth."""
-    how = {"grad_at": "projected", "step": 0.2, "rounds": 60, "start": OPTIONS["start"]["start"]}
-    worlds = [path_under_one_sum(moved, INNER["choco"], **how) for moved in (0.0, 0.4)]
-    np.testing.assert_allclose(*worlds, atol=SAME)
+@pytest.mark.parametrize("grad_at", ["mixed", "projected"])
+@pytest.mark.parametrize("family", ["polynomial", "quadratic"])
+def test_no_lie_shows_more_of_an_agent_than_its_noisy_objective(grad_at, family):
+    """Members who lie lead it out of X: f and p asked at two points were told apart, 46 of 46 at ε = 0.0044."""
+    sharing = hk.FunctionSharing(2, 50.0, family=family)
+    points = 10 * np.random.default_rng(0).normal(size=(6, 1))
+    sent = []
+    for moved in (0.0, 0.4):
+        problem = hk.polynomials([[0.0, 1.0, 1.5 - moved]], box=(-1, 1))
+        # s^{1,2} takes back what moves: p gains as much as f loses.
+        noise = np.array([0.0, 3.0, -2.0 + moved] if family == "polynomial" else [3.0, -2.0 + moved])
+        how = hk.Constant(0.05), grad_at, noise
+        sent.append(sent_without_noise(sharing, problem, 0, points, *how))
+    np.testing.assert_allclose(*sent, atol=SAME)
 
 
 def test_a_step_that_follows_from_the_objectives_tells_them_and_is_refused():

@@ -22,7 +22,10 @@ def strength(epsilon: float) -> Strength:
     >>> [strength(epsilon) for epsilon in (0.1, 1.0, 3.0, 41.0)]
     ['strong', 'moderate', 'weak', 'none']
     """
-    return next((name for below, name in BANDS if epsilon < below), "none")
+    for below, name in BANDS:
+        if epsilon < below:
+            return name
+    return "none"
 
 
 def in_practice(epsilon: float, right: float) -> str:

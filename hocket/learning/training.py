@@ -32,7 +32,7 @@ from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere, FeasibleSet
 from hocket.runs.at_home import is_certified
-from hocket.runs.job import Job, check_seed
+from hocket.runs.job import Job, algorithm_asked, check_seed
 from hocket.runs.run import Ending, Run
 from hocket.steps import Step, as_step
 
@@ -41,7 +41,7 @@ def train(
     model: Any,
     shards: Shards | Sequence[Dataset],
     network: Network | list[Network],
-    algorithm: Algorithm,
+    algorithm: Algorithm | type[Algorithm] | str,
     *,
     test: Dataset,
     epochs: float = 20,
@@ -75,7 +75,7 @@ def train(
     one compilation.
     """
     check_seed(seed)
-    model = as_model(model)
+    model, algorithm = as_model(model), algorithm_asked(algorithm)
     shards = shards if isinstance(shards, Shards) else own_shards(shards)
     _check(model, shards, test, algorithm, momentum)
     check_batches(

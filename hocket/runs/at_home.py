@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hocket.algorithms.private_dgd import PrivateDgd
 from hocket.noise.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ REMARK = (
 
 def is_certified(job: Job) -> bool:
     """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
-    return isinstance(job.algorithm, PrivateDgd) or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
+    return job.algorithm.promises or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
 
 
 def kept_at_home(job: Job) -> dict[str, Any]:

@@ -101,6 +101,12 @@ def test_algorithms_that_ask_for_gradients_by_themselves_refuse_what_would_chang
         assert "nothing would be clipped and no noise added" in str(caught.value)
 
 
+def test_a_key_stands_for_its_algorithm() -> None:
+    """A name is no type of the list; what it names is."""
+    for given in ("dgd", hk.Dgd):
+        np.testing.assert_array_equal(learn(given, batch=4).x, learn(hk.Dgd(), batch=4).x)  # pyright: ignore[reportArgumentType]
+
+
 class Unchanged(hk.Dgd):
     """A subclass, which may override anything."""
 

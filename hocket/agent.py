@@ -132,9 +132,14 @@ class Agent:
         return heard.mixed_with(own)
 
     def gradient(self, v: Any) -> Any:
-        """∇f_j(v), or ∇f_j at the projection of v where the objective is regular on X only; with that of its noise."""
-        gradient = self.objective(self.feasible.project(v) if self.grad_at == "projected" else v)
-        return gradient if self.plus is None else gradient + self.plus(v)
+        """∇(f_j + p_j) at v, or at the projection of v where the objective is regular on X only.
+
+        The objective and its noise function are asked at one point: asked at two, what an agent sends is no function of
+        their sum, and the parts can be told apart.
+        """
+        point = self.feasible.project(v) if self.grad_at == "projected" else v
+        gradient = self.objective(point)
+        return gradient if self.plus is None else gradient + self.plus(point)
 
     def prox(self, v: Any, k: Any) -> Any:
         """P_X(v), or where there is a penalty the proximal map of both, for a step of α_k."""

@@ -120,6 +120,8 @@ class Algorithm(eqx.Module):
     """Whether it can begin from a start that depends on data; see `masked`."""
     noise_on: ClassVar[Literal["objective", "gradients"] | None] = None
     """What its noise hides where a certificate is asked for by its key; None if it gets none. See `Mechanism`."""
+    promises: ClassVar[bool] = False
+    """Whether a run of it prints a promise of differential privacy, without being asked for a certificate."""
 
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:

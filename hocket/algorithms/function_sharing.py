@@ -105,6 +105,11 @@ class FunctionSharing(Algorithm):
                 "noise functions need their size: give either bound=, the largest coefficient, or sd=, the deviation "
                 "of normal ones"
             )
+        if not self.inner.decentralised:
+            raise BadAlgorithm(
+                f"inner = {self.inner.title}: it pools what all agents have, and noise functions hide nothing there; "
+                "put a method inside whose agents send messages, such as hk.AugDgm()"
+            )
         basis = self.basis  # a family may refuse the degree
         if self.grid is not None:
             check_unit(self.grid)
@@ -212,9 +217,7 @@ class FunctionSharing(Algorithm):
     def _disguise(self, agent: Agent) -> Agent:
         """The agent with f̂_j = f_j + p_j for its objective: all that the inner algorithm ever sees of it."""
         if self.grid is None:
-            plain = (
-                agent.grad_at == "mixed" and agent.local is None
-            )  # local steps look at the data by themselves
+            plain = agent.local is None  # local steps look at the data by themselves
             whole = self.basis.onto(agent.objective, self._dealt(agent)) if plain else None
             if whole is not None:
                 return dataclasses.replace(agent.disguised(None), objective=whole)
@@ -324,6 +327,9 @@ class FunctionSharing(Algorithm):
         return step
 
     def suited(self, problem: Problem, network: Network, step: Step, *, bend: float = 0.0) -> FunctionSharing:
+        """Beside a step that is public nothing is worked out from the objectives, of which every message would tell."""
+        if not isinstance(step, Derived):
+            return self
         try:
             more = self.bend(problem.dim, network) if self.derives_step else 0.0
         except BadAlgorithm:  # nothing bounds it, and nothing is derived from it

@@ -51,6 +51,7 @@ class PrivateDgd(Algorithm):
     key: ClassVar[str] = "private-dgd"
     label: ClassVar[str] = "private DGD"
     noise_in: ClassVar[Literal["words", "gradient"] | None] = "gradient"
+    promises: ClassVar[bool] = True
 
     epsilon: float
     """ε: the budget of the whole run; infinite for no promise, no noise and no clipping."""

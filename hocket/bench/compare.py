@@ -26,6 +26,7 @@ from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
+from hocket.runs.at_home import is_certified
 from hocket.runs.job import Job
 from hocket.runs.weather import Weather
 from hocket.steps import AUTO, Step
@@ -242,6 +243,7 @@ class _Asked(NamedTuple):
                 finite=played.finite[i],
                 cost=entry.cost,
                 seconds=each,
+                at_home=is_certified(entry.job),
             )
             for i, entry in enumerate(entries)
         ]

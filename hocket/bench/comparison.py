@@ -44,6 +44,8 @@ class Cell:
     cost: Cost
     seconds: float
     """One round of one run, in the company of all that were played with it."""
+    at_home: bool = False
+    """Whether the algorithm's noise is certified, and these measurements are what members would keep to themselves."""
 
     @property
     def place(self) -> Place:
@@ -186,6 +188,7 @@ class Comparison:
                         **{name: float(cell.words(name, fair)[place, point]) for name in MESSAGES},
                         **{name: float(values[point]) for name, values in spent.items()},
                         "diverged": not bool(cell.finite[place]),
+                        "stays_at_home": cell.at_home,
                     }
 
     def frame(self, *, last: bool = False) -> Any:

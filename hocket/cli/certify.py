@@ -58,6 +58,7 @@ def certify(
     """
     from hocket.privacy import certify as judge
     from hocket.privacy.certificates.price import price_of
+    from hocket.privacy.certificates.strength import in_practice
 
     network = named_network(topology, edges, "certificate")
     found = judge(
@@ -91,6 +92,7 @@ def certify(
         lines += [
             "",
             f"μ = {found.mu:.6g}, ε = {found.epsilon(delta):.6g} at δ = {delta:g}, δ = {found.delta(1.0):.6g} at ε = 1",
+            f"At δ = {delta:g}: {in_practice(found.epsilon(delta), found.best_guess)}.",
             f"Worst case: {found.searched}{who}.",
             *price,
             "",

@@ -46,6 +46,16 @@ def _steps(job: Job, k: int) -> Steps:
     return Steps(*jax.device_put((np.asarray(k - 1), np.asarray(table, job.dtype))))
 
 
+def published_states(program: Program, carry: Carry, steps: Steps) -> Any:
+    """What agents would publish if the run ended before round k: traced, for measures of nothing else.
+
+    The words are those of round k, so that whoever hears all words learns nothing by it.
+    """
+    moving, fresh = Moving(carry.state, None, carry.mail), noise_of_round(program, carry.k)
+    after, _ = one_round(program, carry, carry.k, moving, steps, fresh, stay=True)
+    return x_of(after.state)
+
+
 @eqx.filter_jit
 def _played(program: Program, carry: Carry, steps: Steps) -> tuple[Moving, list[Any], Any]:
     moving = Moving(carry.state, None, carry.mail)

@@ -24,6 +24,7 @@ from hocket.engines.progress import Bar, asked_to_stop
 from hocket.engines.recorder import Recorder
 from hocket.engines.schedule import Leg, Marks, Pace
 from hocket.errors import Interrupted
+from hocket.runs.at_home import REMARK, is_certified
 from hocket.runs.job import Job
 
 SHORT, LONG = 1 << 12, 1 << 18
@@ -108,6 +109,8 @@ def simulate(
     bar = Bar(job.rounds, show=progress, start=sim.done)
     if recorder is not None:
         bar.say(recorder.announcement)
+    if program.gauge is None and is_certified(job):
+        bar.say(f"Of what is shown here: {REMARK}.")
     try:
         with asked_to_stop() as stopping:
             pace = _pace(sim, marks, exact=exact, singly=tolerance is not None)

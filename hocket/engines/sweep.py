@@ -23,6 +23,7 @@ from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
+from hocket.runs.at_home import history_stays
 from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim, claim
@@ -69,6 +70,7 @@ class Sweep:
         """A row for every point of every run: the values of all axes, the round, what was measured, and `diverged`."""
         rounds = self.history["round"].tolist()
         columns = {name: values for name, values in self.history.items() if name != "round"}
+        mark = {"stays_at_home": True} if history_stays(self.settings) else {}
         rows: list[dict[str, Any]] = []
         for place in np.ndindex(self.finite.shape):
             at = {name: values[i] for (name, values), i in zip(self.axes.items(), place, strict=True)}
@@ -76,7 +78,7 @@ class Sweep:
             diverged = not self.finite[place]
             rows += [
                 at | {"round": k} | {name: values[i] for name, values in measured.items()}
-                | {"diverged": diverged}
+                | {"diverged": diverged} | mark
                 for i, k in enumerate(rounds)
             ]  # fmt: skip
         return rows

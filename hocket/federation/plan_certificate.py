@@ -17,7 +17,6 @@ from hocket.networks.network import Network
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.certificates.certify import certify
 from hocket.privacy.certificates.conditions import ALL_RECORDS, DIVISOR, NO_RAW_X, RANGE, SUMS
-from hocket.privacy.verdict.theorem import privacy_claim
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.steps import Step
 
@@ -37,15 +36,11 @@ def in_words(section: CertificateSection, found: Certificate) -> str:
     """The certificate in one sentence, at the plan's own δ."""
     if not found.holds:
         return f"No certificate: {found.reason}."
-    coins = (
-        f" if it takes part in all rounds, which it does with probability {found.rate:.4g} in each, in secret"
-    )
-    coins = coins if found.rate < 1 else ""
     model = "exact arithmetic" if found.arithmetic == "exact" else "real-arithmetic model"
+    promised = found.promise(section.delta, of=section.hidden.removesuffix(","))
     return (
-        f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, "
-        f"{section.hidden} is hidden with ε = {found.epsilon(section.delta):.4g} at δ = {section.delta:g} "
-        f"(μ = {found.mu:.6g}{coins}).{_unchecked(section, found)}"
+        f"Certificate (Theorem {found.theorem}, {model}): against {found.against}, over {found.lasting}, the plan "
+        f"gives {promised}.{_unchecked(section, found)}"
     )
 
 
@@ -129,16 +124,12 @@ def certificate_for(
         release="mixed",
         rate=section.rate or 1.0,
         linear=objectives.degree is not None and objectives.degree <= 1,
+        objectives=objectives,
         # Columns give a sensitivity that counts rounding, and a clipped way is cut on the grid itself.
         on_grid=section.columns is not None or section.protect == "member",
         **hidden,
     )
     found = replace(found, assumptions=tuple(PLANNED.get(one, one) for one in found.assumptions))
-    # What a network cannot show of noise functions is that their span holds all objectives.
-    if algorithm.functions is not None:
-        claim = privacy_claim(algorithm, objectives, dim=dim)
-        if not claim:
-            return _void(found, f"what noise functions do not span stays exposed: {claim.reason}")
     if section.protect != "member" and local_steps > 1 and algorithm.functions is None:
         return _void(
             found, f"gradients take part in {local_steps} local steps, and their whole way is not clipped"

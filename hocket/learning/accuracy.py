@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from hocket.algorithm import x_of
+from hocket.engines.last_exchange import published_states
 from hocket.engines.measures import Gauge, noise_size
 from hocket.engines.program import Carry, Program, Steps
 from hocket.engines.schedule import Looks
@@ -95,10 +96,13 @@ class Accuracy(Gauge):
     kind: ClassVar[type] = LearningMeasures
     passes: Any
     """Epochs in one exchange."""
+    published: bool = eqx.field(static=True, default=False)
+    """Whether states are judged as they would be published, under noise, and not as they stay at home."""
 
     def __call__(self, program: Program, carry: Carry, steps: Steps, look: Looks) -> LearningMeasures:
         population = program.population
-        x = population.real(x_of(carry.state))
+        own = population.real(x_of(carry.state))
+        x = population.real(published_states(program, carry, steps)) if self.published else own
         mean = population.mean(x)
         held_out, data = _parts(program.pooled)
         losses, right = held_out.judged(jnp.concatenate([x, mean[None]]), data)
@@ -109,7 +113,7 @@ class Accuracy(Gauge):
             disagreement=population.largest(jnp.linalg.norm(x - mean, axis=1)),
             noise_rms=rms,
             noise_max=largest,
-            finite=population.roll(jnp.isfinite(x).all(axis=1)),
+            finite=population.roll((jnp.isfinite(x) & jnp.isfinite(own)).all(axis=1)),
             epoch=(carry.k - 1) * self.passes,
             accuracy=population.roll(right[:-1]),
             mean_accuracy=right[-1],

@@ -1,4 +1,4 @@
-"""Gradients cut to a length, so that one record, or one member, moves a word by so much and no more.
+"""Gradients cut to a length, so that one record, or one member, moves a message by so much and no more.
 
 What hides it is the algorithm's noise, `RssNb.certified` say; how well, `hk.certify` says, given `sensitivity`.
 """
@@ -50,14 +50,26 @@ class Clip:
         if self.per not in ("record", "member"):
             raise BadAlgorithm(f"per = {self.per!r} of Clip; choose 'record' or 'member'")
 
-    def sensitivity(self, batch: int = 1, *, replace: bool = False) -> float:
-        """S: how far a record added or removed, or `replace`d by another, moves what noise is added to.
+    def sensitivity(self, batch: int = 1, *, replace: bool = True) -> float:
+        """S: how far one record replaced by another, or one member by another with as many, moves a gradient.
 
-        In units of a gradient, for batches that are divided by `batch`; a member is always replaced as a whole.
+        In units of a gradient, for batches that are divided by `batch`. A record added or removed is refused: how many
+        rounds `hk.train` takes, and how likely a record is to take part, follow from how many records there are.
         """
-        if self.per == "member":
-            return 2 * self.norm
-        return (2 if replace else 1) * self.norm / batch
+        if not replace:
+            raise BadAlgorithm(
+                "replace=False asks what one record added or removed moves, and hk.train takes its number of rounds "
+                "and its sampling rate from how many records there are: one more shows in both. Leave replace= out for "
+                "one record replaced; over links hocket.federation.ClippedTask declares its size="
+            )
+        return 2 * self.norm if self.per == "member" else 2 * self.norm / batch
+
+    @property
+    def neighbours(self) -> str:
+        """What may differ between two inputs that the sensitivity is about."""
+        return f"one {self.per} replaced" + (
+            " by another with as many records" if self.per == "member" else ""
+        )
 
     def check(self, local_steps: int, momentum: float) -> None:
         """Refuse what would show one record's gradient in many words."""
@@ -76,21 +88,27 @@ class Clip:
 
     def in_numbers(self, batch: int, poisson: PoissonBatches | None) -> dict[str, Any]:
         """What a certificate needs to know of a run, for its settings."""
-        numbers = {"norm": self.norm, "per": self.per, "sensitivity": self.sensitivity(batch)}
+        numbers = {
+            "norm": self.norm,
+            "per": self.per,
+            "neighbours": self.neighbours,
+            "sensitivity": self.sensitivity(batch),
+        }
         return numbers | ({} if poisson is None else {"rate": poisson.rate, "divisor": batch})
 
     def in_words(self, batch: int, poisson: PoissonBatches | None) -> str:
         """The same for people."""
-        last = "in a real-arithmetic model"
+        last = "how many records each member has is public, and rounds follow from it; in a real-arithmetic model"
         if poisson is None:
             return (
-                f"every exchange's way is cut to α_k times {self.norm:g}: a member replaced moves what noise is added "
-                f"to by S = {self.sensitivity():g} at most; {last}"
+                f"every exchange's whole step is cut to α_k times {self.norm:g}: {self.neighbours} moves a member's "
+                f"step by S = {self.sensitivity():g} at most, over α_k; {last}"
             )
         return (
-            f"gradients are cut to {self.norm:g} per record and their sum is divided by {batch}: a record added or "
-            f"removed moves what noise is added to by S = {self.sensitivity(batch):.4g} at most, and takes part in a "
-            f"round with probability {poisson.rate:.4g}, secret for a secret seed; {last}"
+            f"gradients are cut to {self.norm:g} per record and their sum is divided by {batch}: {self.neighbours} "
+            f"moves a member's gradient by S = {self.sensitivity(batch):.4g} at most, and takes part in a round with "
+            f"probability {poisson.rate:.4g}, secret for a secret seed; nothing is claimed of a record added or "
+            f"removed: {last}"
         )
 
 
@@ -98,7 +116,7 @@ class PoissonBatches(eqx.Module):
     """Batches for which every record tosses a coin of its own, in as many places as hardly any batch exceeds."""
 
     rate: float = eqx.field(static=True)
-    """q: how likely a record is to take part in a step; public, and the same whoever takes part."""
+    """q: how likely a record is to take part in a step; public, and the same for all, by how many records there are."""
     room: int = eqx.field(static=True)
     """Places; records beyond them are left out, once in 10^20 batches."""
 
@@ -126,41 +144,44 @@ def clipped_sum(
     norm: Any,
     present: Any = None,
 ) -> PyTree:
-    """Σ of a batch's gradients, each cut to length `norm`; of those `present`, or of all."""
+    """Σ of the gradients of single records, each cut to length `norm`; of those `present`, or of all.
+
+    `losses` is only ever asked about one record, as a batch of one: what is added up is what was measured, so that no
+    record moves the sum by more than `norm`, whatever a model does with a batch.
+    """
     if (total := clipped_by_layer(losses, parameters, inputs, labels, norm, present)) is not None:
         return total
 
-    def length(sample: tuple[Any, Any]) -> Any:
-        one, label = sample
-        slope = jax.grad(lambda p: losses(p, one[None], label[None])[0])(parameters)
-        return jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(slope)))
+    def slope(record: tuple[Any, Any]) -> PyTree:
+        one, label = record
+        return jax.grad(lambda p: losses(p, one[None], label[None])[0])(parameters)
 
-    # One sample after the other: its gradient stays in cache and is gone once measured. The sum of all clipped
-    # gradients is then one more gradient, of a weighted sum of losses. Holding them all takes 20 times as long.
-    lengths = jax.lax.map(length, (inputs, labels))
-    # A gradient that is no number counts for nothing; its record gives way to another, as zero times NaN is NaN.
-    finite = jnp.isfinite(lengths)
-    share = jnp.where(finite, jnp.minimum(1, norm / jnp.maximum(lengths, TINY)), 0)
-    if present is not None:
-        share = jnp.where(present, share, 0)
-    rows = jnp.where(finite, jnp.arange(len(finite)), jnp.argmax(finite))
-    total = jax.grad(lambda p: jnp.sum(share * losses(p, inputs[rows], labels[rows])))(parameters)
-    return jax.tree.map(lambda leaf: jnp.where(finite.any(), leaf, 0), total)
+    return _added_up(slope, (inputs, labels), norm, present, jax.tree.map(jnp.zeros_like, parameters))
 
 
 def clipped_total(
     loss: Callable[[Any, Any], Any], x: Any, records: Any, norm: Any, present: Any
 ) -> Float[Any, " dim"]:
     """Σ of the gradients at x of the losses of single records, each cut to length `norm`; of those `present`."""
+    return _added_up(lambda record: jax.grad(loss)(x, record), records, norm, present, jnp.zeros_like(x))
 
-    def one(record: tuple[Any, Any]) -> Any:
-        values, here = record
-        slope = jax.grad(loss)(x, values)
-        length = jnp.linalg.norm(slope)
+
+def _added_up(slope: Callable[[Any], PyTree], records: Any, norm: Any, present: Any, zero: PyTree) -> PyTree:
+    """Σ of what `slope` gives for single records, each cut to length `norm`; nothing of one that is not finite."""
+    here = jnp.ones(len(jax.tree.leaves(records)[0]), bool) if present is None else present
+
+    def add(total: PyTree, given: tuple[Any, Any]) -> tuple[PyTree, None]:
+        record, counts = given
+        found = slope(record)
+        length = jnp.sqrt(sum(jnp.sum(leaf * leaf) for leaf in jax.tree.leaves(found)))
+        counts &= jnp.isfinite(length)
         share = jnp.minimum(1, norm / jnp.maximum(length, TINY))
-        return jnp.where(here & jnp.isfinite(length), share * slope, 0)
+        cut = jax.tree.map(lambda leaf: jnp.where(counts, share * leaf, 0), found)
+        return jax.tree.map(jnp.add, total, cut), None
 
-    return jnp.sum(jax.lax.map(one, (records, present)), axis=0)
+    # One record after the other: its gradient stays in cache and is gone once it is added. Holding all of them takes
+    # 20 times as long.
+    return jax.lax.scan(add, zero, (records, here))[0]
 
 
 def shortened(v: Any, x: Any, most: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Every sample's gradient in a model of layers, cut and added up without ever being written out.
+"""Every record's gradient in a model of layers, cut and added up without ever being written out.
 
-In a layer a sample's gradient is the product of what went in and of what comes back: its length follows from theirs,
+In a layer a record's gradient is the product of what went in and of what comes back: its length follows from theirs,
 and the sum of all clipped ones is the product that any training step takes. So clipping costs next to nothing.
 """
 
@@ -41,49 +41,64 @@ def clipped_by_layer(
     norm: Any,
     present: Any = None,
 ) -> PyTree | None:
-    """Σ of a batch's gradients, each cut to length `norm`; of those `present`, or of all; nothing of one that is not
-    finite. None where the model is not made of layers that each see every sample once.
+    """Σ of the gradients of single records, each cut to length `norm`; of those `present`, or of all; nothing of one
+    that is not finite. None where the model is not made of layers that it calls once each.
+
+    The model only ever sees one record, as a batch of one. All that a layer is called on belongs to that record:
+    tokens and pixels are places of it, whatever axes they lie along.
     """
     layers, structure = jax.tree.flatten(parameters, is_leaf=lambda node: isinstance(node, Layer))
     if not all(isinstance(layer, Layer) for layer in layers):
         return None
 
-    def through(taps: list[Any]) -> tuple[Any, list[Any]]:
+    def through(taps: list[Any], one: Any, label: Any) -> tuple[Any, list[Any]]:
         tapped = [Tapped(layer, tap) for layer, tap in zip(layers, taps, strict=True)]
-        total = jnp.sum(losses(structure.unflatten(tapped), inputs, labels))
-        return total, [layer.noted for layer in tapped]
+        loss = losses(structure.unflatten(tapped), one[None], label[None])[0]
+        return loss, [layer.noted for layer in tapped]
 
     try:
-        _, noted = jax.eval_shape(through, [jnp.zeros(())] * len(layers))
-    except (AttributeError, TypeError):  # it wants more of a layer than to call it
+        _, noted = jax.eval_shape(through, [jnp.zeros(())] * len(layers), inputs[0], labels[0])
+        if any(len(calls) != 1 for calls in noted):
+            return None
+        taps = [jnp.zeros(outputs.shape, outputs.dtype) for [(_, outputs)] in noted]
+        slopes, noted = jax.vmap(jax.grad(through, has_aux=True), in_axes=(None, 0, 0))(taps, inputs, labels)
+    except (
+        AttributeError,
+        TypeError,
+    ):  # it wants more of a layer than to call it, or calls it inside another vmap
         return None
-    if any(len(calls) != 1 or len(calls[0][0].shape) < 2 for calls in noted):
-        return None
-    taps = [jnp.zeros(outputs.shape, outputs.dtype) for [(_, outputs)] in noted]
-    slopes, noted = jax.grad(through, has_aux=True)(taps)
-    # (samples, places, numbers): a convolution uses its layer at many places of one sample.
+    # (records, places, numbers): a convolution uses its layer at many places of one record.
     parts = [
         (_by_place(went_in), _by_place(back)) for [(went_in, _)], back in zip(noted, slopes, strict=True)
     ]
-    lengths = jnp.sqrt(sum(_squares(went_in, back) for went_in, back in parts))
+    lengths = _length(jnp.stack([_lengths(went_in, back) for went_in, back in parts]), axis=0)
     counts = jnp.isfinite(lengths) if present is None else jnp.isfinite(lengths) & present
     share = jnp.minimum(1, norm / jnp.maximum(lengths, TINY))[:, None, None]
 
     def summed(went_in: Any, back: Any) -> Layer:
-        # Both are wiped where a sample does not count: nothing times what is no number is none either.
+        # Both are wiped where a record does not count: nothing times what is no number is none either.
         went_in, back = (jnp.where(counts[:, None, None], part, 0) for part in (went_in, share * back))
         return Layer(jnp.einsum("spi,spo->io", went_in, back), back.sum(axis=(0, 1)))
 
     return structure.unflatten([summed(*part) for part in parts])
 
 
-def _by_place(values: Any) -> Float[Any, "samples places numbers"]:
+def _by_place(values: Any) -> Float[Any, "records places numbers"]:
     return values.reshape(len(values), -1, values.shape[-1])
 
 
-def _squares(went_in: Any, back: Any) -> Float[Any, " samples"]:
-    """The squared length of every sample's gradient in one layer, weight and bias."""
+def _lengths(went_in: Any, back: Any) -> Float[Any, " records"]:
+    """The length of every record's gradient in one layer, weight and bias."""
     if went_in.shape[1] == 1:
-        return (1 + jnp.sum(went_in**2, axis=(1, 2))) * jnp.sum(back**2, axis=(1, 2))
+        # A product of lengths, not of squares: 1e19 times 1e-20 is a length that counts, and its parts have no squares.
+        entering = _length(went_in, axis=(1, 2))
+        return _length(jnp.stack([entering, jnp.ones_like(entering)]), axis=0) * _length(back, axis=(1, 2))
     slope = jnp.einsum("spi,spo->sio", went_in, back)
-    return jnp.sum(slope**2, axis=(1, 2)) + jnp.sum(back.sum(axis=1) ** 2, axis=1)
+    return _length(jnp.stack([_length(slope, axis=(1, 2)), _length(back.sum(axis=1), axis=1)]), axis=0)
+
+
+def _length(values: Any, axis: int | tuple[int, ...]) -> Any:
+    """The norm, from numbers that were divided by the largest: without it squares of small ones are lost."""
+    largest = jnp.maximum(jnp.max(jnp.abs(values), axis=axis, keepdims=True), TINY)
+    length = jnp.sqrt(jnp.sum((values / largest) ** 2, axis=axis))
+    return jnp.squeeze(largest, axis=axis) * length

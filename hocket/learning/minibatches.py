@@ -32,6 +32,7 @@ from hocket.learning.batches import Key, Shard, coins, epochs, stacked_shards, s
 from hocket.learning.clipping import Clip, PoissonBatches, clipped_sum, shortened
 from hocket.learning.models import Model, as_model
 from hocket.learning.shards import Shards
+from hocket.learning.whole_shards import mean_loss
 from hocket.noise import threefry
 from hocket.problems import Objective
 from hocket.problems.objective import Name
@@ -61,14 +62,7 @@ class Minibatches(Objective):
     """How many agents' data one agent holds; None where each holds its own."""
 
     def value(self, x: Float[Any, " dim"], data: Shard) -> Any:
-        parameters = self.model.unravel(x)
-
-        def mean_loss(shard: Shard) -> Any:
-            losses = self.model.loss(self.model.apply(parameters, shard.inputs), shard.labels)
-            real = jnp.arange(len(losses)) < shard.count
-            return jnp.sum(jnp.where(real, losses, 0)) / shard.count
-
-        return jnp.mean(self._each(mean_loss)(data)) + self.model.penalty(parameters)
+        return mean_loss(self.model, x, data, together=self.agents is not None)
 
     def local(self, data: Shard) -> Local:
         def descend(v: Any, k: Any, *, step: Any, feasible: FeasibleSet, plus: Any) -> Any:

@@ -52,6 +52,8 @@ class Model:
     """Of every sample in a batch."""
     l2: float = 0.0
     """Adds (l2/2) ‖x‖² to the loss."""
+    module: Any = field(default=None, repr=False)
+    """What it was made from, for the names of its layers; None for a function alone."""
 
     def __post_init__(self) -> None:
         leaves = jax.tree_util.tree_leaves_with_path(self.parameters)
@@ -91,6 +93,24 @@ class Model:
     def unravel(self) -> Callable[[Any], PyTree]:
         """Parameters from a vector."""
         return self._flat[1]
+
+    @cached_property
+    def layers(self) -> frozenset[str]:
+        """Names of the kinds of layers, and of what they keep, as far as its framework or its parameters tell."""
+        names: set[str] = set()
+
+        def noted(node: Any) -> bool:
+            names.add(type(node).__name__)
+            return False
+
+        for tree in (self.parameters, self.module):
+            paths, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=noted)
+            names |= {str(getattr(key, "key", getattr(key, "name", ""))) for path, _ in paths for key in path}
+        if any(base.__module__.startswith("flax.nnx") for base in type(self.module).__mro__):
+            from flax import nnx  # pyright: ignore[reportMissingImports]
+
+            names |= {type(node).__name__ for _, node in nnx.iter_graph(self.module)}
+        return frozenset(names)
 
     def scores(self, x: Float[Any, " dim"], inputs: Shaped[Any, "batch ..."]) -> Outputs:
         """The outputs at parameters x."""
@@ -154,7 +174,7 @@ def _from_equinox(module: Any) -> Model:
     def apply(parameters: Any, inputs: Any) -> Any:
         return jax.vmap(eqx.combine(parameters, rest))(inputs)
 
-    return Model(apply, parameters, name=type(module).__name__)
+    return Model(apply, parameters, name=type(module).__name__, module=module)
 
 
 def _from_nnx(module: Any) -> Model:
@@ -165,7 +185,7 @@ def _from_nnx(module: Any) -> Model:
     def apply(parameters: Any, inputs: Any) -> Any:
         return nnx.merge(structure, parameters)(inputs)
 
-    return Model(apply, parameters, name=type(module).__name__)
+    return Model(apply, parameters, name=type(module).__name__, module=module)
 
 
 class Layer(NamedTuple):

@@ -13,6 +13,7 @@ from hocket.report.exposure import exposed
 from hocket.report.figures import Curve, convergence
 from hocket.report.page import Card, Page
 from hocket.report.tables import assumption_table, over, plain, result_table, settings_table, spoken
+from hocket.runs.at_home import history_stays
 from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 
@@ -99,11 +100,14 @@ def write_report(
 
 
 def write_metrics(run: Run, path: Path) -> None:
-    """The run's history as comma-separated values, every digit kept."""
+    """The run's history as comma-separated values, every digit kept; marked row by row where it stays at home."""
+    columns = {name: column.tolist() for name, column in run.history.items()}
+    if history_stays(run.settings):
+        columns["stays_at_home"] = [True] * len(columns["round"])
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(run.history)
-        writer.writerows(zip(*(column.tolist() for column in run.history.values()), strict=True))
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def in_words(run: Run) -> list[str]:

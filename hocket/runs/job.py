@@ -23,6 +23,7 @@ from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
+from hocket.runs.at_home import kept_at_home
 from hocket.runs.weather import Weather, check_weather
 from hocket.steps import AUTO, Step, as_step
 
@@ -153,6 +154,7 @@ def describe(job: Job) -> dict[str, Any]:
         "dtype": str(job.dtype),
         "grad_at": job.grad_at,
         "versions": versions(),
+        **kept_at_home(job),
     } | ({} if job.weather is None else {"weather": job.weather.described()})
 
 

@@ -124,6 +124,12 @@ def check_weather(weather: Any, algorithm: Algorithm) -> Weather | None:
         return None
     if algorithm.indoors:
         raise BadAlgorithm(f"{algorithm.title} cannot be played in weather: {algorithm.indoors}")
+    if weather.sleep and algorithm.withholds_x:
+        raise BadAlgorithm(
+            f"{algorithm.title} with independent noise cannot be played where agents sleep: an agent that wakes would "
+            "send its last gradient under noise of a later, smaller step than a certificate counts; take sleep=0, or "
+            "own=0"
+        )
     return weather
 
 

@@ -19,10 +19,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from scipy.special import ndtr
+
 from hocket.errors import BadStudy
 from hocket.noise.stored_sum import ROUNDING
 from hocket.noise.total_noise import GRID_BITS
 from hocket.privacy.certificates import gdp
+from hocket.privacy.certificates.strength import in_practice
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import counted
 
@@ -98,7 +101,8 @@ class Promise:
         return (
             f"Theorem A2 for totals, κ = 1/(hτ²): what any {counted(f, 'colluder')} of {n} members learn of one row is "
             f"(ε = {self.epsilon:g}, δ = {self.delta:g})-differentially private, μ = {self.mu:.4g}, over all totals "
-            "of this study; the row may be replaced by any other within the declared ranges. The results carry "
+            "of this study; the row may be replaced by any other within the declared ranges: "
+            f"{in_practice(self.epsilon, float(ndtr(self.mu / 2)))}. The results carry "
             f"{math.sqrt(n / self.among.honest):.3g} times the noise of a trusted centre."
         )
 

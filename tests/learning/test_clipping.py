@@ -130,15 +130,45 @@ def test_a_run_says_what_a_certificate_needs():
     assert noted | {"rate": 0.2} == {
         "norm": 1.0,
         "per": "record",
-        "sensitivity": 0.2,
+        "neighbours": "one record replaced",
+        "sensitivity": 0.4,
         "rate": 0.2,
         "divisor": 5,
     }
     assert noted["rate"] == pytest.approx(0.2)
-    assert any("S = 0.2 at most" in remark for remark in run.remarks)
+    assert any(
+        "one record replaced moves a member's gradient by S = 0.4 at most" in one for one in run.remarks
+    )
     assert run.published.shape == run.x.shape
-    assert Clip(1.0).sensitivity(5, replace=True) == 0.4
+    assert Clip(1.0).sensitivity(5) == Clip(1.0).sensitivity(5, replace=True) == 0.4
     assert Clip(1.0, per="member").sensitivity(5) == 2.0
+
+
+def test_one_record_more_shows_in_rounds_and_rate_so_nothing_is_said_of_it():
+    """51 rounds for 50: whoever counts them knows. Of a record replaced all that is public stays the same."""
+    how: dict[str, Any] = {
+        "test": clouds(9, 9),
+        "epochs": 10,
+        "local_steps": 1,
+        "batch": 20,
+        "clip": Clip(1.0),
+    }
+
+    def public(count: int, seed: int) -> tuple[int, Any, tuple[str, ...]]:
+        shards = [clouds(100, 1), clouds(100, 2), clouds(count, seed)]
+        run = hk.train(MODEL, shards, hk.Network.cycle(3), hk.RssNb.certified(3.0, 0.3), **how)
+        return run.rounds, run.settings["learning"], run.remarks
+
+    before, added, replaced = public(100, 3), public(101, 3), public(100, 4)
+    assert before == replaced
+    assert before[0] < added[0]
+    assert before[1]["clip"]["rate"] != added[1]["clip"]["rate"]
+    assert any("nothing is claimed of a record added or removed" in one for one in before[2])
+    for clip in (Clip(1.0), Clip(1.0, per="member")):
+        with pytest.raises(
+            BadAlgorithm, match=r"Leave replace= out for one record replaced; over links .* its size="
+        ):
+            clip.sensitivity(20, replace=False)
 
 
 @pytest.mark.parametrize(

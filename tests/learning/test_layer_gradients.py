@@ -79,7 +79,8 @@ def test_layers_that_are_used_twice_or_in_another_way_are_left_alone():
     for apply in (
         lambda one, x: one(jnp.tanh(one(x))),
         lambda one, x: x @ one.weight,
-        lambda one, x: one(x[0]),
+        lambda one, x: jax.vmap(one)(x),
+        lambda one, x: jax.lax.scan(lambda h, row: (h + one(row), h), jnp.zeros(3), x)[1],
     ):
         assert (
             clipped_by_layer(lambda p, x, _, f=apply: f(p, x).sum(axis=-1), layer, inputs, labels, 1.0)

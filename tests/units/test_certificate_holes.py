@@ -60,7 +60,7 @@ def test_a_verdict_certifies_one_whole_step_and_says_that_what_moves_is_linear()
     assert several.certificate is None
     one = hk.audit(K5, colluders=1, algorithm=algorithm, rounds=5)
     assert one.certificate is not None
-    assert "hides a linear function: coefficients of norm 1 moved" in one.certificate.statement
+    assert "for a linear function: coefficients of norm 1 moved" in one.certificate.statement
     assert any("one step along their whole gradient" in line for line in one.certificate.assumptions)
 
 
@@ -108,7 +108,10 @@ def test_so_is_that_of_noise_functions_by_a_bound():
     ask = {"coalition": {0}, "move": (1, 3, [0.01] * 20)}
     with pytest.raises(BadInput, match="say how many there are: dim="):
         hk.certify(K5, algorithm, **ask)
-    assert hk.certify(K5, algorithm, dim=10, **ask).mu > 1.05 * hk.certify(K5, algorithm, dim=1, **ask).mu
+    many, few = (hk.certify(K5, algorithm, dim=dim, **ask).mu for dim in (100, 7))
+    assert many > 1.05 * few
+    # In one dimension there are three coefficients, and twenty lie outside of what noise spans.
+    assert "and noise functions of FS in dimension 1 have 3" in hk.certify(K5, algorithm, dim=1, **ask).reason
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def test_an_algorithm_by_its_key_has_a_certificate_too(key, theorem):
     assert found is not None
     assert found.theorem == theorem
     projection = " and no projection after a step" if key == "rss-nb" else ""
-    assert f"with normal draws of σ = 2{projection} on complete:5 hides" in found.statement
+    assert f"with normal draws of σ = 2{projection} on complete:5 gives, by" in found.statement
     itself = (
         hk.RssNb(0.0, sd=2.0, project="mixed")
         if key == "rss-nb"
@@ -356,7 +359,7 @@ def test_code_in_a_field_or_inside_another_algorithm_is_not_vouched_for():
     plain = hk.FunctionSharing(2, 0.1)
     assert rewritten(plain) == ""
     assert "round of UnsetSharing is not hocket's" in rewritten(with_fields(plain, UnsetSharing, round=bare))
-    ask = {"coalition": {0}, "move": (1, 3, [1.0]), "dim": 1}
+    ask = {"coalition": {0}, "move": (1, 3, [1.0]), "dim": 1, "step": hk.Constant(0.1)}
     for inner, holds in ((hk.AugDgm(), True), (hk.Safeguard(hk.Nids()), True), (Inside(), False)):
         found = hk.certify(K5, hk.FunctionSharing(1, sd=10.0, inner=inner), **ask)
         assert found.holds == holds

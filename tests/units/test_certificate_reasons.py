@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import equinox as eqx
 import numpy as np
 import pytest
 
@@ -66,23 +67,38 @@ def test_rounds_that_tell_more_are_noticed_in_the_code_itself(algorithm, why):
     assert why in found.reason
 
 
+class Projecting(Clipped):
+    """RSS-NB that states where it projects; `before` says where it does."""
+
+    before: bool = eqx.field(static=True, default=False)
+    says: str = eqx.field(static=True, default="nowhere")
+
+    def mechanism(self, setting):
+        return replace(super().mechanism(setting), projects=self.says, sensitivity=None)  # nothing is cut
+
+    def round(self, agent, state, k):
+        w = state + agent.step(k - 1) * (agent.paired_noise(k) + agent.own_noise(k))
+        heard = yield hk.Say(w)
+        return agent.descend(agent.mix(w, heard), k, project="mixed" if self.before else "stepped")
+
+
 @pytest.mark.parametrize(
-    ("feasible", "projects", "holds"),
+    ("feasible", "before", "says", "holds"),
     [
-        (hk.Box(-1.0, 1.0), "after the step", False),
-        (hk.Box(-1.0, 1.0), "before the step", True),
-        (hk.Everywhere(), "after the step", True),
+        (hk.Box(-1.0, 1.0), False, "after the step", False),
+        (hk.Box(-1.0, 1.0), False, "before the step", False),  # it does not do what it states
+        (hk.Box(-1.0, 1.0), False, "nowhere", False),
+        (hk.Box(-1.0, 1.0), True, "before the step", True),
+        (hk.Everywhere(), False, "after the step", True),
     ],
 )
-def test_projection_after_the_step_exposes_what_moves_and_no_record(feasible, projects, holds):
-    class Projecting(Clipped):
-        def mechanism(self, setting):
-            return replace(super().mechanism(setting), projects=projects, sensitivity=None)  # nothing is cut
-
+def test_projection_after_the_step_exposes_what_moves_and_no_record(feasible, before, says, holds):
     problem = hk.Problem(lambda x, a: a * x @ x, [1.0] * 5, feasible=feasible, dim=2)
     ask = {"colluders": 1, "rounds": 5, "problem": problem}
-    assert hk.certify(RING, Projecting(1.0, 0.5), transfer=1.0, **ask).holds == holds
-    assert hk.certify(RING, Projecting(1.0, 0.5), sensitivity=1.0, **ask).holds
+    algorithm = Projecting(1.0, 0.5, before=before, says=says)
+    moved = {"move": (1, 3, [1.0, 0.0])} | ask
+    assert hk.certify(RING, algorithm, **moved).holds == holds
+    assert hk.certify(RING, algorithm, sensitivity=1.0, **ask).holds
 
 
 def test_means_over_records_change_when_one_moves():
@@ -108,7 +124,8 @@ def test_cross_terms_must_be_in_the_span_of_the_noise(family, holds):
     shared = hk.FunctionSharing(2, sd=1.0, own=0.5, family=family)
     ask = {"colluders": 1, "problem": hk.least_squares(*data, feasible=hk.Everywhere())}
     assert hk.certify(RING, shared, sensitivity=1.0, **ask).holds == holds
-    assert hk.certify(RING, shared, move=(1, 2, 1.0), **ask).holds  # of what is in the span
+    for change in ({"move": (1, 2, 1.0)}, {"shift": {1: 1.0, 2: -1.0}}, {"transfer": 1.0}):
+        assert hk.certify(RING, shared, **change, **ask).holds == holds
 
 
 @pytest.mark.parametrize(
@@ -181,7 +198,10 @@ def test_conditions_are_checked_where_there_is_anything_to_look_at():
     unbounded = hk.certify(RING, named, sensitivity=0.1, problem=problem, **ask)
     assert "nothing clips a record's gradient, which grows with x" in unbounded.reason
     inside = hk.least_squares([np.ones((2, 1))] * 5, [np.zeros(2)] * 5, feasible=hk.Box(-1.0, 1.0))
-    seen = hk.certify(RING, named, sensitivity=0.1, problem=inside, **ask)
+    small = hk.certify(RING, named, sensitivity=0.1, problem=inside, **ask)
+    assert "moves a gradient by up to 2 at any point of X; give sensitivity=2" in small.reason
+    seen = hk.certify(RING, named, sensitivity=2.0, problem=inside, **ask)
+    assert seen.holds
     assert marks(seen, last, "all records take part") == ["checked"] * 2
     cut = hk.certify(RING, hk.RssNb.certified(1.0, 0.5, clip=1.0), dim=1, **ask)
     assert marks(cut, "whatever sums in it are divided by") == ["checked"]

@@ -69,7 +69,7 @@ def test_an_algorithm_by_name_begins_with_its_certificate(audited, capsys):
     itself = hk.certify(hk.Network.cycle(5), "function-sharing", colluders=1, sigma=2.0, transfer=1.0)
     assert found["mu"] == pytest.approx(itself.mu)
     assert main(["audit", *words, *QUICK]) == 0
-    assert capsys.readouterr().out.startswith("Against any 1 colluder, hearing every word said")
+    assert capsys.readouterr().out.startswith("Against any 1 colluder, receiving every message")
     assert audited(*words[:4], *QUICK)["certificate"] is None  # of several at once none
 
 

@@ -95,7 +95,8 @@ def test_secret_coins_and_the_price_are_said(capsys):
     words = ["--sensitivity", ".4", "--own", "1", "--algorithm", "rss-nb", "--rounds", "20", "--rate", ".1"]
     assert main([*RING, "--colluders", "1", *words]) == 0
     said = capsys.readouterr().out
-    assert "to whoever knows in which rounds it takes part), by Theorem B1 with S" in said
+    assert "gives, by Theorem B1 with S" in said
+    assert "to whoever knows in which rounds it takes part, which it does with probability 0.1" in said
     assert "Gap: " in said
     assert (
         "Rounds to a tenth of the gap: about 2.22, with a server 1.15, everybody for itself 2.22; averaging"

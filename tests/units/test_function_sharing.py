@@ -308,17 +308,16 @@ def test_a_polynomial_and_its_noise_are_descended_as_one(terms, shared):
     assert (inside.gradient(x) == parts).all()  # in fractions: the very same function
 
 
-def test_gradients_at_a_projection_are_not_joined_with_noise_taken_elsewhere():
+@pytest.mark.parametrize("objective", ["joined", "apart"])
+def test_a_projected_gradient_asks_objective_and_noise_at_one_point(objective):
+    """Asked at two points, what is sent is no function of f + p, and no theorem holds."""
     known = Known(Polynomial(), np.array([0.0, 1.0, 1.0]))
-    shares = {"function": np.ones(3)}
+    asked = known if objective == "joined" else lambda v: known(v)
     seen = []
     sharing = hk.FunctionSharing(2, bound=1.0, inner=Watched(seen))
-    next(
-        sharing.round(
-            Agent(0, lambda k: 1, known, hk.Box(-1.0, 1.0), shares, grad_at="projected"), np.full(1, 3.0), 1
-        )
-    )
-    assert seen[0].gradient(np.full(1, 3.0)) == pytest.approx([(1 + 2 * 1.0) + (1 + 2 * 3.0)])
+    agent = Agent(0, lambda k: 1, asked, hk.Box(-1.0, 1.0), {"function": np.ones(3)}, grad_at="projected")
+    next(sharing.round(agent, np.full(1, 3.0), 1))
+    assert seen[0].gradient(np.full(1, 3.0)) == pytest.approx([(1 + 2 * 1.0) + (1 + 2 * 1.0)])
 
 
 class Wandering(hk.problems.Polynomial):

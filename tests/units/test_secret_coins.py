@@ -69,7 +69,8 @@ def test_a_certificate_with_coins_says_both_numbers():
     assert found.epsilon(1e-12) == plain.epsilon(1e-12)  # of so small a δ no transform is trusted
     assert found.delta(found.epsilon(1e-5)) == pytest.approx(1e-5, rel=1e-3)
     assert hk.certify(RING, "rss-nb", rate=1.0, **ASK).epsilon(1e-5) == plain.epsilon(1e-5)
-    assert "takes part), by Theorem B1 with S" in found.statement
+    assert "gives, by Theorem B1 with S in a real-arithmetic model" in found.statement
+    assert "to whoever knows in which rounds it takes part, which it does with probability" in found.statement
     assert any("nobody else learns who or how many did" in one for one in found.assumptions)
     assert found.to_json()["rate"] == 0.1
     falling = hk.certify(RING, "rss-nb", rate=0.1, step=hk.Power(1, 20, 0.75), **ASK)

@@ -29,7 +29,8 @@ class ClippedTask:
     """
 
     loss: Callable[[Any, Any], Any]
-    """Of one record."""
+    """Of one record, and asked about one at a time. It must hold no other records by itself: normalise data by public
+    constants beforehand, and not by means over all records."""
     data: Any
     """Arrays whose leading axis counts records, in any nesting."""
     dimension: int
@@ -46,6 +47,12 @@ class ClippedTask:
             raise BadInput(
                 f"batch = {self.batch} of size = {self.size}; a batch has one record at least, and not more"
             )
+        lengths = sorted({len(leaf) for leaf in self.data_rows()})
+        if len(lengths) > 1:
+            raise BadInput(
+                f"the arrays of data= have {lengths[0]} and {lengths[-1]} rows; a record is one row of each of them: "
+                "give arrays of one length, and hand what all records share to the loss"
+            )
 
     @property
     def rate(self) -> float:
@@ -53,8 +60,11 @@ class ClippedTask:
         return self._batches.rate
 
     def sensitivity(self, *, replace: bool = False) -> float:
-        """S: how far a record added or removed, or `replace`d, moves a gradient; on a grid, √D units more."""
-        return Clip(self.clip).sensitivity(self.batch, replace=replace)
+        """S: how far a record added or removed, or `replace`d, moves a gradient; on a grid, √D units more.
+
+        Rounds are the plan's and the rate follows from the declared `size`: neither shows how many records there are.
+        """
+        return (2 if replace else 1) * self.clip / self.batch
 
     def start(self, seed: int) -> Vector:
         return np.zeros(self.dimension) if self.first is None else self.first(seed)

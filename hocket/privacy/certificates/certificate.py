@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hocket.privacy.certificates import sampling
+from hocket.privacy.certificates.strength import Strength, promise, strength
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import braced, counted
 
@@ -83,15 +84,32 @@ class Certificate:
                 f"No certificate for {self.algorithm} on {self.topology}, against {self.against}, of {self.protected}: "
                 f"{self.reason}."
             )
-        model = "" if self.arithmetic == "exact" else ", in a real-arithmetic model"
-        epsilon = f"ε = {self.epsilon():.6g} at δ = {SAID_AT:g}"
-        how = f"μ = {self.mu:.6g} (Gaussian differential privacy; {epsilon})"
-        if self.rate < 1:
-            how = f"{epsilon} (μ = {self.mu:.6g} to whoever knows in which rounds it takes part)"
+        model = "" if self.arithmetic == "exact" else " in a real-arithmetic model"
         return (
-            f"Against {self.against}, hearing every word said, over {self.lasting}, {self.algorithm} on "
-            f"{self.topology} hides {self.protected} with {how}, by Theorem {self.theorem}{model}."
+            f"Against {self.against}, receiving every message, over {self.lasting}, {self.algorithm} on "
+            f"{self.topology} gives, by Theorem {self.theorem}{model}, {self.promise()}."
         )
+
+    def promise(self, delta: float = SAID_AT, of: str = "") -> str:
+        """ε, δ and μ, and what they are worth in practice; goes on a sentence."""
+        coins = (
+            " to whoever knows in which rounds it takes part, which it does with probability "
+            f"{self.rate:.4g} in each, in secret"
+            if self.rate < 1
+            else ""
+        )
+        return promise(self.epsilon(delta), delta, self.mu, self.best_guess, of or self.protected, coins)
+
+    @property
+    def best_guess(self) -> float:
+        """How often the best guess between the two cases is right, where a coin is tossed for them: Φ(μ/2), with secret
+        coins perhaps less."""
+        return (1 + self.delta(0.0)) / 2
+
+    @property
+    def strength(self) -> Strength:
+        """What it is worth in practice, by its ε."""
+        return strength(self.epsilon())
 
     @property
     def lasting(self) -> str:
@@ -127,6 +145,8 @@ class Certificate:
             "mu": self.mu if self.holds else None,
             "epsilon": {f"{SAID_AT:g}": self.epsilon()} if self.holds else None,
             "delta": {"1": self.delta(1.0)} if self.holds else None,
+            "best_guess": self.best_guess if self.holds else None,
+            "strength": self.strength if self.holds else None,
             **finite,
             **plain_values(self, *plain, "rate", "searched", "arithmetic", "assumptions"),
             "reason": self.reason or None,

@@ -15,7 +15,7 @@ from hocket.errors import BadInput
 from hocket.networks.network import Network
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.certificate import Certificate, against_words
-from hocket.privacy.certificates.conditions import Circumstances, assumptions, voided
+from hocket.privacy.certificates.conditions import Circumstances, assumptions
 from hocket.privacy.certificates.linearised import by_linearisation
 from hocket.privacy.certificates.looks import Look, looks_at_gradients, looks_at_objectives
 from hocket.privacy.certificates.magnitudes import check_magnitudes
@@ -28,11 +28,13 @@ from hocket.privacy.certificates.protected import (
     as_move,
     as_shift,
 )
+from hocket.privacy.certificates.refusals import Asked, by_theorem
 from hocket.privacy.certificates.sampling import check_rate
 from hocket.privacy.certificates.source import Source, source_of, whole
 from hocket.privacy.certificates.worst import Worst, named, worst
 from hocket.privacy.estimate.leakage import one_of
 from hocket.privacy.estimate.recursion import Release
+from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.runs.view import check_coalition
 from hocket.steps import Number, Step, as_step
@@ -69,6 +71,7 @@ def certify(
     batches: bool = False,
     rate: float = 1.0,
     problem: Problem | None = None,
+    objectives: ObjectiveClass | str | None = None,
     dim: int | None = None,
     on_grid: bool = False,
     by: By = "theorem",
@@ -88,7 +91,9 @@ def certify(
     `own` that of noise of an agent's own, `anchor_sigma` that of pairwise noise kept over rounds; or the algorithm
     itself, with `problem` or `dim`, which knows its noise, and perhaps its sensitivity. Noise on gradients needs
     `rounds`; it is scaled by α_k if a `step` is given with a key, else by α_{k−1}. With several `runs` on the same data
-    noise is fresh in each unless it is `kept`. `release` is what is published; `linear` says that what moves is linear;
+    noise is fresh in each unless it is `kept`. `objectives` is the class that all objectives are declared to be of,
+    "polynomial:2" or "any", where there is no `problem` to read it off: what may change must lie in the span of the
+    noise, or nothing is promised. `release` is what is published; `linear` says that what moves is linear;
     `batches` that a step looks at some records only, and `rate` how likely each is to take part in one, by a secret
     coin of its own (then ε is smaller, by Theorem S); `on_grid` that what is hidden counts what rounding to the
     algorithm's grid adds to it, without which no certificate is called exact. `by="linearisation"` asks the general
@@ -150,7 +155,10 @@ that hang together'
         problem=problem,
         algorithm=algorithm if isinstance(algorithm, Algorithm) else None,
         setting=found.setting,
+        step=found.step,
         dim=dim or 1,
+        said_dim=dim,
+        objectives=_class_of(problem, objectives),
         rounded=on_grid or (isinstance(protected, Record) and sensitivity is None),
     )
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
@@ -173,7 +181,8 @@ def _by_theorem(
     if isinstance(mechanism, str):
         reasons, theorem, said, looks = (mechanism,), "none", (), ()
     else:
-        reasons, said = voided(mechanism, protected, about), assumptions(mechanism, protected, about)
+        reasons = by_theorem(Asked(source.algorithm, mechanism, protected, about))
+        said = () if reasons else assumptions(mechanism, protected, about)
         theorem, looks = _theorem(mechanism, protected), _looks(network, source, mechanism, protected, about)
         lasting = None if mechanism.on == "objective" else source.rounds
     if reasons or isinstance(mechanism, str):
@@ -310,6 +319,19 @@ def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | Non
             f"dim = {dim}, and what moves has {width} coefficients; a slope has one per coordinate"
         )
     return width
+
+
+def _class_of(problem: Problem | None, objectives: ObjectiveClass | str | None) -> ObjectiveClass | None:
+    """The class of all objectives: what is declared must hold those of the problem."""
+    declared = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
+    if problem is None:
+        return declared
+    found = problem.objective_class
+    if declared is not None and not declared.includes(found):
+        raise BadInput(
+            f"objectives = {declared}, and those of the problem are {found}; leave objectives= out"
+        )
+    return found if declared is None else declared
 
 
 def _check_dimension(source: Source, dim: int | None) -> None:

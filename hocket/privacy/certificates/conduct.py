@@ -24,26 +24,59 @@ ROUNDS = 3
 SAME = 1e-9
 
 
+class Watched:
+    """Stands for a set: changes nothing, and notes what is projected onto it."""
+
+    def __init__(self, seen: list[tuple[Any, Any]]):
+        self.seen = seen
+
+    def project(self, x: Any) -> Any:
+        found = np.array(x)  # another array, by which it is known again
+        self.seen.append((x, found))
+        return found
+
+
 class GradientPoints(Rule):
-    """The rule of one agent, which also notes where it takes its gradient, as coefficients of all inputs."""
+    """The rule of one agent, which also notes where it takes its gradient, as coefficients of all inputs, and what it
+    projects."""
 
     def _agent(self, index: int, given: Any, at: Any = None) -> Reader:
         agent = super()._agent(index, given, at)
-        follow = agent.objective
+        follow, projected = agent.objective, self.__dict__.setdefault("projected", [])
 
         def noted(v: Any) -> Any:
             self.__dict__.setdefault("points", []).append(np.asarray(v, dtype=float))
+            self.__dict__.setdefault("inside", []).append(any(v is one for _, one in projected))
             return follow(v)
 
         object.__setattr__(agent, "objective", noted)
+        object.__setattr__(agent, "feasible", Watched(projected))
         return agent
 
     def point(self, k: int) -> np.ndarray:
         """Where round k takes its gradient: a row per time it asks, a column per input."""
-        self.__dict__["points"] = []
+        self._noting(k)
+        return self._as_coefficients(self.__dict__["points"])
+
+    def takes_inside(self, k: int) -> bool:
+        """Whether every gradient of round k is taken at a projection, and so at a point of X."""
+        self._noting(k)
+        return all(self.__dict__["inside"])
+
+    def projects_gradient(self, k: int) -> bool:
+        """Whether round k projects what its gradient is already part of."""
+        self._noting(k)
+        found = self._as_coefficients([one for one, _ in self.__dict__["projected"]])
+        return bool(np.abs(found[:, self.given.start]).max(initial=0.0) > SAME)
+
+    def _noting(self, k: int) -> None:
+        self.__dict__.update(points=[], inside=[])
+        self.__dict__.setdefault("projected", []).clear()
         worlds = np.hstack([np.zeros((self.heard.stop, 1)), np.eye(self.heard.stop)])
         self._play(k, worlds, 0)
-        found = np.array([np.broadcast_to(one, worlds.shape[1]) for one in self.__dict__["points"]])
+
+    def _as_coefficients(self, points: list[Any]) -> np.ndarray:
+        found = np.array([np.broadcast_to(one, self.heard.stop + 1) for one in points])
         return (found[:, 1:] - found[:, :1]) if len(found) else np.zeros((0, self.heard.stop))
 
 
@@ -88,6 +121,24 @@ def unfit(
             "momentum and its like show one gradient in many words"
         )
     return tuple(found)
+
+
+def gradients_inside(algorithm: Algorithm, setting: Setting) -> bool:
+    """Whether all gradients are taken at points of X, wherever messages lead; read off the algorithm's own rounds."""
+    try:
+        rule = points_of(algorithm, setting)
+        return all(rule.takes_inside(k) for k in range(1, ROUNDS + 1))
+    except NoTheorem:
+        return False
+
+
+def projects_gradients(algorithm: Algorithm, setting: Setting) -> bool:
+    """Whether what a gradient is part of is projected, whatever the algorithm states; read off its own rounds."""
+    try:
+        rule = points_of(algorithm, setting)
+        return any(rule.projects_gradient(k) for k in range(1, ROUNDS + 1))
+    except NoTheorem:
+        return True
 
 
 def masks_last(algorithm: Algorithm, setting: Setting) -> bool:

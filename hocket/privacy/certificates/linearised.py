@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
 from hocket.algorithm import Algorithm, Setting
-from hocket.errors import BadInput
+from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
 from hocket.noise.draws import Draw, Gaussian
 from hocket.noise.mechanism import Mechanism
@@ -28,11 +29,10 @@ from hocket.privacy.certificates.conditions import (
     RANGE,
     SECRET,
     Circumstances,
-    one_whole_step,
-    projected,
 )
 from hocket.privacy.certificates.conduct import points_of, unfit
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
+from hocket.privacy.certificates.refusals import Asked, by_code
 from hocket.privacy.certificates.source import Source
 from hocket.privacy.certificates.vouched import misread, replaced
 from hocket.privacy.estimate.leakage import levels_of
@@ -40,6 +40,7 @@ from hocket.privacy.estimate.levels import Levels, stands_for
 from hocket.privacy.estimate.listener import Listener
 from hocket.privacy.estimate.recursion import Course
 from hocket.privacy.wording import braced, counted
+from hocket.problems.sets import Everywhere
 from hocket.steps import Constant
 
 MOST = 100
@@ -62,11 +63,9 @@ def by_linearisation(
         raise BadInput("the general accountant follows every round; say how many: rounds=")
     levels = _levels(network, source, about)
     setting = Setting(network, 1, source.step or Constant(1.0), source.rounds)
-    reasons = _refused(levels, setting, protected, about)
-    if isinstance(source.mechanism, Mechanism) and not isinstance(protected, Record):
-        reasons = (*reasons, *projected(source.mechanism, about))
-        if source.mechanism.on == "gradients":
-            reasons = (*reasons, *one_whole_step(source.mechanism, about, batches=about.batches))
+    mechanism = source.mechanism if isinstance(source.mechanism, Mechanism) else None
+    asked = Asked(source.algorithm, mechanism, protected, about)
+    reasons = tuple(dict.fromkeys((*_refused(levels, setting, protected, about), *by_code(asked))))
     candidates = [j for j in range(network.n) if j not in gone and j not in protected.agents]
     size = min(colluders, len(candidates))
     if members is None and not reasons and math.comb(len(candidates), size) > MOST:
@@ -146,17 +145,32 @@ def _refused(levels: Levels, setting: Setting, protected: Protected, about: Circ
         for name, draw in levels.draws.items()
         if not _normal(draw)
     ]
-    found += about.bare
     if isinstance(about.algorithm, Algorithm) and (why := misread(about.algorithm)):
         found.append(f"{why}, so that what is read off its code is not what it does")
     found += unfit(levels.algorithm, setting, carries=True, rounds=setting.rounds)
-    if not found and isinstance(protected, Record):
-        rule = points_of(levels.algorithm, setting)
-        if any(len(rule.point(k)) != 1 for k in (1, 2, 3)) or np.any(rule.setup[:, :, 1]):
-            found.append(
-                "gradients are taken at several points between two words, and how far they differ is not accounted for"
-            )
+    if isinstance(protected, Record):
+        found += _unfollowed(levels, setting, about)
     return tuple(found)
+
+
+def _unfollowed(levels: Levels, setting: Setting, about: Circumstances) -> Iterator[str]:
+    """What of a record's way into messages the general accountant does not follow."""
+    try:
+        rule = points_of(levels.algorithm, setting)
+    except NoTheorem:  # which `unfit` has said
+        return
+    if any(len(rule.point(k)) != 1 for k in (1, 2, 3)) or np.any(rule.setup[:, :, 1]):
+        yield "gradients are taken at several points between two words, and how far they differ is not accounted for"
+    problem = about.problem
+    moved_back = problem is not None and not (
+        isinstance(problem.feasible, Everywhere) and problem.penalty is None
+    )
+    if moved_back and rule.states > 1 and any(rule.projects_gradient(k) for k in (1, 2, 3)):
+        yield (
+            "more than a state is carried from round to round, and states are projected after the step: what one "
+            "gradient does to later messages is then not accounted for; pass a problem= on the whole space, or project "
+            "what was mixed"
+        )
 
 
 def _normal(draw: Draw) -> bool:

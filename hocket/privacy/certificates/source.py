@@ -103,13 +103,20 @@ def _by_key(
     mechanism = Mechanism(
         kind.noise_on,
         fresh[None],
-        float(_deviations("own", own).max()),
+        _one_number("own", own),
         kept if kept.any() else None,
         scaled_by="last step" if step is None else "this step",
     )
     return Source(
         key, title, mechanism, step, rounds, None, _one(sigma), _one(anchor_sigma), mechanism.own_sd
     )
+
+
+def _one_number(name: str, given: Any) -> float:
+    values = _deviations(name, given)
+    if values.size != 1:
+        raise BadInput(f"{name} has {values.size} numbers; all agents draw noise of one deviation: give one")
+    return float(values[0])
 
 
 def _one(given: Any) -> float:

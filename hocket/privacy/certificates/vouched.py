@@ -100,7 +100,7 @@ def _inside(algorithm: Any) -> Iterator[Algorithm | Compressor]:
 def _strange(inner: Algorithm | Compressor) -> str:
     """Why an algorithm inside another may do more than minimise the hidden objective; empty if it may not."""
     name = type(inner).__name__
-    if not _ours(type(inner)):
+    if not is_ours(type(inner)):
         return f"{name} inside it is not hocket's, and could ask for what noise hides"
     foreign = [one for kind in type(inner).__mro__ for one in vars(kind) if _from_elsewhere(kind, one)]
     return _patched(inner) or (f"{foreign[0]} of {name} was put in from elsewhere" if foreign else "")
@@ -112,7 +112,7 @@ def rewritten(algorithm: Algorithm) -> str:
         own = sorted(
             one for one in _written(kind) if one not in SILENT and not one.startswith(("__", "_abc_"))
         )
-        if own and not _ours(kind):
+        if own and not is_ours(kind):
             return f"{', '.join(own)} of {kind.__name__} is not hocket's"
     return _patched(algorithm)
 
@@ -124,7 +124,7 @@ def misread(algorithm: Algorithm) -> str:
         return patched
     for kind in type(algorithm).__mro__:
         own = [one for one in STANDS_IN if one in _written(kind)]
-        if own and not _ours(kind):
+        if own and not is_ours(kind):
             return f"{kind.__name__} has {', '.join(own)} of its own"
     return ""
 
@@ -138,7 +138,7 @@ def unvouched(algorithm: Algorithm, setting: Setting, mechanism: Mechanism) -> t
             'by="linearisation", which reads the code itself',
         )
     stating = next(kind for kind in type(algorithm).__mro__ if "mechanism" in vars(kind))
-    if _ours(stating):
+    if is_ours(stating):
         return ()
     if mechanism.on == "objective":
         return (
@@ -155,7 +155,8 @@ def _patched(algorithm: Any) -> str:
     return f"{', '.join(found)} of this very {name} was put in the place of its class's own" if found else ""
 
 
-def _ours(kind: type) -> bool:
+def is_ours(kind: type) -> bool:
+    """Whether a class is one of hocket's."""
     return kind.__module__.partition(".")[0] in (*HOME, "builtins")
 
 
@@ -178,7 +179,7 @@ def _from_elsewhere(kind: type, name: str) -> bool:
     inner = next((one for place in CALLED if (one := getattr(found, place, None)) is not None), found)
     module = getattr(inner, "__module__", None)
     return (
-        _ours(kind)
+        is_ours(kind)
         and (callable(inner) or hasattr(inner, "__get__"))
         and isinstance(module, str)
         and module.partition(".")[0] not in HOME

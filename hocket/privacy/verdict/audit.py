@@ -40,7 +40,7 @@ from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_
 from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
-from hocket.runs.run import Run
+from hocket.runs.run import Ending, Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
 
@@ -294,7 +294,9 @@ def audit(
         problem=None if run is None else run.problem,
         local_steps=local_steps,
         sigma=sigma,
+        objectives=objectives,
         batches=batches,
+        stopped=run is not None and run.outcome.ending is Ending.CONVERGED,
     )
     found = Audit(
         network=network,

@@ -1,0 +1,406 @@
+"""The cells of the matrix: one mechanism with two options changed, refused or played."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+import hocket as hk
+from hocket.algorithm import Setting
+from hocket.algorithms import ALL
+from hocket.errors import HocketError
+from hocket.noise.mechanism import Mechanism
+from hocket.privacy import gdp
+from hocket.runs.job import Job
+from hocket.steps import as_step
+from tests.claims.forced import Scene, achieved, real_messages
+from tests.claims.options import COMMON, FIELDS, PARAMETERS
+from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
+
+NOTHING_SEEN = 1e-9
+"""A μ that is rounding: two worlds whose messages are the same."""
+Verdict = Literal["refused", "played", "no such cell"]
+SLACK = 1e-6
+"""Of a ratio: what differences by 10⁻³ and least squares leave of fifteen digits."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A mechanism as it stands where nothing is changed."""
+
+    name: str
+    build: Callable[[], hk.Algorithm]
+    options: Mapping[str, str] = field(default_factory=dict)
+    """What differs from the first values of the axes."""
+
+
+BASES = [
+    Base("RssNb", lambda: hk.RssNb.certified(1.0), {"workload": "slopes"}),
+    Base(
+        "RssNb own",
+        lambda: hk.RssNb.certified(1.0, 0.5),
+        {"workload": "least squares", "relation": "sensitivity", "feasible": "ball"},
+    ),
+    Base(
+        "RssNb own free",
+        lambda: hk.RssNb.certified(1.0, 0.5),
+        {"workload": "least squares", "relation": "sensitivity"},
+    ),
+    Base(
+        "RssNb clip",
+        lambda: hk.RssNb.certified(1.0, 0.5, clip=1.0),
+        {"workload": "least squares", "relation": "member"},
+    ),
+    Base("FunctionSharing", lambda: hk.FunctionSharing(2, sd=1.0), {"workload": "squares"}),
+    Base(
+        "FunctionSharing box",
+        lambda: hk.FunctionSharing(2, sd=1.0),
+        {"workload": "squares", "feasible": "box", "conduct": "malicious"},
+    ),
+    Base(
+        "FunctionSharing own",
+        lambda: hk.FunctionSharing(2, sd=1.0, own=0.5, family="quadratic"),
+        {"workload": "least squares", "relation": "sensitivity"},
+    ),
+    Base(
+        "FunctionSharing Nids",
+        lambda: hk.FunctionSharing(2, sd=1.0, family="quadratic", inner=hk.Nids()),
+        {"workload": "least squares", "relation": "transfer"},
+    ),
+    Base(
+        "JointAverage",
+        lambda: hk.JointAverage(own=1.0, clip=1.0),
+        {"workload": "least squares", "relation": "member"},
+    ),
+    Base(
+        "PrivateDgd",
+        lambda: hk.PrivateDgd(4.0, clip=1.0, releases=4),
+        {"workload": "least squares", "relation": "member"},
+    ),
+]
+EXPECTED_TODAY: dict[str, str] = {}
+"""Cells by name in which a promise is known to fall, with the issue that mends it. One that holds is an error."""
+PROMISING = {hk.RssNb, hk.FunctionSharing, hk.JointAverage, hk.PrivateDgd}
+BASES += [
+    Base(kind.__name__, lambda kind=kind: kind.typical() or kind(), {"workload": "slopes"})
+    for kind in ALL
+    if kind not in PROMISING
+]
+BY_NAME = {base.name: base for base in BASES}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mechanism, and what is changed of it: by axis, the name of a value."""
+
+    base: str
+    changed: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return " × ".join([self.base, *(f"{axis} = {value}" for axis, value in self.changed)])
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a cell."""
+
+    verdict: Verdict
+    promised: float = math.inf
+    achieved: float = math.nan
+    why: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How much of what was promised an attack achieves; 1 is all of it."""
+        if self.achieved < NOTHING_SEEN:
+            return 0.0
+        return self.achieved / self.promised if self.promised else math.inf
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict != "played" or self.ratio <= 1 + SLACK
+
+
+def axes(base: Base) -> dict[str, list[str]]:
+    """Every option of a mechanism, with the values that differ from its own."""
+    kind = type(base.build()).__name__
+    found = {f"{kind}.{name}": [*values] for name, values in FIELDS.get(kind, {}).items()}
+    for name, values in COMMON.items():
+        usual = base.options.get(name, next(iter(values)))
+        found[name] = [one for one in values if one != usual]
+    return found
+
+
+def cells(base: Base) -> Iterator[Cell]:
+    """The mechanism itself, with one option changed, and with every pair."""
+    each = [(axis, value) for axis, values in axes(base).items() for value in values]
+    yield Cell(base.name)
+    yield from (Cell(base.name, (one,)) for one in each)
+    yield from (Cell(base.name, pair) for pair in itertools.combinations(each, 2) if pair[0][0] != pair[1][0])
+
+
+def chosen(cell: Cell) -> dict[str, Any]:
+    """The value on every common axis."""
+    base = BY_NAME[cell.base]
+    names = {axis: base.options.get(axis, next(iter(values))) for axis, values in COMMON.items()}
+    names |= {axis: value for axis, value in cell.changed if axis in COMMON}
+    return {axis: COMMON[axis][name] for axis, name in names.items()}
+
+
+def built(cell: Cell, network: hk.Network) -> hk.Algorithm:
+    """The algorithm with its fields changed."""
+    algorithm, links = BY_NAME[cell.base].build(), len(network.links)
+    for axis, name in cell.changed:
+        if axis in COMMON:
+            continue
+        kind, field_name = axis.split(".")
+        changes = dict(FIELDS[kind][field_name][name])
+        if isinstance(by_size := changes.get("sd"), dict):
+            changes["sd"] = np.resize(by_size[4], links).tolist()
+        algorithm = replace(algorithm, **changes)
+    return algorithm
+
+
+def evaluate(cell: Cell, *, seed: int = 0, real: bool = False) -> Result:
+    """Refused, with the sentence that says so; or played, with what was promised and achieved."""
+    about = chosen(cell)
+    network = about["network"]
+    try:
+        algorithm = built(cell, network)
+    except HocketError as error:
+        return Result("refused", why=str(error))
+    if about["masked"]:
+        masked = algorithm.masked()
+        if isinstance(masked, str):
+            return Result("refused", why=masked)
+        algorithm = masked
+    inner = getattr(algorithm, "algorithm", algorithm)
+    asked = Asked(
+        about["relation"],
+        network.n,
+        about["feasible"],
+        about["prox"],
+        about["reduction"],
+        inner.basis if isinstance(inner, hk.FunctionSharing) else None,
+    )
+    try:
+        neighbours = WORKLOADS[about["workload"]](asked)
+    except HocketError as error:
+        return Result("no such cell", why=str(error))
+    if neighbours is None or _meaningless(cell, about):
+        return Result("no such cell")
+    try:
+        promised, adversaries = _promise(algorithm, network, neighbours, about)
+    except HocketError as error:
+        return Result("refused", why=str(error))
+    if not adversaries:
+        return Result("refused", why=promised)  # type: ignore[arg-type]
+    try:
+        scenes = [_scene(algorithm, neighbours, about, coalition, seed) for coalition in adversaries]
+    except HocketError as error:
+        return Result("refused", why=str(error))
+    if real:
+        _check_against_engine(scenes[0], neighbours)
+    same = tuple(one for one in cell.changed if one[0] not in ASKED_ALONE)
+    most = max(_achieved(Cell(cell.base, same), scene, about, seed) for scene in scenes)
+    return Result("played", float(promised), most)
+
+
+ASKED_ALONE = frozenset(
+    [
+        "records",
+        "release",
+        "linear",
+        "batches",
+        "rate",
+        "on_grid",
+        "by",
+        "search",
+        "said",
+        "entry",
+        "objectives",
+    ]
+)
+"""Axes that change what is asked of a certificate, and nothing of the run."""
+_played: dict[Any, float] = {}
+
+
+def _achieved(cell: Cell, scene: Scene, about: Mapping[str, Any], seed: int) -> float:
+    """What the attack achieves in a run, or in several; every run is played once."""
+    place = (cell, scene.coalition, seed)
+    if place not in _played:
+        again = [replace(scene, seed=seed + 1 + run) for run in range(about["runs"] - 1)]
+        together = about["kept"] and again
+        _played[place] = achieved(scene, *again) if together else math.sqrt(about["runs"]) * achieved(scene)
+    return _played[place]
+
+
+TAKEN_BY_KEY = frozenset(
+    {"RssNb.sd", "RssNb.own", "RssNb.anchor", "FunctionSharing.sd", "FunctionSharing.own"}
+)
+"""Fields that a question by key has a parameter for; it is about no other value of the rest."""
+
+
+def _meaningless(cell: Cell, about: Mapping[str, Any]) -> bool:
+    """Whether options contradict each other, so that nobody asks for the cell."""
+    fields = {axis for axis, _ in cell.changed if axis not in COMMON}
+    if about["entry"] == "key" and (
+        about["masked"] or about["relation"] == "member" or not fields <= TAKEN_BY_KEY
+    ):
+        return True
+    if (
+        about["said"] == "dim"
+    ):  # then it is assumed, and said so, that objectives are in the span, or slopes alone
+        spanned = about["workload"] in ("slopes", "squares")
+        return not spanned or about["prox"] is not None or type(about["feasible"]) is not hk.Everywhere
+    if about["every"] != 1:  # else it is not asked about
+        return about["by"] != "linearisation" or about["relation"] not in ("sensitivity", "member")
+    return False
+
+
+def _promise(
+    algorithm: hk.Algorithm, network: hk.Network, neighbours: Neighbours, about: Mapping[str, Any]
+) -> tuple[Any, list[frozenset[int]]]:
+    """The μ that is printed, and the coalitions it is about; or why nothing is, and none."""
+    adversary = about["adversary"]
+    if isinstance(algorithm, hk.PrivateDgd):
+        said = algorithm.remarks(neighbours.problems[0], network)
+        if not any("differential privacy" in line for line in said):
+            return "nothing is said of privacy", []
+        if math.isinf(algorithm.epsilon):
+            return "an infinite ε promises nothing", []
+        mu = gdp.mu(algorithm.epsilon, algorithm.failure) * math.sqrt(about["runs"])
+        return mu, [frozenset({0}), frozenset()]
+    # Whoever lets a step be derived asks with the one that the run says it took.
+    auto = about["step"] == "auto"
+    step = algorithm.auto_step(neighbours.problems[0], network) if auto else as_step(about["step"])
+    change = dict(neighbours.change)
+    if "sensitivity" in change or about["relation"] == "member":
+        change["records"] = about["records"]
+    subject: Any = algorithm
+    how: dict[str, Any] = {}
+    if about["entry"] == "key":
+        if algorithm.noise_on is None:
+            subject = algorithm.key
+        else:
+            subject, how = algorithm.key, _by_key(algorithm, network, neighbours.dim)
+            if not how:
+                return "this algorithm is not what its key stands for", []
+            if algorithm.scaled_with_gradient:
+                step = None  # by a key, as noise is said to be scaled like the gradient
+    found = hk.certify(
+        network,
+        subject,
+        step=step,
+        rounds=about["rounds"],
+        problem=neighbours.problems[0] if about["said"] == "problem" else None,
+        dim=neighbours.dim if about["said"] == "dim" and about["entry"] == "algorithm" else None,
+        **how,
+        **adversary,
+        **change,
+        **{
+            one: about[one]
+            for one in PARAMETERS["certify"]
+            if one in COMMON and one in KNOWN and one not in ("network", "step", "rounds", "records")
+        },
+    )
+    if not found.holds:
+        assert found.statement.startswith("No certificate"), found.statement
+        return found.reason, []
+    assert "No certificate" not in str(found)
+    if about["weather"] is not None and about["weather"].sleep and INACTIVE in str(found):
+        return INACTIVE, []
+    gone = frozenset(about["leavers"])
+    if "coalition" in adversary:
+        return found.mu, [frozenset(adversary["coalition"]) | gone]
+    honest = [j for j in range(network.n) if j not in gone and j not in (LOSER, WINNER)]
+    if adversary["colluders"] == 0:
+        return found.mu, [gone]
+    return found.mu, [frozenset({j}) | gone for j in honest[:2]]
+
+
+INACTIVE = "every agent takes part in every round"
+"""What certificates for gradients say that they assume: whoever takes no step leaves a sum that changes."""
+
+
+KNOWN = frozenset(inspect.signature(hk.certify).parameters)
+
+
+def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str, Any]:
+    """What a key is asked with to stand for this very algorithm; empty where it cannot."""
+    found = algorithm.mechanism(Setting(network, dim, hk.Constant(0.1), 4))
+    if not isinstance(found, Mechanism) or found.exact or found.masked or found.sensitivity is not None:
+        return {}
+    anchor = 0.0 if found.anchor_sd is None else found.anchor_sd
+    if (found.link_sd != found.link_sd[0]).any() or not found.link_sd.any():
+        return {}
+    return {"sigma": found.link_sd[0], "own": found.own_sd, "anchor_sigma": anchor}
+
+
+def _scene(
+    algorithm: hk.Algorithm,
+    neighbours: Neighbours,
+    about: Mapping[str, Any],
+    coalition: frozenset[int],
+    seed: int,
+) -> Scene:
+    """The run that is played, checked as `hk.solve` checks it."""
+    rng, network = np.random.default_rng(11), about["network"]
+    start = {"zero": 0.0, "far": 20.0, "rows": rng.uniform(-1, 1, size=(network.n, neighbours.dim))}
+    first = np.broadcast_to(start[about["start"]], (network.n, neighbours.dim))
+    if about["start"] != "far":
+        first = np.stack([np.asarray(about["feasible"].project(row)) for row in np.array(first)])
+    jobs = [
+        Job.asked(
+            problem,
+            network,
+            algorithm,
+            step=about["step"],
+            rounds=about["rounds"],
+            seed=seed,
+            start=np.array(first),
+            grad_at=about["grad_at"],
+            weather=about["weather"],
+        )
+        for problem in neighbours.problems
+    ]
+    job = jobs[0]
+    return Scene(
+        network,
+        job.algorithm,
+        neighbours.gradients,
+        neighbours.dim,
+        np.array(job.start, dtype=float),
+        job.step,
+        job.rounds,
+        coalition,
+        feasible=about["feasible"],
+        penalty=about["prox"],
+        grad_at=about["grad_at"],
+        seed=seed,
+        steps=(jobs[0].step, jobs[1].step),
+        other=jobs[1].algorithm,
+        every=about["every"],
+        lies=about["conduct"],
+        channel=about["weather"],
+    )
+
+
+def _check_against_engine(scene: Scene, neighbours: Neighbours) -> None:
+    """What is attacked is what `hk.solve` sends: the same noise, the same messages."""
+    if (
+        scene.lies
+        or scene.channel is not None
+        or scene.every != 1
+        or (scene.algorithm.only_totals and scene.network.period > 1)
+    ):
+        return
+    whole = getattr(getattr(scene.algorithm, "algorithm", scene.algorithm), "grid", None)
+    off = real_messages(scene, neighbours.problems[0])
+    assert off < (1e-3 if whole is not None else 1e-9), f"messages of the engine differ by {off:.2g}"

@@ -1,0 +1,73 @@
+"""Measurements that no certificate is about are marked wherever they are written or shown."""
+
+from __future__ import annotations
+
+import csv
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import hocket as hk
+from hocket.engines.progress import Bar
+from hocket.report.folder import write_metrics
+
+RING = hk.Network.cycle(5)
+PROBLEM = hk.polynomials([[0.0, j - 2.0, 1.0] for j in range(5)], box=(-5, 5))
+CERTIFIED = {
+    "rss-nb": hk.RssNb.certified(sd=1.0, own=0.2),
+    "joint average": hk.JointAverage(own=0.2),
+    "function sharing": hk.FunctionSharing(2, sd=1.0, own=0.1),
+    "private DGD": hk.PrivateDgd(1.0, clip=1.0, releases=10),
+}
+OPEN = {"dgd": hk.Dgd(), "rss-nb": hk.RssNb(1.0), "aug-dgm": hk.AugDgm()}
+
+
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_a_certified_run_says_that_its_measurements_stay_at_home(name: str, tmp_path: Path) -> None:
+    run = hk.solve(PROBLEM, RING, CERTIFIED[name], rounds=6)
+    assert any(
+        "history are measured on members' own states and objectives" in remark for remark in run.remarks
+    )
+    run.save(tmp_path)
+    kept = json.loads((tmp_path / "run.json").read_text())["settings"]["stays_at_home"]
+    assert {"x", "gap", "loss", "disagreement", "noise", "history"} <= set(kept)
+    write_metrics(run, tmp_path / "metrics.csv")
+    with open(tmp_path / "metrics.csv", newline="") as file:
+        assert {row["stays_at_home"] for row in csv.DictReader(file)} == {"True"}
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_run_without_a_certificate_says_nothing_of_the_kind(name: str, tmp_path: Path) -> None:
+    run = hk.solve(PROBLEM, RING, OPEN[name], rounds=6, step=0.1)
+    assert not any("stay at home" in remark for remark in run.remarks)
+    assert "stays_at_home" not in run.settings
+    write_metrics(run, tmp_path / "metrics.csv")
+    assert "stays_at_home" not in (tmp_path / "metrics.csv").read_text()
+
+
+def test_the_exact_engine_and_sweeps_say_so_too() -> None:
+    exact = hk.solve(PROBLEM, RING, CERTIFIED["rss-nb"], rounds=2, step=Fraction(1, 2), engine="exact")
+    assert any("they stay at home" in remark for remark in exact.remarks)
+    swept = hk.sweep(PROBLEM, RING, CERTIFIED["rss-nb"], rounds=5, seeds=2)
+    assert {row["stays_at_home"] for row in swept.rows()} == {True}
+    assert "stays_at_home" not in hk.sweep(PROBLEM, RING, hk.Dgd(), rounds=5, seeds=2).rows()[0]
+
+
+def test_rows_and_pages_of_a_comparison_are_marked(tmp_path: Path) -> None:
+    found = hk.compare([PROBLEM], [RING], [hk.Dgd(), CERTIFIED["rss-nb"]], rounds=5, seeds=2)
+    marks = {(row["algorithm"], row["stays_at_home"]) for row in found.rows()}
+    assert marks == {(hk.Dgd().title, False), (CERTIFIED["rss-nb"].title, True)}
+    page = found.page(tmp_path / "page.html").read_text()
+    assert "In a run on data they stay at home" in page
+
+
+def test_whoever_watches_is_told_before_anything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Bar, "say", lambda bar, text: said.append(text))
+    hk.solve(PROBLEM, RING, CERTIFIED["rss-nb"], rounds=5)
+    assert any("stay at home" in text for text in said)
+    said.clear()
+    hk.solve(PROBLEM, RING, hk.Dgd(), rounds=5)
+    assert said == []

@@ -2,8 +2,8 @@
 
 Events and leavers are counted between times of the grid, and merged where few would be shown (`time_grid`). Where all
 events of an interval come at its end and everybody who left before is counted, its factor is that of the pooled
-Kaplan-Meier curve. Otherwise the curve is a life table: of those who leave in the same stretch of time half count as at
-risk. With d events among n who may be at risk, of whom c may have left, the factor of an interval lies between
+Kaplan-Meier curve. Otherwise the curve is a life table: of those who leave in the same interval half count as at risk.
+With d events among n who may be at risk, of whom c may have left, the factor of an interval lies between
 1 − d/(n − c) and 1 − d/n wherever they left in truth; the products of these are printed beside the curve.
 """
 
@@ -23,6 +23,7 @@ from hocket.studies.together import Analysis
 
 HALF = 1e-12
 """How near to one half a share counts as it: rounding of a product."""
+TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,7 @@ class AtRisk:
 
     most: Float[np.ndarray, " intervals"]
     least: Float[np.ndarray, " intervals"]
-
-    @property
-    def counted(self) -> Float[np.ndarray, " intervals"]:
-        """Half of those who may have left count as at risk."""
-        return (self.most + self.least) / 2
+    counted: Float[np.ndarray, " intervals"]
 
     @property
     def known(self) -> Bool[np.ndarray, " intervals"]:
@@ -118,15 +115,17 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
     own = Followed(rows.column(part.time, kept), rows.column(part.event, kept), group, len(levels))
     found = yield from joint_intervals(own, part.grid, labels, study.disclosure)
     deaths = np.stack([one.counts for one in found.events], axis=1)
-    risks = [at_risk(found, g) for g in range(len(levels))]
+    risks = [at_risk(found, g, part.grid) for g in range(len(levels))]
     grid = tuple(part.grid[one.last - 1] for one in found.events)
     curves = tuple(
         _curve(label, deaths[g], risks[g], found, g, (grid, part.grid), confidence)
         for g, label in enumerate(labels)
     )
     chi, p = (None, None)
+    all_on_time = bool(found.on_time.all())
     if len(levels) > 1:
-        chi, p = log_rank(deaths, np.stack([one.counted for one in risks]))
+        tied = np.array([all_on_time and one.last - one.first == 1 for one in found.events])
+        chi, p = log_rank(deaths, np.stack([one.counted for one in risks]), ~tied)
     exact = all(curve.exact for curve in curves)
     return Survivals(
         grid,
@@ -139,24 +138,28 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
     )
 
 
-def at_risk(found: Intervals, group: int) -> AtRisk:
+def at_risk(found: Intervals, group: int, grid: Sequence[float]) -> AtRisk:
     """Who is at risk in each interval, from events before it and from blocks of those who leave.
 
     Who leaves in a block that is over when the interval begins is not at risk; who leaves in one that has begun before
     it ends may not be. Where all events come at the interval's end, it is the blocks that are over by then that count.
+    Between these bounds leavers count as if they left evenly over their block, and events came half-way: half of a
+    block that lies over the interval alone.
     """
-    most, least, left = list[float](), list[float](), float(found.sizes[group])
+    ends, blocks = np.array([0.0, *grid, grid[-1]]), found.blocks[group]
+    begin, end = (ends[[getattr(one, side) for one in blocks]] for side in ("first", "last"))
+    firsts, lasts = (np.array([getattr(one, side) for one in blocks]) for side in ("first", "last"))
+    leavers = np.array([float(one.most) for one in blocks])
+    rows, left = list[tuple[float, float, float]](), float(found.sizes[group])
     for one in found.events:
         at_end = bool(found.on_time[group]) and one.last - one.first == 1
-        over = one.last if at_end else one.first
-        blocks = found.blocks[group]
-        gone = sum(block.most for block in blocks if block.last <= over)
-        begun = sum(block.most for block in blocks if block.first < one.last)
-        came = float(one.counts[group])
-        most.append(left - gone)
-        least.append(left - begun if came else left - gone)
-        left -= came
-    return AtRisk(np.array(most), np.array(least))
+        most = left - leavers[lasts <= (one.last if at_end else one.first)].sum()
+        least = left - leavers[firsts < one.last].sum() if one.counts[group] else most
+        when = ends[one.last] if at_end else (ends[one.first] + ends[one.last]) / 2
+        share = np.clip((when - begin) / np.maximum(end - begin, TINY), 0, 1)
+        rows.append((most, least, float(np.clip(left - (leavers * share).sum(), least, most))))
+        left -= float(one.counts[group])
+    return AtRisk(*np.array(rows).T)
 
 
 def _factors(deaths: np.ndarray, at_risk: np.ndarray) -> Float[np.ndarray, " intervals"]:
@@ -221,14 +224,21 @@ def _median(
 
 
 def log_rank(
-    deaths: Float[np.ndarray, "groups times"], at_risk: Float[np.ndarray, "groups times"]
+    deaths: Float[np.ndarray, "groups times"],
+    at_risk: Float[np.ndarray, "groups times"],
+    merged: Bool[np.ndarray, " times"] | None = None,
 ) -> tuple[float, float]:
-    """χ² and p of the test that all groups have the same hazard."""
+    """χ² and p of the test that all groups have the same hazard.
+
+    Events of a `merged` interval come one after another within it: those at risk half-way count, and none are tied.
+    """
+    within = np.zeros(deaths.shape[1], dtype=bool) if merged is None else merged
+    at_risk = np.where(within, at_risk - deaths / 2, at_risk)
     d, n = deaths.sum(axis=0), at_risk.sum(axis=0)
     use = (d > 0) & (n > 1)
-    d, n, share = d[use], n[use], at_risk[:, use] / n[use]
+    d, n, share, within = d[use], n[use], at_risk[:, use] / n[use], within[use]
     excess = (deaths[:, use] - d * share).sum(axis=1)
-    spread = d * (n - d) / (n - 1)
+    spread = np.where(within, d, d * (n - d) / (n - 1))
     variance = np.diag((spread * share).sum(axis=1)) - (spread * share) @ share.T
     chi = float(excess[:-1] @ np.linalg.pinv(variance[:-1, :-1]) @ excess[:-1])
     return chi, float(chdtrc(len(deaths) - 1, chi))

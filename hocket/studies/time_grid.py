@@ -1,16 +1,17 @@
-"""Events and leavers between times of a grid, counted from coarse to fine and merged until no small count is left.
+"""Events and leavers between times of a grid, counted from coarse to fine: no interval is cut where few would be left.
 
-The first secure sum counts over the whole time. A stretch is halved while it holds twice as many as may be shown, so
-members' programs see, at most, how such a stretch splits in two. What is published is merged afterwards: of all ways to
-merge neighbours so that each stretch holds no row or enough, for every group, the one that leaves the most stretches.
-Events and leavers are merged apart, since few who leave should not hide when events come: events share their
-intervals over all groups, leavers have blocks of their own in each group.
+The first secure sum counts over the whole time. A stretch that holds twice as many as may be shown is cut in two: in
+the middle, or else nearer to the half that holds more, until both parts hold no row or enough, of every group. So each
+stretch that comes out holds none or enough, whatever grid the study asked for, and neighbours are together only where
+no cut between them was found that leaves enough on either side. Events and leavers are cut apart from each other, since
+few who leave should not hide when events come: events share their intervals over all groups, leavers have blocks of
+their own in each group. Members' programs see the counts of cuts that were tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -31,18 +32,35 @@ class Stretch:
     first: int
     last: int
     counts: Counts
+    low: int
+    """The first place where a cut may still be, and the one before: there too few are left of it."""
+    high: int
+    """The place from which on too few are right of a cut."""
+
+    @staticmethod
+    def of(first: int, last: int, counts: Counts) -> Stretch:
+        """A stretch in which no cut was tried yet."""
+        return Stretch(first, last, counts, first, last)
 
     @property
     def middle(self) -> int:
-        """Where it is halved."""
-        return (self.first + self.last) // 2
+        """Where a cut is tried."""
+        return (self.low + self.high) // 2
 
-    def halves(self, counts: Counts) -> list[Stretch]:
-        """Both halves, where the first holds `counts`."""
-        return [
-            Stretch(self.first, self.middle, counts),
-            Stretch(self.middle, self.last, self.counts - counts),
-        ]
+    def wide(self, least: int) -> bool:
+        """Whether there may be a cut that leaves enough on either side."""
+        enough = 2 * least if least > 1 else 1  # where any count may be shown, every cut is good
+        return self.low < self.middle and bool((self.counts >= enough).any())
+
+    def tried(self, left: Counts, least: int) -> list[Stretch]:
+        """Both parts of a cut with so many left of it, if they hold enough; else where to look for another."""
+        right = self.counts - left
+        few_left, few_right = (((0 < some) & (some < least)).any() for some in (left, right))
+        if not few_left and not few_right:
+            return [Stretch.of(self.first, self.middle, left), Stretch.of(self.middle, self.last, right)]
+        if few_left and few_right:
+            return [replace(self, low=self.middle, high=self.middle)]
+        return [replace(self, low=self.middle) if few_left else replace(self, high=self.middle)]
 
 
 @dataclass(frozen=True)
@@ -122,16 +140,16 @@ def joint_intervals(
         return lambda first, last: rows.counted((where >= first) & (where < last))
 
     jobs: dict[str, Analysis[list[Stretch]]] = {
-        "events": coarse_to_fine(own(events), Stretch(0, len(grid), came), least)
+        "events": coarse_to_fine(own(events), Stretch.of(0, len(grid), came), least)
     }
     for g, label in enumerate(labels):
-        whole = Stretch(0, len(grid) + 1, (sizes - came)[g : g + 1])
+        whole = Stretch.of(0, len(grid) + 1, (sizes - came)[g : g + 1])
         mine = np.where(rows.group == g, leaves, np.nan)
         jobs[f"leavers of {label}"] = coarse_to_fine(_one(own(mine), g), whole, least)
     found: dict[str, list[Stretch]] = yield from together(jobs)
     return Intervals(
         sizes,
-        tuple(part for one in merged(found["events"], least) for part in _parts(one)),
+        tuple(part for one in found["events"] for part in _parts(one)),
         tuple(_blocks(found[f"leavers of {label}"], len(grid), least) for label in labels),
         total["members with events between"] == 0,
     )
@@ -144,61 +162,33 @@ def _one(own: Callable[[int, int], Counts], group: int) -> Callable[[int, int], 
 def coarse_to_fine(
     own: Callable[[int, int], Counts], whole: Stretch, least: int
 ) -> Analysis[list[Stretch]]:
-    """Halve whatever holds twice as many as may be shown, level by level; small halves are for `merged`."""
-    enough = 2 * least if least > 1 else 1  # where any count may be shown, all are asked for
+    """Cut the whole until no stretch can be cut any more; in order."""
     done, left = list[Stretch](), [whole]
     while True:
-        cut = [one for one in left if one.last - one.first > 1 and (one.counts >= enough).any()]
-        kept = {id(one) for one in cut}
-        done += [one for one in left if id(one) not in kept]
-        if not cut:
+        done += [one for one in left if not one.wide(least)]
+        if not (left := [one for one in left if one.wide(least)]):
             return sorted(done, key=lambda one: one.first)
-        total = yield Total({"between times": np.stack([own(one.first, one.middle) for one in cut])})
+        total = yield Total({"between times": np.stack([own(one.first, one.middle) for one in left])})
         left = [
-            half
-            for one, counts in zip(cut, total["between times"], strict=True)
-            for half in one.halves(counts)
+            part
+            for one, counts in zip(left, total["between times"], strict=True)
+            for part in one.tried(counts, least)
         ]
-
-
-def merged(parts: Sequence[Stretch], least: int) -> list[Stretch]:
-    """Neighbours put together until each has no row or enough, of every group; as few as can be."""
-    if least == 1:
-        return list(parts)
-    counts = np.cumsum([np.zeros_like(parts[0].counts), *(one.counts for one in parts)], axis=0)
-    most, begins = np.full(len(counts), -1), np.zeros(len(counts), dtype=int)
-    most[0] = 0
-    for end in range(1, len(counts)):
-        held = counts[end] - counts[:end]
-        fits = ((held == 0) | (held >= least)).all(axis=1) & (most[:end] >= 0)
-        if fits.any():
-            best = np.where(fits, most[:end], -1)
-            begins[end] = end - 1 - int(np.argmax(best[::-1]))  # of equals the shortest at the end
-            most[end] = best[begins[end]] + 1
-    if most[-1] < 0:
-        raise AssertionError("the whole holds none or enough")
-    found, end = list[Stretch](), len(parts)
-    while end:
-        begin = int(begins[end])
-        found.append(Stretch(parts[begin].first, parts[end - 1].last, counts[end] - counts[begin]))
-        end = begin
-    return found[::-1]
 
 
 def _parts(one: Stretch) -> list[Stretch]:
     """A stretch in which nothing came, place by place: nothing came in any of them."""
     if one.counts.any():
         return [one]
-    return [Stretch(place, place + 1, one.counts) for place in range(one.first, one.last)]
+    return [Stretch.of(place, place + 1, one.counts) for place in range(one.first, one.last)]
 
 
 def _blocks(parts: Sequence[Stretch], end: int, least: int) -> tuple[Block, ...]:
-    """Blocks of one group's leavers. Too few of them count as if they went on, together with those who do."""
-    after = parts[-1] if parts[-1].first == end else None
+    """Blocks of one group's leavers. Too few before the end count as if they went on, together with those who do."""
     found = list[Block]()
-    for one in merged(parts, least):
+    for one in parts:
         leavers = round(float(one.counts[0]))
-        few = one.first < end < one.last and after is not None and after.counts[0] >= least
+        few = one.first < end == one.low  # a cut before those who go on was tried, and left too few
         found.append(Block(one.first, one.last, None if few else leavers, least - 1 if few else leavers))
     return tuple(found)
 

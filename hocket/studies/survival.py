@@ -18,12 +18,11 @@ from scipy.special import chdtrc, ndtri
 
 from hocket.studies.rows import Rows
 from hocket.studies.study import SurvivalSection
-from hocket.studies.time_grid import Followed, Intervals, joint_intervals
+from hocket.studies.time_grid import Followed, Intervals, Stretch, joint_intervals
 from hocket.studies.together import Analysis
 
 HALF = 1e-12
 """How near to one half a share counts as it: rounding of a product."""
-TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,8 @@ class Curve:
     events: int
     """Up to the last time."""
     at_risk: tuple[int | None, ...]
-    """Rows at risk at each time, at most: who left in a stretch of time that is not over yet is in it. None where nobody
-    is at risk any more."""
+    """Rows at risk at each time, at most: who leaves in a stretch of time that is not over yet is counted. None where
+    nobody is at risk any more."""
     came: tuple[int, ...]
     """Events since the time before."""
     left: tuple[tuple[float, float | None, int | None], ...]
@@ -55,6 +54,8 @@ class Curve:
     """Nor above."""
     exact: bool
     """Whether it is the Kaplan-Meier curve of the pooled rows; a life table otherwise."""
+    confidence: float
+    """What the band from `low` to `high` is for."""
     median: tuple[float | None, float | None]
     """After which time, and by which, the Kaplan-Meier curve falls to one half; twice the same where that is exact."""
 
@@ -122,10 +123,8 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
         for g, label in enumerate(labels)
     )
     chi, p = (None, None)
-    all_on_time = bool(found.on_time.all())
     if len(levels) > 1:
-        tied = np.array([all_on_time and one.last - one.first == 1 for one in found.events])
-        chi, p = log_rank(deaths, np.stack([one.counted for one in risks]), ~tied)
+        chi, p = log_rank(deaths, np.stack([one.counted for one in risks]))
     exact = all(curve.exact for curve in curves)
     return Survivals(
         grid,
@@ -152,14 +151,19 @@ def at_risk(found: Intervals, group: int, grid: Sequence[float]) -> AtRisk:
     leavers = np.array([float(one.most) for one in blocks])
     rows, left = list[tuple[float, float, float]](), float(found.sizes[group])
     for one in found.events:
-        at_end = bool(found.on_time[group]) and one.last - one.first == 1
+        at_end = _tied(found, group, one)
         most = left - leavers[lasts <= (one.last if at_end else one.first)].sum()
         least = left - leavers[firsts < one.last].sum() if one.counts[group] else most
         when = ends[one.last] if at_end else (ends[one.first] + ends[one.last]) / 2
-        share = np.clip((when - begin) / np.maximum(end - begin, TINY), 0, 1)
+        share = np.clip((when - begin) / np.where(end > begin, end - begin, np.inf), 0, 1)
         rows.append((most, least, float(np.clip(left - (leavers * share).sum(), least, most))))
         left -= float(one.counts[group])
     return AtRisk(*np.array(rows).T)
+
+
+def _tied(found: Intervals, group: int, one: Stretch) -> bool:
+    """Whether all of a group's events in an interval come at its end."""
+    return bool(found.on_time[group]) and one.last - one.first == 1
 
 
 def _factors(deaths: np.ndarray, at_risk: np.ndarray) -> Float[np.ndarray, " intervals"]:
@@ -195,9 +199,7 @@ def _curve(
         tuple(round(float(v)) if ok else None for v, ok in zip(risk.most, shown, strict=True)),
         tuple(round(float(v)) for v in deaths),
         tuple(
-            (0.0 if one.first == 0 else asked[one.first - 1], asked[one.last - 1], one.leavers)
-            if one.last <= len(asked)
-            else (0.0 if one.first == 0 else asked[one.first - 1], None, one.leavers)
+            ((0.0, *asked)[one.first], (0.0, *asked, None)[one.last], one.leavers)
             for one in found.blocks[group]
         ),
         column(survival),
@@ -206,7 +208,8 @@ def _curve(
         column(least),
         column(most),
         exact,
-        _median(grid, least, most, [exact and bool(found.on_time[group]) and one.last - one.first == 1 for one in found.events]),
+        confidence,
+        _median(grid, least, most, [exact and _tied(found, group, one) for one in found.events]),
     )
 
 
@@ -224,21 +227,14 @@ def _median(
 
 
 def log_rank(
-    deaths: Float[np.ndarray, "groups times"],
-    at_risk: Float[np.ndarray, "groups times"],
-    merged: Bool[np.ndarray, " times"] | None = None,
+    deaths: Float[np.ndarray, "groups times"], at_risk: Float[np.ndarray, "groups times"]
 ) -> tuple[float, float]:
-    """χ² and p of the test that all groups have the same hazard.
-
-    Events of a `merged` interval come one after another within it: those at risk half-way count, and none are tied.
-    """
-    within = np.zeros(deaths.shape[1], dtype=bool) if merged is None else merged
-    at_risk = np.where(within, at_risk - deaths / 2, at_risk)
+    """χ² and p of the test that all groups have the same hazard, on the intervals and risk sets of the curves."""
     d, n = deaths.sum(axis=0), at_risk.sum(axis=0)
     use = (d > 0) & (n > 1)
-    d, n, share, within = d[use], n[use], at_risk[:, use] / n[use], within[use]
+    d, n, share = d[use], n[use], at_risk[:, use] / n[use]
     excess = (deaths[:, use] - d * share).sum(axis=1)
-    spread = np.where(within, d, d * (n - d) / (n - 1))
+    spread = d * (n - d) / (n - 1)
     variance = np.diag((spread * share).sum(axis=1)) - (spread * share) @ share.T
     chi = float(excess[:-1] @ np.linalg.pinv(variance[:-1, :-1]) @ excess[:-1])
     return chi, float(chdtrc(len(deaths) - 1, chi))

@@ -33,9 +33,13 @@ class Stretch:
     last: int
     counts: Counts
     low: int
-    """The first place where a cut may still be, and the one before: there too few are left of it."""
+    """Cuts are tried after this place."""
     high: int
-    """The place from which on too few are right of a cut."""
+    """And before this one."""
+    later: tuple[int, int] | None = None
+    """Where else they are tried, if none is found there."""
+    turned: bool = False
+    """Whether they are tried there."""
 
     @staticmethod
     def of(first: int, last: int, counts: Counts) -> Stretch:
@@ -53,14 +57,28 @@ class Stretch:
         return self.low < self.middle and bool((self.counts >= enough).any())
 
     def tried(self, left: Counts, least: int) -> list[Stretch]:
-        """Both parts of a cut with so many left of it, if they hold enough; else where to look for another."""
-        right = self.counts - left
-        few_left, few_right = (((0 < some) & (some < least)).any() for some in (left, right))
-        if not few_left and not few_right:
+        """Both parts of a cut with so many left of it, if they hold enough; else where to look for another.
+
+        Of a group that has enough for two parts, the side that holds too few says where. One that has not must lie on
+        one side as a whole: a cut is looked for later at first, and then earlier, whatever the group's counts are, so
+        that where a cut was found does not tell them.
+        """
+        right, enough = self.counts - left, self.counts >= 2 * least
+        few_left, few_right = ((some > 0) & (some < least) for some in (left, right))
+        if not (few_left | few_right).any():
             return [Stretch.of(self.first, self.middle, left), Stretch.of(self.middle, self.last, right)]
-        if few_left and few_right:
-            return [replace(self, low=self.middle, high=self.middle)]
-        return [replace(self, low=self.middle) if few_left else replace(self, high=self.middle)]
+        later, earlier = bool((few_left & enough).any()), bool((few_right & enough).any())
+        if later and earlier:
+            return [self._in(self.middle, self.middle)]
+        if later or not (earlier or self.turned):
+            spare = (self.low, self.middle) if not later and self.later is None else self.later
+            return [replace(self, later=spare)._in(self.middle, self.high)]
+        return [self._in(self.low, self.middle)]
+
+    def _in(self, low: int, high: int) -> Stretch:
+        if high - low > 1 or self.later is None:
+            return replace(self, low=low, high=high)
+        return replace(self, low=self.later[0], high=self.later[1], later=None, turned=True)
 
 
 @dataclass(frozen=True)
@@ -116,7 +134,7 @@ class Followed:
 
 
 def fewest_shown(rules: DisclosureSection) -> int:
-    """The smallest count of a curve. Where 1 alone is hidden, that a stretch was merged would show it: 2 counts as 3."""
+    """The smallest count of a curve. 2 counts as 3: where 1 alone is hidden, it would follow from what was merged."""
     return max(3, rules.smallest_cell) if rules.smallest_cell > 1 else 1
 
 
@@ -129,7 +147,11 @@ def joint_intervals(
     between = rows.counted(happened & ~np.isin(rows.time, grid)) > 0
     sizes = rows.counted(np.ones(len(rows.time), dtype=bool))
     total = yield Total(
-        {"rows": sizes, "events": rows.counted(happened), "members with events between": between.astype(float)},
+        {
+            "rows": sizes,
+            "events": rows.counted(happened),
+            "members with events between": between.astype(float),
+        },
         names={"rows": tuple(labels)},
     )
     sizes, came = total["rows"], total["events"]
@@ -159,9 +181,7 @@ def _one(own: Callable[[int, int], Counts], group: int) -> Callable[[int, int], 
     return lambda first, last: own(first, last)[group : group + 1]
 
 
-def coarse_to_fine(
-    own: Callable[[int, int], Counts], whole: Stretch, least: int
-) -> Analysis[list[Stretch]]:
+def coarse_to_fine(own: Callable[[int, int], Counts], whole: Stretch, least: int) -> Analysis[list[Stretch]]:
     """Cut the whole until no stretch can be cut any more; in order."""
     done, left = list[Stretch](), [whole]
     while True:

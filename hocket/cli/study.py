@@ -164,4 +164,5 @@ def _found(results: Results) -> list[Any]:
     if results.promise is not None:
         words += [results.promise.statement, *results.promise.assumptions]
     own = ", ".join(f"{name} {rows:,}" for name, rows in (results.rows_by_member or {}).items())
-    return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all; rows: {own}."]
+    whose = f"; rows: {own}" if own else ""
+    return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all{whose}."]

@@ -125,5 +125,5 @@ def rehearse(
         raise NotEstimable(
             f"the joint sums lead nowhere ({str(error)[:80]}): look for wild values, and for columns that say the same"
         ) from error
-    own = {name: check.kept for name, (check, _) in checked.items()}
+    own = None if study.privacy else {name: check.kept for name, (check, _) in checked.items()}
     return replace(done.result, rows_by_member=own, members=len(checked))

@@ -46,7 +46,8 @@ class Results:
     numbers: int
     """Numbers that each member gave, over all totals."""
     rows_by_member: Mapping[str, int] | None = None
-    """At home: one's own. In a rehearsal: everybody's."""
+    """At home: one's own. In a rehearsal: everybody's. None where the study promises an ε: a count without noise beside
+    it would tell whether a row was left out."""
     members: int | None = None
     transcript: str = ""
     """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
@@ -122,16 +123,16 @@ def concluded(rows: Rows) -> Analysis[Results]:
         try:
             total = analysis.send(heard)
         except StopIteration as end:
-            numbers = sum(one.numbers for one in released.values())
+            numbers, promise = sum(one.numbers for one in released.values()), promise_of(rows)
             return Results(
                 rows.study,
                 end.value,
                 totals,
                 numbers,
-                {rows.name: contributed(rows)},
+                {rows.name: contributed(rows)} if promise is None else None,
                 transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
-                promise=promise_of(rows),
+                promise=promise,
             )
         totals += 1
         for name, numbers in kinds(total.values).items():

@@ -136,7 +136,7 @@ def _summary(results: Results, labels: dict[str, str]) -> list[str]:
 def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
     totals = counted(results.totals, "total")
     if results.promise is not None:
-        return [*_noisy_cards(results, results.promise), *_whose(results)]
+        return _noisy_cards(results, results.promise)
     sums = (
         f"{totals}, {counted(results.numbers, 'number')} from each member; sums are exact in fixed point, of numbers "
         "that were rounded at home."

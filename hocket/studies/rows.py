@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hocket.errors import BadStudy, nearest
+from hocket.errors import BadStudy
+from hocket.studies.column_names import not_there
 from hocket.studies.columns import Cells, understood
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.study import Study
@@ -89,10 +90,9 @@ def _cells(study: Study, table: Table, name: str) -> Cells:
     column = study.column(name)
     source = column.source or name
     if source not in table.columns:
-        known = [*table.columns]
-        close = nearest(source, known) or nearest(source.lower(), {one.lower(): one for one in known})
         what = f"there is no column {source!r}" + (f" (for {name})" if source != name else "")
-        complaint = f"{what}{close}; rename it, or name it in [columns.{name}] from; there are {', '.join(known[:20])}"
+        near, known = not_there(source, table.columns), ", ".join(map(repr, [*table.columns][:20]))
+        complaint = f"{what}{near}; rename it, or name it in [columns.{name}] from; there are {known}"
         return Cells(np.full(table.rows, np.nan), (complaint,))
     if study.privacy is None or column.range is None or not column.numeric:
         return understood(name, column, table.columns[source], table.decimal)

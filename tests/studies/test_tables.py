@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadStudy
-from hocket.studies import parse_study, read_table
+from hocket.studies import Table, parse_study, read_table
 from hocket.studies.columns import ColumnSection, text_of, understood
 from hocket.studies.rows import understood_rows
 
@@ -68,7 +68,7 @@ def test_a_column_of_thousands_beside_one_of_decimal_commas_is_asked_about(tmp_p
     """Before, 92,000 was read as 92 without a word, since 1,5 beside it told that commas are decimal."""
     path = written(tmp_path, "grösse;x\n92,000;1,5\n105,000;2,25\n")
     with pytest.raises(
-        BadStudy, match=r"column grösse: numbers such as 92,000.* 92000.*if it is 92, say --decimal ,"
+        BadStudy, match=r"column grösse: in numbers such as 92,000,.* 92000.*if it is 92, say --decimal ,"
     ):
         read_table(path)
     table = read_table(path, decimal=",")
@@ -121,6 +121,28 @@ def test_decimal_commas_are_read():
         7,
     ]
     assert understood("x", ColumnSection(), ["1.5", "2.25"], ",").values.tolist() == [1.5, 2.25]
+
+
+@pytest.mark.parametrize(
+    ("there", "how"),
+    [
+        ("Sex", "the file has 'Sex', which differs by capital letters"),
+        (" sex", "the file has ' sex', which differs by a leading space"),
+        ("sex\u00a0", r"the file has 'sex\xa0', which differs by a trailing no-break space"),
+        ("\ufeffsex", r"the file has '\ufeffsex', which differs by byte order mark (U+FEFF)"),
+        ("\u0455ex", "the file has 'ѕex', which differs by U+0455 in place of 's'"),
+        ("SEX ", "which differs by a trailing space and capital letters"),
+        ("sexx", "(did you mean 'sexx'?)"),
+        ("SEXX", "(did you mean 'SEXX'?)"),
+    ],
+)
+def test_names_that_look_alike_are_told_apart(there, how):
+    """Before: there is no column 'sex' (did you mean 'sex'?)."""
+    study = parse_study({"study": {"title": "T", "formula": "y ~ sex"}})
+    with pytest.raises(BadStudy) as raised:
+        understood_rows(study, Table.of({"y": [1.0, 2.0], there: [0, 1]}))
+    assert how in str(raised.value)
+    assert "did you mean 'sex'?" not in str(raised.value)
 
 
 def test_parquet(tmp_path):

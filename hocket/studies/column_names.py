@@ -1,0 +1,70 @@
+"""A column that is not there under its name, and what is: names that look alike, and what makes them differ."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+from hocket.errors import nearest
+
+CYRILLIC = dict(zip("асеорхуіјѕԁһАВЕКМНОРСТУХЅІЈ", "aceopxyijsdhABEKMHOPCTYXSIJ", strict=True))
+GREEK = dict(zip("αοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aoABEZHIKMNOPTYX", strict=True))
+LOOKS_LIKE = CYRILLIC | GREEK
+"""Letters of other alphabets that look like Latin ones."""
+
+
+def looks(name: str) -> str:
+    """A name as it looks: without what cannot be seen, in small Latin letters.
+
+    >>> looks(" Sex"), looks("\\ufeffsex"), looks("\\u0455ex")
+    ('sex', 'sex', 'sex')
+    """
+    return _latin(name).casefold()
+
+
+def _latin(name: str) -> str:
+    latin = (LOOKS_LIKE.get(sign, sign) for sign in unicodedata.normalize("NFKC", name))
+    return " ".join("".join(sign for sign in latin if unicodedata.category(sign) != "Cf").split())
+
+
+def not_there(asked: str, known: Iterable[str]) -> str:
+    """What a file has in place of a column, for a message; empty where nothing is near."""
+    names = [*known]
+    for name in names:
+        if looks(name) == looks(asked):
+            return f": the file has {name!r}, which differs by {' and '.join(differences(asked, name))}"
+    close = nearest(asked, names)
+    if not close:
+        by_looks = {looks(name): name for name in names}
+        near = nearest(looks(asked), by_looks)
+        close = next(
+            (near.replace(repr(one), repr(name)) for one, name in by_looks.items() if repr(one) in near), ""
+        )
+    return close
+
+
+def differences(asked: str, name: str) -> list[str]:
+    """By what two names differ that look alike.
+
+    >>> differences("sex", " Sex"), differences("sex", "\\u0455ex")
+    (['a leading space', 'capital letters'], ["U+0455 in place of 's'"])
+    """
+    found: list[str] = []
+    for where, blank in (("leading", name[:1]), ("trailing", name[-1:])):
+        if blank.isspace():
+            found.append(f"a {where} {_called(blank)}")
+    for sign in dict.fromkeys(name.strip()):
+        if sign in asked:
+            continue
+        if sign in LOOKS_LIKE:
+            found.append(f"U+{ord(sign):04X} in place of {LOOKS_LIKE[sign]!r}")
+        elif unicodedata.category(sign) == "Cf" or (sign.isspace() and sign != " "):
+            found.append(f"{_called(sign)} (U+{ord(sign):04X})")
+    if _latin(asked) != _latin(name):
+        found.append("capital letters")
+    return found or ["how its letters or blanks are written"]
+
+
+def _called(sign: str) -> str:
+    known = {" ": "space", "\ufeff": "byte order mark"}
+    return known.get(sign) or unicodedata.name(sign, "invisible character").lower()

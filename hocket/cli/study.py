@@ -164,5 +164,6 @@ def _found(results: Results) -> list[Any]:
     if results.promise is not None:
         words += [results.promise.statement, *results.promise.assumptions]
     own = ", ".join(f"{name} {rows:,}" for name, rows in (results.rows_by_member or {}).items())
+    words += results.own_remarks
     whose = f"; rows: {own}" if own else ""
     return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all{whose}."]

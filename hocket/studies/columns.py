@@ -19,7 +19,7 @@ Cells are compared with what is declared; nothing in a section is run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -139,9 +139,9 @@ def text_of(value: object) -> str:
 class Cells:
     """A column of one member's table, as the study understands it."""
 
-    values: Float[np.ndarray, " rows"]
+    values: Float[np.ndarray, " rows"] = field(repr=False)
     """Numbers, 0 or 1, or places among the levels; not a number where the cell is missing."""
-    complaints: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = field(default=(), repr=False)
     """What is wrong with it."""
 
     @property

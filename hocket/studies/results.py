@@ -24,6 +24,8 @@ from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 from hocket.studies.together import Analysis
 
+AT_HOME = ("hocket", "rows_by_member", "own_remarks")
+"""Keys of results.json that differ between members."""
 RESULTS, COEFFICIENTS, PAGE = "results.json", "coefficients.csv", "results.html"
 
 
@@ -48,6 +50,8 @@ class Results:
     rows_by_member: Mapping[str, int] | None = None
     """At home: one's own. In a rehearsal: everybody's. None where the study promises an ε: a count without noise beside
     it would tell whether a row was left out."""
+    own_remarks: tuple[str, ...] = ()
+    """At home: what one should know of one's own rows. In a rehearsal: everybody's. None where there is an ε."""
     members: int | None = None
     transcript: str = ""
     """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
@@ -78,6 +82,8 @@ class Results:
             "released": {name: one._asdict() for name, one in self.released.items()},
             "rows_by_member": None if self.rows_by_member is None else dict(self.rows_by_member),
         }
+        if self.own_remarks:
+            data["own_remarks"] = list(self.own_remarks)
         if self.promise is not None:
             data["privacy"] = self.promise.to_json()
         if fit is not None:
@@ -109,7 +115,7 @@ class Results:
 
 def digest_of(data: Mapping[str, Any]) -> str:
     """The digest of results as a file has them."""
-    common = {key: value for key, value in data.items() if key not in ("hocket", "rows_by_member")}
+    common = {key: value for key, value in data.items() if key not in AT_HOME}
     rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
     return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 
@@ -132,6 +138,7 @@ def concluded(rows: Rows) -> Analysis[Results]:
                 {rows.name: contributed(rows)} if promise is None else None,
                 transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
+                own_remarks=rows.remarks,
                 promise=promise,
             )
         totals += 1

@@ -63,6 +63,7 @@ def results_page(
         drawing = forest(findings.fit, labels)
         if drawing is not None:
             figures.append(Figure.of(drawing, _forest_caption(findings.fit)))
+    notes += results.own_remarks
     if findings.evaluation is not None:
         tables.append(evaluation_table(findings.evaluation))
         figures.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -20,13 +20,19 @@ class Rows:
     """One member's data in a study; they never leave its machine."""
 
     study: Study
-    values: dict[str, Float[np.ndarray, " rows"]]
+    values: dict[str, Float[np.ndarray, " rows"]] = field(repr=False)
     """Every column the study uses, all rows of the table; not a number where a cell is missing."""
-    chosen: Bool[np.ndarray, " rows"]
+    chosen: Bool[np.ndarray, " rows"] = field(repr=False)
     """Where the study's conditions hold."""
     name: str = "the table"
     among: Among = ALONE
     """For how many members noise is shared out, where the study promises an ε."""
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    """What this member should know of its own rows when it reads the results."""
+
+    def __repr__(self) -> str:
+        """Their number and what their columns are called, and nobody's values."""
+        return f"Rows({self.name!r}, rows={len(self.chosen)}, columns={[*self.values]})"
 
     @property
     def modelled(self) -> Bool[np.ndarray, " rows"]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 NUMBER = re.compile(r"[+-]?[\d.,]*\d[\d.,]*")
 THOUSANDS = {
@@ -24,11 +24,12 @@ GROUPED_BELOW = 1000
 """Larger numbers without a sign between their thousands tell that a column has none."""
 
 
-class Misread(NamedTuple):
+@dataclass(frozen=True)
+class Misread:
     """Numbers that would be read wrongly, or not at all, and what to do."""
 
-    such_as: str
-    cure: str
+    such_as: str = field(repr=False)
+    cure: str = field(repr=False)
 
 
 def maybe_thousands(texts: Iterable[str], sign: str = ",") -> bool:

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,17 @@ LARGEST = 2_000_000_000
 class Table:
     """Columns of cells as they were written."""
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
     rows: int
     name: str = "the table"
     """What errors call it."""
     decimal: str = "."
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), repr=False)
     """What was taken for granted when it was read."""
+
+    def __repr__(self) -> str:
+        """Its shape and what its columns are called, and nobody's cells: reprs end in logs and tracebacks."""
+        return f"Table({self.name!r}, rows={self.rows}, columns={[*self.columns]})"
 
     @staticmethod
     def of(columns: Mapping[str, Iterable[Any]], name: str = "the table") -> Table:

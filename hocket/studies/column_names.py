@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from collections.abc import Iterable
-
-from hocket.errors import nearest
 
 CYRILLIC = dict(zip("асеорхуіјѕԁһАВЕКМНОРСТУХЅІЈ", "aceopxyijsdhABEKMHOPCTYXSIJ", strict=True))
 GREEK = dict(zip("αοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aoABEZHIKMNOPTYX", strict=True))
@@ -27,20 +26,14 @@ def _latin(name: str) -> str:
     return " ".join("".join(sign for sign in latin if unicodedata.category(sign) != "Cf").split())
 
 
-def not_there(asked: str, known: Iterable[str]) -> str:
-    """What a file has in place of a column, for a message; empty where nothing is near."""
-    names = [*known]
-    for name in names:
-        if looks(name) == looks(asked):
-            return f": the file has {name!r}, which differs by {' and '.join(differences(asked, name))}"
-    close = nearest(asked, names)
-    if not close:
-        by_looks = {looks(name): name for name in names}
-        near = nearest(looks(asked), by_looks)
-        close = next(
-            (near.replace(repr(one), repr(name)) for one, name in by_looks.items() if repr(one) in near), ""
-        )
-    return close
+def not_there(asked: str, known: Iterable[str]) -> tuple[str, str]:
+    """What a file has in place of a column: a question for a message, and what differs; empty where nothing is near."""
+    names = {looks(name): name for name in known}
+    if (name := names.get(looks(asked))) is not None:
+        what = f"; the file has {name!r}, which differs by {' and '.join(differences(asked, name))}"
+        return f" (did you mean {name!r}?)", what
+    close = difflib.get_close_matches(looks(asked), names, n=1)
+    return (f" (did you mean {names[close[0]]!r}?)" if close else ""), ""
 
 
 def differences(asked: str, name: str) -> list[str]:

@@ -39,6 +39,7 @@ def repeated_ids(study: Study, table: Table) -> Iterator[str]:
         ]
         if 1 < (different := len({*there})) < len(there):
             yield (
-                f"column {name} looks like an id and has {different:,} different values in {len(there):,} rows; standard "
-                "errors hold for independent rows, and are too small where several are of one person: take one of each"
+                f"column {name} looks like an id and has {different:,} different values in {len(there):,} rows; "
+                "standard errors hold for independent rows, and are too small where several are of one person: take "
+                "one of each"
             )

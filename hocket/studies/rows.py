@@ -97,8 +97,9 @@ def _cells(study: Study, table: Table, name: str) -> Cells:
     source = column.source or name
     if source not in table.columns:
         what = f"there is no column {source!r}" + (f" (for {name})" if source != name else "")
-        near, known = not_there(source, table.columns), ", ".join(map(repr, [*table.columns][:20]))
-        complaint = f"{what}{near}; rename it, or name it in [columns.{name}] from; there are {known}"
+        near, how = not_there(source, table.columns)
+        known = ", ".join(map(repr, [*table.columns][:20]))
+        complaint = f"{what}{near}; rename it, or name it in [columns.{name}] from{how}; there are {known}"
         return Cells(np.full(table.rows, np.nan), (complaint,))
     if study.privacy is None or column.range is None or not column.numeric:
         return understood(name, column, table.columns[source], table.decimal)

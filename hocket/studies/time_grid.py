@@ -36,10 +36,6 @@ class Stretch:
     """Cuts are tried after this place."""
     high: int
     """And before this one."""
-    later: tuple[int, int] | None = None
-    """Where else they are tried, if none is found there."""
-    turned: bool = False
-    """Whether they are tried there."""
 
     @staticmethod
     def of(first: int, last: int, counts: Counts) -> Stretch:
@@ -52,33 +48,22 @@ class Stretch:
         return (self.low + self.high) // 2
 
     def wide(self, least: int) -> bool:
-        """Whether there may be a cut that leaves enough on either side."""
+        """Whether there may be a cut that leaves enough on either side, of every group that has any."""
         enough = 2 * least if least > 1 else 1  # where any count may be shown, every cut is good
-        return self.low < self.middle and bool((self.counts >= enough).any())
+        counts = self.counts[self.counts > 0]
+        return self.low < self.middle and bool(len(counts)) and bool((counts >= enough).all())
 
     def tried(self, left: Counts, least: int) -> list[Stretch]:
-        """Both parts of a cut with so many left of it, if they hold enough; else where to look for another.
-
-        Of a group that has enough for two parts, the side that holds too few says where. One that has not must lie on
-        one side as a whole: a cut is looked for later at first, and then earlier, whatever the group's counts are, so
-        that where a cut was found does not tell them.
-        """
-        right, enough = self.counts - left, self.counts >= 2 * least
-        few_left, few_right = ((some > 0) & (some < least) for some in (left, right))
-        if not (few_left | few_right).any():
+        """Both parts of a cut with so many left of it, if they hold enough; else where to look for another."""
+        right = self.counts - left
+        few_left, few_right = (bool(((some > 0) & (some < least)).any()) for some in (left, right))
+        if not few_left and not few_right:
             return [Stretch.of(self.first, self.middle, left), Stretch.of(self.middle, self.last, right)]
-        later, earlier = bool((few_left & enough).any()), bool((few_right & enough).any())
-        if later and earlier:
-            return [self._in(self.middle, self.middle)]
-        if later or not (earlier or self.turned):
-            spare = (self.low, self.middle) if not later and self.later is None else self.later
-            return [replace(self, later=spare)._in(self.middle, self.high)]
-        return [self._in(self.low, self.middle)]
-
-    def _in(self, low: int, high: int) -> Stretch:
-        if high - low > 1 or self.later is None:
-            return replace(self, low=low, high=high)
-        return replace(self, low=self.later[0], high=self.later[1], later=None, turned=True)
+        low = self.middle if few_left else self.low
+        high = (
+            self.middle if few_right else self.high
+        )  # where groups disagree, nothing is left between the two
+        return [replace(self, low=low, high=high)]
 
 
 @dataclass(frozen=True)

@@ -258,14 +258,14 @@ def published(sample: tuple[int, ...], times: int, groups: int, least: int) -> A
 
 @pytest.mark.parametrize(
     ("times", "rows", "groups", "least", "leave"),
-    [(3, 8, 1, 2, True), (3, 8, 1, 3, True), (2, 11, 1, 4, True), (4, 12, 1, 3, False), (3, 10, 2, 3, False)],
+    [(3, 8, 1, 2, True), (3, 8, 1, 3, True), (2, 11, 1, 4, True), (4, 12, 1, 3, False), (3, 12, 2, 3, False)],
 )
 def test_no_small_count_follows_from_all_that_is_published(times, rows, groups, least, leave):
     """Of all tables of so many rows: those that publish the same numbers, how many sums and numbers there were among
     them, never agree on a count below the smallest cell, of any stretch of time."""
     bins = groups * (2 * times + 1 if leave else times)
     worlds = defaultdict[Any, list[tuple[int, ...]]](list)
-    for total in range(rows + 1):
+    for total in range(rows + 1) if groups == 1 else [rows]:  # how many rows there are is published
         for bars in itertools.combinations(range(total + bins - 1), bins - 1):
             sample = tuple(b - a - 1 for a, b in zip((-1, *bars), (*bars, total + bins - 1), strict=True))
             try:

@@ -54,7 +54,8 @@ class Results:
     """At home: what one should know of one's own rows. In a rehearsal: everybody's. None where there is an ε."""
     members: int | None = None
     transcript: str = ""
-    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
+    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits. It
+    is not written down: whoever tries all small counts that the results leave open would know them by it."""
     released: Mapping[str, Released] = field(default_factory=dict)
     """What was summed, by name: all that any member has seen of others."""
     promise: Promise | None = None
@@ -76,7 +77,6 @@ class Results:
             "hocket": __version__,
             "title": question.title,
             "study": self.study.fingerprint,
-            "transcript": self.transcript,
             "totals": self.totals,
             "numbers": self.numbers,
             "released": {name: one._asdict() for name, one in self.released.items()},

@@ -10,7 +10,7 @@ their own in each group. Members' programs see the counts of cuts that were trie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -106,6 +106,13 @@ class Followed:
         found = np.bincount(self.group[which].astype(int), minlength=self.groups)
         return found.astype(np.float64)
 
+    def up_to(self, where: Float[np.ndarray, " rows"], places: int) -> Float[np.ndarray, "places groups"]:
+        """How many rows of each group are before each place, and before the end."""
+        there = ~np.isnan(where)
+        counts = np.zeros((places + 1, self.groups))
+        np.add.at(counts, (where[there].astype(int) + 1, self.group[there].astype(int)), 1)
+        return np.cumsum(counts, axis=0)
+
     def places(self, grid: Sequence[float]) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
         """The place at which each row has its event, and that at which it leaves; not a number where it does not.
 
@@ -143,16 +150,13 @@ def joint_intervals(
     least = fewest_shown(rules)
     _refuse_few(sizes, came, labels, least)
 
-    def own(where: Float[np.ndarray, " rows"]) -> Callable[[int, int], Counts]:
-        return lambda first, last: rows.counted((where >= first) & (where < last))
-
     jobs: dict[str, Analysis[list[Stretch]]] = {
-        "events": coarse_to_fine(own(events), Stretch.of(0, len(grid), came), least)
+        "events": coarse_to_fine(rows.up_to(events, len(grid)), Stretch.of(0, len(grid), came), least)
     }
+    leavers = rows.up_to(leaves, len(grid) + 1)
     for g, label in enumerate(labels):
         whole = Stretch.of(0, len(grid) + 1, (sizes - came)[g : g + 1])
-        mine = np.where(rows.group == g, leaves, np.nan)
-        jobs[f"leavers of {label}"] = coarse_to_fine(_one(own(mine), g), whole, least)
+        jobs[f"leavers of {label}"] = coarse_to_fine(leavers[:, g : g + 1], whole, least)
     found: dict[str, list[Stretch]] = yield from together(jobs)
     return Intervals(
         sizes,
@@ -162,18 +166,18 @@ def joint_intervals(
     )
 
 
-def _one(own: Callable[[int, int], Counts], group: int) -> Callable[[int, int], Counts]:
-    return lambda first, last: own(first, last)[group : group + 1]
-
-
-def coarse_to_fine(own: Callable[[int, int], Counts], whole: Stretch, least: int) -> Analysis[list[Stretch]]:
-    """Cut the whole until no stretch can be cut any more; in order."""
+def coarse_to_fine(
+    up_to: Float[np.ndarray, "places groups"], whole: Stretch, least: int
+) -> Analysis[list[Stretch]]:
+    """Cut the whole until no stretch can be cut any more, in order; `up_to` are this member's rows before each place."""
     done, left = list[Stretch](), [whole]
     while True:
         done += [one for one in left if not one.wide(least)]
         if not (left := [one for one in left if one.wide(least)]):
             return sorted(done, key=lambda one: one.first)
-        total = yield Total({"between times": np.stack([own(one.first, one.middle) for one in left])})
+        total = yield Total(
+            {"between times": np.stack([up_to[one.middle] - up_to[one.first] for one in left])}
+        )
         left = [
             part
             for one, counts in zip(left, total["between times"], strict=True)

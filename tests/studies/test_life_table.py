@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import os
 import sys
 from collections import defaultdict
@@ -286,6 +287,13 @@ def test_no_small_count_follows_from_all_that_is_published(times, rows, groups, 
         for i, j in stretches:
             possible = counts[:, j] - counts[:, i]
             assert possible.min() < possible.max() or possible[0] == 0 or possible[0] >= least
+
+
+def test_no_digest_of_the_sums_is_published():
+    """The sums hold small counts, and there are few: whoever hashes them all finds which ones were meant."""
+    results = asked(made_up(), GRIDS["made up"][2])
+    assert len(results.transcript) == 64
+    assert results.transcript not in json.dumps(results.data)
 
 
 def test_a_group_of_which_few_have_no_event_is_refused():

@@ -169,7 +169,7 @@ def joint_intervals(
 def coarse_to_fine(
     up_to: Float[np.ndarray, "places groups"], whole: Stretch, least: int
 ) -> Analysis[list[Stretch]]:
-    """Cut the whole until no stretch can be cut any more, in order; `up_to` are this member's rows before each place."""
+    """Cut the whole until no stretch can be cut any more; `up_to` are this member's rows before each place."""
     done, left = list[Stretch](), [whole]
     while True:
         done += [one for one in left if not one.wide(least)]

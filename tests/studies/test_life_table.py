@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hocket.cli.study import _found  # pyright: ignore[reportPrivateUsage]
 from hocket.errors import BadStudy
 from hocket.noise.summands import flat
 from hocket.studies import Results, Table, parse_study, rehearse
@@ -180,6 +181,8 @@ def test_a_life_table_is_called_one_everywhere():
     assert "yes, to rounding" not in page
     assert results.data["survival"]["kind"] == "life table"
     assert results.data["survival"]["within"] == found.within
+    printed = " ".join(one for one in _found(results) if isinstance(one, str))
+    assert "Not as the pooled rows would give: survival curves and log-rank test: a life table" in printed
 
 
 def test_the_log_rank_test_of_a_life_table_is_that_of_its_intervals():

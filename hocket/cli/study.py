@@ -129,6 +129,7 @@ def _checked(found: Check) -> list[Any]:
 
 
 def _found(results: Results) -> list[Any]:
+    from hocket.studies.equality import equalities
     from hocket.studies.results_tables import (
         coefficient_table,
         description_tables,
@@ -147,7 +148,12 @@ def _found(results: Results) -> list[Any]:
         words.append(survival_table(findings.survival))
     if findings.description is not None:
         words += description_tables(findings.description, results.study)
-    if results.promise is not None:
+    if results.promise is None:
+        unequal = [one for one in equalities(findings) if not one.equal]
+        words += [f"Not as the pooled rows would give: {one.part}: {one.words}." for one in unequal]
+    else:
         words += [results.promise.statement, *results.promise.assumptions]
     own = ", ".join(f"{name} {rows:,}" for name, rows in (results.rows_by_member or {}).items())
-    return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all; rows: {own}."]
+    words += results.own_remarks
+    whose = f"; rows: {own}" if own else ""
+    return [*words, f"{results.totals} totals of {results.numbers:,} numbers in all{whose}."]

@@ -24,6 +24,7 @@ from hocket.studies.imputation import joint_means
 from hocket.studies.private_describe import private_describe
 from hocket.studies.private_linear import private_linear
 from hocket.studies.promise import Promise
+from hocket.studies.remarks import on_errors
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 from hocket.studies.survival import Survivals, survival_curves
@@ -81,6 +82,13 @@ def contributed(rows: Rows) -> int:
 
 
 def _modelled(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
+    fit, evaluation = yield from _fitted(rows)
+    if fit.covariance is not None:
+        fit = replace(fit, remarks=(*fit.remarks, *on_errors(rows.study)))
+    return fit, evaluation
+
+
+def _fitted(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
     study, kept = rows.study, rows.modelled
     means = yield from joint_means(rows)
     values, count = filled(rows, kept, means), int(kept.sum())

@@ -19,6 +19,7 @@ from hocket.studies.disclosure import refuse_few_rows
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.releases import refuse_isolated
+from hocket.studies.remarks import repeated_ids
 from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
 from hocket.studies.study import Study
@@ -39,7 +40,7 @@ class ColumnCheck:
     kind: str
     missing: int
     units: str = ""
-    what: str = ""
+    what: str = field(default="", repr=False)
     """Its values in a few words; shown at home only."""
 
 
@@ -54,7 +55,7 @@ class Check:
     parameters: tuple[str, ...]
     fingerprint: str
     """Of the study: the same at every member, or they have other versions."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
 
 def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check, Rows]:
@@ -63,7 +64,8 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     `among` says for how many members a study that promises an ε shares its noise out.
     """
     rows, complaints = understand(study, table)
-    rows = replace(rows, among=among)
+    remarks = () if study.privacy is not None else tuple(repeated_ids(study, table))
+    rows = replace(rows, among=among, remarks=remarks)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
     complaints = (
         complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
@@ -71,7 +73,7 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
-    notes = [*table.notes, *_flat(rows), *_clipped(rows, table)]
+    notes = [*table.notes, *_flat(rows), *_clipped(rows, table), *repeated_ids(study, table)]
     return (
         Check(
             table.name,

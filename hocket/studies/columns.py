@@ -19,7 +19,7 @@ Cells are compared with what is declared; nothing in a section is run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from pydantic import Field, field_validator
 
 from hocket.config.section import Section
 from hocket.studies.condition import parse_condition
+from hocket.studies.separators import misread
 
 Level = int | float | str
 Levels = Annotated[tuple[Level, ...], Field(strict=False)]  # TOML has lists
@@ -138,9 +139,9 @@ def text_of(value: object) -> str:
 class Cells:
     """A column of one member's table, as the study understands it."""
 
-    values: Float[np.ndarray, " rows"]
+    values: Float[np.ndarray, " rows"] = field(repr=False)
     """Numbers, 0 or 1, or places among the levels; not a number where the cell is missing."""
-    complaints: tuple[str, ...] = ()
+    complaints: tuple[str, ...] = field(default=(), repr=False)
     """What is wrong with it."""
 
     @property
@@ -190,16 +191,13 @@ def _levels(name: str, column: ColumnSection, texts: list[str], absent: np.ndarr
 def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndarray, decimal: str) -> Cells:
     values, strange = _parsed(texts, absent, decimal)
     complaints: list[str] = []
-    if strange:
-        comma = decimal == "." and any(_number(text, ",") is not None for text in strange)
-        cure = (
-            "say that commas are decimal (--decimal ,)"
-            if comma
-            else "mend them, or list them in missing_values"
-        )
-        complaints.append(
-            f"column {name} is to be numbers, but {_rows(len(strange))} have {_some(strange)}; {cure}"
-        )
+    there = [text for text, gone in zip(texts, absent, strict=True) if not gone]
+    wrong = misread(there, decimal) if strange or decimal == "," else None
+    if strange or wrong is not None:
+        what = strange or [wrong.such_as] if wrong is not None else strange
+        cure = "mend them, or list them in missing_values" if wrong is None else wrong.cure
+        count = len(strange) or sum(text == what[0] for text in there)
+        complaints.append(f"column {name} is to be numbers, but {_rows(count)} have {_some(what)}; {cure}")
     complaints += _outside(name, column, values)
     if isinstance(column.map, str):
         values = np.where(np.isnan(values), np.nan, parse_condition(column.map).holds(values))

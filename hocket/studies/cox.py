@@ -7,7 +7,7 @@ may differ in any way over time, and share the coefficients.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -31,8 +31,8 @@ class Followed:
     """One member's rows: columns, times, and whether the event came."""
 
     design: Design
-    time: Float[np.ndarray, " rows"]
-    event: Float[np.ndarray, " rows"]
+    time: Float[np.ndarray, " rows"] = field(repr=False)
+    event: Float[np.ndarray, " rows"] = field(repr=False)
 
 
 def followed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Followed:

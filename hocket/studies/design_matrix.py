@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -22,7 +22,7 @@ MOST_COLUMNS = 300
 class Design:
     """The columns of a model, in one member's rows."""
 
-    X: Float[np.ndarray, "rows columns"]
+    X: Float[np.ndarray, "rows columns"] = field(repr=False)
     names: tuple[str, ...]
     intercept: bool
     """Whether the first column is all ones."""

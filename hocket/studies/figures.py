@@ -97,6 +97,10 @@ def _plain_ticks(axes: Axes, low: float, high: float) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
+def _auc(found: Evaluation) -> str:
+    return f"AUC {found.auc:.3f} (binning moves it by {found.auc_within:.3f} at most)"
+
+
 def performance(found: Evaluation) -> Drawing:
     """ROC and calibration side by side."""
 
@@ -104,7 +108,13 @@ def performance(found: Evaluation) -> Drawing:
         left, right = figure.subplots(1, 2)
         x, y = np.array(found.roc).T
         left.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", label="chance")
-        left.plot(x, y, color=BLUE, linewidth=1.8, label=f"AUC {found.auc:.3f} ± {found.auc_within:.3f}")
+        left.plot(
+            x,
+            y,
+            color=BLUE,
+            linewidth=1.8,
+            label=_auc(found),
+        )
         left.set(xlabel="share of rows without it, taken for a yes", ylabel="share of rows with it, found")
         left.set_title("ROC", loc="left", fontweight="bold", fontsize=11)
         left.legend(loc="lower right")
@@ -129,7 +139,7 @@ def performance(found: Evaluation) -> Drawing:
 
 
 def curves(found: Survivals) -> Drawing:
-    """Survival curves in steps, each with its band."""
+    """Survival curves in steps, each with its band; a life table with its bounds in thin lines."""
 
     def lay_out(figure: Figure) -> None:
         axes = figure.subplots()
@@ -145,6 +155,9 @@ def curves(found: Survivals) -> Drawing:
                 [1.0, *(1.0 if one is None else one for one in np.array(curve.high, dtype=object)[known])]
             )
             axes.fill_between(time, low, high, step="post", color=colour, alpha=0.14, linewidth=0)
+            for bound in () if found.exact else (curve.least, curve.most):
+                edge = [1.0, *(one for one in bound if one is not None)]
+                axes.step(time, edge, where="post", color=colour, linestyle=line, linewidth=0.7)
             axes.step(
                 time,
                 value,
@@ -161,8 +174,9 @@ def curves(found: Survivals) -> Drawing:
         if len(found.curves) > 1:
             axes.legend(loc="lower left", handlelength=3.4)
 
+    title = "Kaplan-Meier curves" if found.exact else "Life tables"
     ends = "; ".join(
         f"{curve.label} ends at {[one for one in (1.0, *curve.survival) if one is not None][-1]:.3g}"
         for curve in found.curves
     )
-    return drawn(lay_out, size=(9.6, 4.6), alt=f"Kaplan-Meier curves against time, with their bands: {ends}.")
+    return drawn(lay_out, size=(9.6, 4.6), alt=f"{title} against time, with bands: {ends}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -36,9 +36,9 @@ class Observed:
     """One member's rows as a model needs them."""
 
     design: Design
-    y: Float[np.ndarray, " rows"]
-    offset: Float[np.ndarray, " rows"]
-    weights: Float[np.ndarray, " rows"]
+    y: Float[np.ndarray, " rows"] = field(repr=False)
+    offset: Float[np.ndarray, " rows"] = field(repr=False)
+    weights: Float[np.ndarray, " rows"] = field(repr=False)
 
     @property
     def sums(self) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from zipfile import BadZipFile
@@ -31,7 +31,7 @@ class Fingerprints:
     """One version of a table: a digest for each cell."""
 
     names: tuple[str, ...]
-    cells: UInt64[np.ndarray, "rows columns"]
+    cells: UInt64[np.ndarray, "rows columns"] = field(repr=False)
 
     def keys(self, columns: list[str]) -> list[bytes]:
         """What each row is known by in some of the columns."""

@@ -7,7 +7,7 @@ that of the whole model, from which all own intercepts are eliminated (a Schur c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,10 @@ RISE = 1e-10
 class Sample:
     """One member's rows in a generalised linear model, its columns scaled."""
 
-    X: Float[np.ndarray, "rows p"]
-    y: Float[np.ndarray, " rows"]
-    offset: Float[np.ndarray, " rows"]
-    weights: Float[np.ndarray, " rows"]
+    X: Float[np.ndarray, "rows p"] = field(repr=False)
+    y: Float[np.ndarray, " rows"] = field(repr=False)
+    offset: Float[np.ndarray, " rows"] = field(repr=False)
+    weights: Float[np.ndarray, " rows"] = field(repr=False)
     site: bool = False
 
 
@@ -47,7 +47,7 @@ class Maximum:
     information: Float[np.ndarray, "p p"]
     deviance: float
     pearson: float
-    own: float
+    own: float = field(repr=False)
     """This member's own intercept."""
     loss: float
 
@@ -55,7 +55,7 @@ class Maximum:
 @dataclass(frozen=True)
 class _Point:
     beta: np.ndarray
-    own: float = 0.0
+    own: float = field(default=0.0, repr=False)
 
 
 def maximise(
@@ -132,9 +132,9 @@ def _step(
 class _Own:
     """A member's own intercept, as far as its next step goes."""
 
-    score: float = 0.0
-    curvature: float = 1.0
-    cross: np.ndarray | None = None
+    score: float = field(default=0.0, repr=False)
+    curvature: float = field(default=1.0, repr=False)
+    cross: np.ndarray | None = field(default=None, repr=False)
 
     def step(self, move: np.ndarray) -> float:
         return 0.0 if self.cross is None else (self.score - float(self.cross @ move)) / self.curvature

@@ -125,5 +125,6 @@ def rehearse(
         raise NotEstimable(
             f"the joint sums lead nowhere ({str(error)[:80]}): look for wild values, and for columns that say the same"
         ) from error
-    own = {name: check.kept for name, (check, _) in checked.items()}
-    return replace(done.result, rows_by_member=own, members=len(checked))
+    own = None if study.privacy else {name: check.kept for name, (check, _) in checked.items()}
+    remarks = tuple(f"{name}: {one}" for name, (_, rows) in checked.items() for one in rows.remarks)
+    return replace(done.result, rows_by_member=own, own_remarks=remarks, members=len(checked))

@@ -24,6 +24,8 @@ from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 from hocket.studies.together import Analysis
 
+AT_HOME = ("hocket", "rows_by_member", "own_remarks")
+"""Keys of results.json that differ between members."""
 RESULTS, COEFFICIENTS, PAGE = "results.json", "coefficients.csv", "results.html"
 
 
@@ -46,10 +48,14 @@ class Results:
     numbers: int
     """Numbers that each member gave, over all totals."""
     rows_by_member: Mapping[str, int] | None = None
-    """At home: one's own. In a rehearsal: everybody's."""
+    """At home: one's own. In a rehearsal: everybody's. None where the study promises an ε: a count without noise beside
+    it would tell whether a row was left out."""
+    own_remarks: tuple[str, ...] = ()
+    """At home: what one should know of one's own rows. In a rehearsal: everybody's. None where there is an ε."""
     members: int | None = None
     transcript: str = ""
-    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits."""
+    """SHA-256 of the study and every total: the same at all members, whose own arithmetic may differ in last bits. It
+    is not written down: whoever tries all small counts that the results leave open would know them by it."""
     released: Mapping[str, Released] = field(default_factory=dict)
     """What was summed, by name: all that any member has seen of others."""
     promise: Promise | None = None
@@ -71,12 +77,13 @@ class Results:
             "hocket": __version__,
             "title": question.title,
             "study": self.study.fingerprint,
-            "transcript": self.transcript,
             "totals": self.totals,
             "numbers": self.numbers,
             "released": {name: one._asdict() for name, one in self.released.items()},
             "rows_by_member": None if self.rows_by_member is None else dict(self.rows_by_member),
         }
+        if self.own_remarks:
+            data["own_remarks"] = list(self.own_remarks)
         if self.promise is not None:
             data["privacy"] = self.promise.to_json()
         if fit is not None:
@@ -108,7 +115,7 @@ class Results:
 
 def digest_of(data: Mapping[str, Any]) -> str:
     """The digest of results as a file has them."""
-    common = {key: value for key, value in data.items() if key not in ("hocket", "rows_by_member")}
+    common = {key: value for key, value in data.items() if key not in AT_HOME}
     rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
     return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 
@@ -122,16 +129,17 @@ def concluded(rows: Rows) -> Analysis[Results]:
         try:
             total = analysis.send(heard)
         except StopIteration as end:
-            numbers = sum(one.numbers for one in released.values())
+            numbers, promise = sum(one.numbers for one in released.values()), promise_of(rows)
             return Results(
                 rows.study,
                 end.value,
                 totals,
                 numbers,
-                {rows.name: contributed(rows)},
+                {rows.name: contributed(rows)} if promise is None else None,
                 transcript=transcript.hexdigest(),
                 released=dict(sorted(released.items())),
-                promise=promise_of(rows),
+                own_remarks=rows.remarks,
+                promise=promise,
             )
         totals += 1
         for name, numbers in kinds(total.values).items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,9 @@ from hocket.machine import replace_text
 from hocket.privacy.wording import counted
 from hocket.report.page import Card, Exposure, Figure, Page
 from hocket.report.tables import Table
+from hocket.studies.equality import QUESTION, equality_card
 from hocket.studies.figures import curves, forest, performance
-from hocket.studies.fit import Coefficient, Fit
+from hocket.studies.fit import Fit
 from hocket.studies.formula import Survival
 from hocket.studies.promise import Promise
 from hocket.studies.results import PAGE, Results
@@ -23,7 +23,6 @@ from hocket.studies.results_tables import (
     evaluation_table,
     label,
     measure_table,
-    number,
     p_told,
     survival_table,
 )
@@ -64,6 +63,7 @@ def results_page(
         drawing = forest(findings.fit, labels)
         if drawing is not None:
             figures.append(Figure.of(drawing, _forest_caption(findings.fit)))
+    notes += results.own_remarks
     if findings.evaluation is not None:
         tables.append(evaluation_table(findings.evaluation))
         figures.append(
@@ -122,54 +122,27 @@ def _summary(results: Results, labels: dict[str, str]) -> list[str]:
     asked = [study.question.question] if study.question.question else []
     if fit is None:
         return [*asked, f"What the rows of all members look like, from {counted(results.totals, 'total')}."]
-    clear = [
-        f"{labels[name]} ({_told_ratio(fit, one)})"
-        for name, one in sorted(
-            fit.coefficients.items(), key=lambda item: item[1].p if item[1].p is not None else 2
-        )
-        if name != "Intercept" and one.p is not None and one.p < 1 - fit.confidence
-    ]
-    response = fit.family
-    if study.formula is not None:
-        response = str(
-            study.formula.response.event
-            if isinstance(study.formula.response, Survival)
-            else study.formula.response
-        )
-    goes = (
-        f"{response} goes with {', '.join(clear[:4])}"
-        if clear
-        else f"no column goes with {response} beyond chance"
-    )
+    response = str(study.formula.response) if study.formula is not None else fit.family
+    if study.formula is not None and isinstance(study.formula.response, Survival):
+        response = study.formula.response.event
+    terms = [labels[name] for name in fit.names if name != "Intercept"]
+    found = f"{response} explained by {', '.join(terms[:6])}"
+    if len(terms) > 6:
+        found += f" and {counted(len(terms) - 6, 'term')} more"
     if fit.covariance is None:
-        goes = (
-            f"{response}, explained by {sum(abs(b) > 0 for b in fit.beta)} coefficients that the penalty left"
-        )
-    return [*asked, f"Over {fit.rows:,} rows, {goes}."]
-
-
-def _told_ratio(fit: Fit, one: Coefficient) -> str:
-    if not fit.ratio:
-        return f"{number(one.estimate)}, {p_told(one.p)}"
-    return f"{fit.ratio} {exp(min(one.estimate, 700.0)):.3g}, {p_told(one.p)}"
+        found += f"; the penalty left {sum(abs(b) > 0 for b in fit.beta)} coefficients other than 0"
+    return [*asked, f"Over {fit.rows:,} rows, {found}. Estimates and intervals are in the table."]
 
 
 def _cards(results: Results, exposure: Sequence[str]) -> list[Card]:
-    fit = results.findings.fit
     totals = counted(results.totals, "total")
     if results.promise is not None:
-        return [*_noisy_cards(results, results.promise), *_whose(results)]
-    cards = [
-        Card(
-            "Is it what the pooled rows would give?",
-            "yes, to rounding" if fit is not None else "yes",
-            "holds",
-            (
-                f"{totals}, {counted(results.numbers, 'number')} from each member. Sums are exact in fixed point; "
-                "what is summed was rounded at home, as any fit of the pooled rows rounds.",
-            ),
-        )
-    ]
+        return _noisy_cards(results, results.promise)
+    sums = (
+        f"{totals}, {counted(results.numbers, 'number')} from each member; sums are exact in fixed point, of numbers "
+        "that were rounded at home."
+    )
+    cards = [equality_card(results.findings, sums)]
     cards += _whose(results)
     rehearsed = exposure and exposure[0] == REHEARSED
     more = () if rehearsed else exposure[1:]  # of who left on the way
@@ -209,7 +182,7 @@ def _noisy_cards(results: Results, promise: Promise) -> list[Card]:
             (promise.statement,),
         ),
         Card(
-            "Is it what the pooled rows would give?",
+            QUESTION,
             "no: with noise",
             "open",
             (
@@ -235,9 +208,18 @@ def _forest_caption(fit: Fit) -> str:
 
 
 def _survival_caption(found: Survivals) -> str:
-    test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}."
-    coarser = " Times are left out where few rows would lie between two." if found.coarser else ""
-    return f"The share without the event, at times that the study declares.{coarser}{test}"
+    test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}"
+    test += "" if not test else "." if found.exact else ", on the intervals of the life table."
+    words = "The share without the event, at times that the study declares, with bands of "
+    words += f"{found.curves[0].confidence:.0%} confidence."
+    if found.coarser:
+        words += " Times are left out where few rows would lie between two."
+    if not found.exact:
+        words += (
+            " This is a life table: the Kaplan-Meier curve of the pooled rows lies between the thin lines, "
+            f"{found.within:.2g} away at most."
+        )
+    return words + test
 
 
 def _told(study: Study) -> dict[str, dict[str, Any]]:

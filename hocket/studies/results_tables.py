@@ -10,7 +10,7 @@ from hocket.studies.describe import Description
 from hocket.studies.evaluate import Evaluation
 from hocket.studies.fit import Coefficient, Fit
 from hocket.studies.study import Study
-from hocket.studies.survival import Survivals
+from hocket.studies.survival import Curve, Survivals
 
 NAMES = {
     "deviance": "deviance",
@@ -112,7 +112,10 @@ def evaluation_table(found: Evaluation) -> Table:
     """What held-out rows say."""
     rows = [
         ("held-out rows", f"{found.rows:,}"),
-        ("AUC", f"{found.auc:.4f}, to {found.auc_within:.4f} (predictions are counted in bins)"),
+        (
+            "AUC",
+            f"{found.auc:.4f}; binning moves it by {found.auc_within:.4f} at most; sampling error: not given",
+        ),
         ("Brier score", f"{found.brier:.4f}"),
         ("log loss", f"{found.log_loss:.4f}"),
         (
@@ -125,21 +128,33 @@ def evaluation_table(found: Evaluation) -> Table:
 
 
 def survival_table(found: Survivals) -> Table:
-    """Every curve at every time."""
-    head = ("time", *(f"{curve.label}: at risk, survival" for curve in found.curves))
+    """Every curve at every time, with its bounds where it is a life table."""
+    what = "at risk, events, survival" + ("" if found.exact else " (no less, no more)")
+    head = ("time", *(f"{curve.label}: {what}" for curve in found.curves))
     rows = tuple(
-        (
-            f"{time:g}",
-            *(
-                "too few"
-                if curve.at_risk[place] is None or curve.survival[place] is None
-                else f"{curve.at_risk[place]:,}, {curve.survival[place]:.3f}"
-                for curve in found.curves
-            ),
-        )
+        (f"{time:g}", *(_survival(curve, place, exact=found.exact) for curve in found.curves))
         for place, time in enumerate(found.grid)
     )
-    return Table(head, rows, "Survival", frozenset(range(len(head))))
+    medians = ("median", *(_median(curve) for curve in found.curves))
+    caption = "Kaplan-Meier" if found.exact else "Life table"
+    return Table(head, (*rows, medians), caption, frozenset(range(len(head))))
+
+
+def _survival(curve: Curve, place: int, *, exact: bool) -> str:
+    value, least, most = curve.survival[place], curve.least[place], curve.most[place]
+    if value is None or least is None or most is None:
+        return "none at risk"
+    bounds = "" if exact else f" ({least:.3f}, {most:.3f})"
+    return f"{curve.at_risk[place]:,}, {curve.came[place]:,}, {value:.3f}{bounds}"
+
+
+def _median(curve: Curve) -> str:
+    after, by = curve.median
+    if after is None:
+        return "not reached"
+    if after == by:
+        return f"{after:g}"
+    return f"after {after:g}, if at all" if by is None else f"after {after:g}, by {by:g}"
 
 
 def description_tables(found: Description, study: Study) -> list[Table]:

@@ -11,7 +11,7 @@ what made them. Within a study joint counts do that (`joint_counts`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool
@@ -34,7 +34,7 @@ class RowSet:
     """Rows that are summed over, and the families in which they are held against others."""
 
     what: str
-    rows: Bool[np.ndarray, " rows"]
+    rows: Bool[np.ndarray, " rows"] = field(repr=False)
     families: frozenset[str]
 
 

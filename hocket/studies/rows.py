@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from hocket.errors import BadStudy, nearest
+from hocket.errors import BadStudy
+from hocket.studies.column_names import not_there
 from hocket.studies.columns import Cells, understood
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.study import Study
@@ -19,13 +20,19 @@ class Rows:
     """One member's data in a study; they never leave its machine."""
 
     study: Study
-    values: dict[str, Float[np.ndarray, " rows"]]
+    values: dict[str, Float[np.ndarray, " rows"]] = field(repr=False)
     """Every column the study uses, all rows of the table; not a number where a cell is missing."""
-    chosen: Bool[np.ndarray, " rows"]
+    chosen: Bool[np.ndarray, " rows"] = field(repr=False)
     """Where the study's conditions hold."""
     name: str = "the table"
     among: Among = ALONE
     """For how many members noise is shared out, where the study promises an ε."""
+    remarks: tuple[str, ...] = field(default=(), repr=False)
+    """What this member should know of its own rows when it reads the results."""
+
+    def __repr__(self) -> str:
+        """Their number and what their columns are called, and nobody's values."""
+        return f"Rows({self.name!r}, rows={len(self.chosen)}, columns={[*self.values]})"
 
     @property
     def modelled(self) -> Bool[np.ndarray, " rows"]:
@@ -89,10 +96,10 @@ def _cells(study: Study, table: Table, name: str) -> Cells:
     column = study.column(name)
     source = column.source or name
     if source not in table.columns:
-        known = [*table.columns]
-        close = nearest(source, known) or nearest(source.lower(), {one.lower(): one for one in known})
         what = f"there is no column {source!r}" + (f" (for {name})" if source != name else "")
-        complaint = f"{what}{close}; rename it, or name it in [columns.{name}] from; there are {', '.join(known[:20])}"
+        near, how = not_there(source, table.columns)
+        known = ", ".join(map(repr, [*table.columns][:20]))
+        complaint = f"{what}{near}; rename it, or name it in [columns.{name}] from{how}; there are {known}"
         return Cells(np.full(table.rows, np.nan), (complaint,))
     if study.privacy is None or column.range is None or not column.numeric:
         return understood(name, column, table.columns[source], table.decimal)

@@ -35,7 +35,8 @@ SEEN = {
     "confusion": "the confusion table",
     "predictions": "sums of predictions in joined bins",
     "losses": "sums of squared errors and log loss",
-    "events and leavers": "events and leavers between times",
+    "between times": "how many events, and how many rows that leave, between times",
+    "members with events between": "how many members have events between times of the grid",
 }
 REHEARSED = (
     "This was a rehearsal: all tables lay on one machine, whose user could see them, and nothing was hidden from "

@@ -6,18 +6,18 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hocket.errors import BadStudy
+from hocket.studies.separators import maybe_thousands
 
 DELIMITERS = (",", ";", "\t", "|")
 MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 """First bytes by which a file tells its encoding."""
 COMMA = re.compile(r"[+-]?\d+,\d+")
 POINT = re.compile(r"[+-]?\d*\.\d+")
-THOUSANDS = re.compile(r"[+-]?\d{1,3},\d{3}")
 LARGEST = 2_000_000_000
 """Bytes of a file; larger ones want another tool to cut out the columns first."""
 
@@ -26,13 +26,17 @@ LARGEST = 2_000_000_000
 class Table:
     """Columns of cells as they were written."""
 
-    columns: Mapping[str, Sequence[Any]]
+    columns: Mapping[str, Sequence[Any]] = field(repr=False)
     rows: int
     name: str = "the table"
     """What errors call it."""
     decimal: str = "."
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=(), repr=False)
     """What was taken for granted when it was read."""
+
+    def __repr__(self) -> str:
+        """Its shape and what its columns are called, and nobody's cells: reprs end in logs and tracebacks."""
+        return f"Table({self.name!r}, rows={self.rows}, columns={[*self.columns]})"
 
     @staticmethod
     def of(columns: Mapping[str, Iterable[Any]], name: str = "the table") -> Table:
@@ -129,15 +133,29 @@ def _decimal(
     path: Path, columns: Mapping[str, Sequence[Any]], sign: str, decimal: str | None
 ) -> tuple[str, tuple[str, ...]]:
     """A point or a comma: told from the cells where only one of them makes sense."""
-    if decimal is not None or sign == ",":
-        return decimal or ".", ()
-    cells = {cell.strip() for column in columns.values() for cell in column}
-    commas = [cell for cell in cells if COMMA.fullmatch(cell)]
-    if not commas or any(POINT.fullmatch(cell) for cell in cells):
+    if sign == "," and decimal is None:
         return ".", ()
-    if all(THOUSANDS.fullmatch(cell) for cell in commas):
+    cells = {name: [cell.strip() for cell in column if "," in cell] for name, column in columns.items()}
+    commas = {name: [cell for cell in some if COMMA.fullmatch(cell)] for name, some in cells.items()}
+    either = {
+        name: some[0]
+        for name, some in commas.items()
+        if some and maybe_thousands(map(str.strip, columns[name]))
+    }
+    if decimal is not None:
+        notes = [f"in column {name}, {cell} is read as {_number(cell):g}" for name, cell in either.items()]
+        return decimal, tuple(notes) if decimal == "," else ()
+    found = [cell for some in commas.values() for cell in some]
+    if not found or any(POINT.fullmatch(cell.strip()) for column in columns.values() for cell in column):
+        return ".", ()
+    for name, cell in either.items():
         raise BadStudy(
-            f"{path} has numbers such as {commas[0]}: if that comma is decimal, say --decimal , and otherwise take "
-            "the commas out"
+            f"{path}, column {name}: in numbers such as {cell}, commas may stand between thousands or be decimal; if "
+            f"{cell} is {cell.replace(',', '')}, take the commas out of the file, and if it is {_number(cell):g}, say "
+            "--decimal ,"
         )
-    return ",", (f"commas are decimal, as in {commas[0]}",)
+    return ",", (f"commas are decimal, as in {found[0]}",)
+
+
+def _number(cell: str) -> float:
+    return float(cell.replace(",", "."))

@@ -60,7 +60,7 @@ def test_question_answers_tables_and_what_was_seen(opened, results):
         "Coefficients",
         "How well it fits",
         "On held-out rows",
-        "Survival",
+        "Life table",
         "Levels",
         "What was seen",
     ):

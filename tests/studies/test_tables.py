@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from hocket.errors import BadStudy
-from hocket.studies import parse_study, read_table
+from hocket.studies import Table, parse_study, read_table
 from hocket.studies.columns import ColumnSection, text_of, understood
 from hocket.studies.rows import understood_rows
 
@@ -60,6 +62,87 @@ def test_commas_that_may_mean_thousands_are_asked_about(tmp_path):
     with pytest.raises(BadStudy, match=r"numbers such as 1,500.*--decimal ,"):
         read_table(path)
     assert values_in(read_table(path, decimal=","))[0] == [1.5]
+
+
+def test_a_column_of_thousands_beside_one_of_decimal_commas_is_asked_about(tmp_path):
+    """Before, 92,000 was read as 92 without a word, since 1,5 beside it told that commas are decimal."""
+    path = written(tmp_path, "grösse;x\n92,000;1,5\n105,000;2,25\n")
+    with pytest.raises(
+        BadStudy, match=r"column grösse: in numbers such as 92,000,.* 92000.*if it is 92, say --decimal ,"
+    ):
+        read_table(path)
+    table = read_table(path, decimal=",")
+    assert "in column grösse, 92,000 is read as 92" in table.notes
+
+
+@pytest.mark.parametrize(
+    ("cells", "cure"),
+    [
+        (["92,000", "105,000"], r"have '92,000', '105,000'; commas between thousands.*\(92000 for 92,000\)"),
+        (["92,000", "950"], "commas between thousands"),
+        (["1,234,567", "92,000"], "commas between thousands"),
+        (["1,234.50", "17.25"], "commas between thousands"),
+        (["-92,000", ""], r"--decimal , would read -92"),
+        (["1,5", "2,125"], r"commas are decimal \(--decimal ,\)"),
+        (["0,567"], r"commas are decimal \(--decimal ,\)"),
+        (["1,5", "1.5"], "with a decimal point and nothing between thousands"),
+        (["92,000", "1500"], "with a decimal point and nothing between thousands"),
+        (["92,000", "1.5"], "commas between thousands"),
+        (["1,5", "1,234,567"], "with a decimal point and nothing between thousands"),
+        (["12a"], "mend them"),
+    ],
+)
+def test_commas_in_a_file_of_points(cells, cure):
+    (complaint,) = understood("income", ColumnSection(), cells).complaints
+    assert re.search(cure, complaint)
+    assert ("say that commas are decimal" in complaint) == ("commas are decimal" in cure)
+
+
+@pytest.mark.parametrize(
+    ("cells", "cure"),
+    [
+        (["1.234,5", "2.000,25"], r"points between thousands.*\(1234,5 for 1.234,5\)"),
+        (["92.000", "105.000"], r"points between thousands.*\(92000 for 92.000\)"),
+        (["1,5", "1.5"], "with a decimal point and nothing between thousands"),
+        (["1,234,567"], "commas between thousands"),
+        (["1,234.5"], "commas between thousands"),
+    ],
+)
+def test_points_in_a_file_of_commas(cells, cure):
+    """Before, 92.000 was read as 92 where commas are decimal."""
+    (complaint,) = understood("income", ColumnSection(), cells, ",").complaints
+    assert re.search(cure, complaint)
+
+
+def test_decimal_commas_are_read():
+    assert understood("x", ColumnSection(), ["1,5", "2,125", "7", ""], ",").values[:3].tolist() == [
+        1.5,
+        2.125,
+        7,
+    ]
+    assert understood("x", ColumnSection(), ["1.5", "2.25"], ",").values.tolist() == [1.5, 2.25]
+
+
+@pytest.mark.parametrize(
+    ("there", "how"),
+    [
+        ("Sex", "the file has 'Sex', which differs by capital letters"),
+        (" sex", "the file has ' sex', which differs by a leading space"),
+        ("sex\u00a0", r"the file has 'sex\xa0', which differs by a trailing no-break space"),
+        ("\ufeffsex", r"the file has '\ufeffsex', which differs by byte order mark (U+FEFF)"),
+        ("\u0455ex", "the file has 'ѕex', which differs by U+0455 in place of 's'"),
+        ("SEX ", "which differs by a trailing space and capital letters"),
+        ("sexx", "(did you mean 'sexx'?)"),
+        ("SEXX", "(did you mean 'SEXX'?)"),
+    ],
+)
+def test_names_that_look_alike_are_told_apart(there, how):
+    """Before: there is no column 'sex' (did you mean 'sex'?)."""
+    study = parse_study({"study": {"title": "T", "formula": "y ~ sex"}})
+    with pytest.raises(BadStudy) as raised:
+        understood_rows(study, Table.of({"y": [1.0, 2.0], there: [0, 1]}))
+    assert how in str(raised.value)
+    assert "did you mean 'sex'?" not in str(raised.value)
 
 
 def test_parquet(tmp_path):

@@ -21,7 +21,7 @@ import numpy as np
 from hocket.agent import Local
 from hocket.errors import JournalError
 from hocket.federation.attendance import Attendance
-from hocket.federation.consent import check_consent, read_floor
+from hocket.federation.consent import check_consent, read_policy
 from hocket.federation.data_digest import unchecked
 from hocket.federation.disclosure import Kept
 from hocket.federation.earlier_runs import EarlierRun, earlier_runs
@@ -103,13 +103,13 @@ def _present(
     member: Member, own: Journal, journal: Journal, attendance: Attendance, earlier: Sequence[EarlierRun]
 ) -> Presence:
     """What a member knows of the others as an attempt begins."""
-    log, floor = Log(member.folder.log), read_floor(member.home)
+    log, policy = Log(member.folder.log), read_policy(member.home)
     for line in unchecked(member.data) if member.plan.study is None else ():
         log.say("unchecked data", words=[line])
     if left := left_of(member):
         log.say("begun anew", without=list(left))
     memories = Memories(own, member.plan.neighbours(member.name), journal.begin_epoch())
-    return Presence(attendance, journal, log, member.folder, memories, floor, earlier)
+    return Presence(attendance, journal, log, member.folder, memories, policy, earlier)
 
 
 async def _played(

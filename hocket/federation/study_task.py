@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Total
+from hocket.federation.home import Home
+from hocket.federation.policy import read_policy
 from hocket.privacy.certificates import gdp
 from hocket.privacy.wording import counted
 from hocket.report import tables
@@ -73,14 +75,15 @@ class StudyTask:
         earlier = releases.all
         terms = Terms(self._mu, run, self.among)
         now = releases.of(self.study, self.table, row_sets(self.checked[1]), terms)
-        refuse_isolation(self.study.disclosure, now, earlier)
+        refuse_isolation(now, earlier, read_policy(Home(home)).fewest_different)
         others = [one for one in earlier if (one.study, one.run) != (now.study, now.run)]
         return [*told_before(others), *self._together(others)]
 
     def begin(self, home: Path, run: str = "") -> None:
         """Remember which rows are about to be told of, before the first number is said."""
         terms = Terms(self._mu, run, self.among)
-        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), terms)
+        least = read_policy(Home(home)).fewest_different
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), terms, least)
 
     @property
     def _mu(self) -> float | None:

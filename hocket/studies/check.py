@@ -18,7 +18,7 @@ from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.promise import ALONE, Among
-from hocket.studies.releases import refuse_isolated
+from hocket.studies.releases import refuse_isolated, rule_of
 from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
 from hocket.studies.study import Study
@@ -112,7 +112,7 @@ def _told_apart(rows: Rows) -> Generator[str]:
     if rows.study.privacy is not None:
         return  # noise hides whatever sums differ by
     try:
-        refuse_isolated(rows.study.disclosure, row_sets(rows))
+        refuse_isolated(row_sets(rows), (), rule_of(rows.study.disclosure.fewest_different))
     except BadStudy as error:
         yield f"{rows.name}: {error}"
 

@@ -39,7 +39,7 @@ class Sequel:
 
     def __post_init__(self) -> None:
         """Of data that merely share rows gradients are others: what they tell does not tell these."""
-        object.__setattr__(self, "earlier", tuple(one for one in self.earlier if one.shared is None))
+        object.__setattr__(self, "earlier", tuple(one for one in self.earlier if one.same_data))
 
     @property
     def unknown(self) -> tuple[EarlierRun, ...]:

@@ -6,6 +6,7 @@ remains when members leave.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -208,13 +209,15 @@ def _below(policy: Policy, plan: FederationPlan, found: PlanVerdict) -> Iterator
 
 
 def _promises_less(most: float, found: PlanVerdict) -> Iterator[str]:
-    if found.certificate is None:
-        yield f"the plan promises no ε where you ask for epsilon = {most:g}; have it drawn up with --epsilon"
-    elif not found.certificate.composed_epsilon <= most * (1 + SAME):
-        promised = found.certificate.composed_epsilon
+    account = found.account
+    if account is None:
+        cure = "drawn up with --epsilon" if found.plan.study is None else "given a section [privacy]"
+        yield f"the plan promises no ε where you ask for epsilon = {most:g}; have it {cure}"
+    elif not account.epsilon <= most * (1 + SAME):
+        why = "" if math.isfinite(account.mu) else f" ({account.words[-1]})"
         yield (
-            f"over all runs on these data the plan gives ε = {promised:.4g} where you ask for epsilon = {most:g}; have "
-            "a smaller --epsilon planned"
+            f"over all runs on these data the plan gives ε = {account.epsilon:.4g} where you ask for epsilon = "
+            f"{most:g}{why}; have a smaller ε planned"
         )
 
 

@@ -123,3 +123,13 @@ class Promise:
             plain_values(self.among, "members", "colluders"),
         )
         return promised | among | plain_values(self, "statement", "assumptions")
+
+
+def mu_against(promise: Promise, now: Among) -> float:
+    """μ of an earlier study where as many collude as now, and all its members who take no part now: they take their
+    noise off again. Infinite where nobody's noise is left."""
+    before, colluders = promise.among, now.colluders + promise.among.strangers(now)
+    if colluders <= before.colluders:
+        return promise.mu
+    left = before.members - colluders
+    return promise.mu * math.sqrt(before.honest / left) if left > 0 else math.inf

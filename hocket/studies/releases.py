@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import zlib
 from base64 import b64decode, b64encode
@@ -25,7 +24,6 @@ from jaxtyping import Bool
 from hocket.errors import BadStudy, JournalError
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
-from hocket.studies.promise import ALONE, Among
 from hocket.studies.row_sets import TWINS, YES, RowSet
 from hocket.studies.study import FEWEST_DIFFERENT, Study
 from hocket.studies.table import Table
@@ -51,18 +49,8 @@ class Release:
     """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
     run: str = ""
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
-    among: Among = ALONE
-    """Among how many its noise was shared out, and against how many colluders μ is."""
     fewest_different: int = FEWEST_DIFFERENT
     """The rule that it was analysed under, which later studies of these rows are held against too."""
-
-    def mu_against(self, now: Among) -> float | None:
-        """μ where as many collude as now, and all who take no part now: they take their noise off again."""
-        colluders = now.colluders + self.among.strangers(now)
-        if self.mu is None or colluders <= self.among.colluders:
-            return self.mu
-        left = self.among.members - colluders
-        return self.mu * math.sqrt(self.among.honest / left) if left > 0 else math.inf
 
     @property
     def line(self) -> str:
@@ -77,8 +65,7 @@ class Release:
             for one in self.sets
         ]
         kept = {name: getattr(self, name) for name in RULED}
-        among = [self.among.members, self.among.colluders, list(self.among.names)]
-        return json.dumps(kept | {"among": among, "sets": sets})
+        return json.dumps(kept | {"sets": sets})
 
     @property
     def words(self) -> str:
@@ -193,7 +180,6 @@ class Terms(NamedTuple):
 
     mu: float | None = None
     run: str = ""
-    among: Among = ALONE
 
 
 PLAIN = Terms()
@@ -286,7 +272,6 @@ def _unpacked(text: str) -> Bool[np.ndarray, " numbers"]:
 
 def _read(line: str) -> Release:
     data = json.loads(line)
-    members, colluders, *names = data.get("among", (1, 0))
     sets = tuple(
         RowSet(
             one["what"],
@@ -304,7 +289,6 @@ def _read(line: str) -> Release:
         sets,
         None if data["mu"] is None else float(data["mu"]),
         data.get("run", ""),
-        Among(int(members), int(colluders), tuple(*names)),
         _whole(data.get("fewest_different")) or FEWEST_DIFFERENT,
     )
 

@@ -62,7 +62,8 @@ def _model(study: Study) -> Iterator[str]:
     ]
     yield f"Model: {formula}, {question.family}; {', '.join(more)}"
     response = () if isinstance(formula.response, Survival) else ((formula.response,),)
-    made = [_made(term) for term in (*response, *formula.terms) if len(term) > 1 or term[0].function]
+    terms = (*response, *formula.terms)
+    made = [_made(term) for term in terms if len(term) > 1 or any(factor.function for factor in term)]
     if made:
         yield f"Made from columns: {'; '.join(dict.fromkeys(made))}"
     if question.site:

@@ -161,10 +161,22 @@ def _findings(member: Member, finished: Finished) -> Answer:
         f"{member.name} has the results of {member.plan.task.name}, after {data['totals']} sums over "
         f"{len(member.plan.names) - len(dropped)} members; no other number of anybody's was shown.",
         *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
+        *_together(member),
         f"Results: {folder / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
         *_late(finished),
     ]
     return Answer(data, words)
+
+
+def _together(member: Member) -> list[str]:
+    """What is promised over all that this member's data have told; it stays here, as it names other runs."""
+    from hocket.federation.member_report import before_in
+    from hocket.federation.plan_verdict import judge_plan
+    from hocket.federation.run_folder import read_json
+
+    earlier = before_in(read_json(member.folder.about), member.home.own_code)
+    account = judge_plan(member.plan, earlier=earlier).account
+    return [] if account is None else [*account.words]
 
 
 def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:

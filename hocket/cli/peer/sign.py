@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
 
 VERIFIABLE = (
-    "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. Whoever gets "
-    "those of a member (hocket peer disclose writes them; so does a stolen disk) and saw its messages knows its gradients."
+    "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. "
+    "Whoever gets those of a member (hocket peer disclose writes them; so does a stolen disk) and saw its "
+    "messages knows its gradients."
 )
 
 

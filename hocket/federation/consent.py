@@ -14,12 +14,18 @@ from hocket.federation.policy import SAME, check_policy, has_policy, read_policy
 from hocket.federation.row_digests import NONE as NO_ROWS
 from hocket.federation.row_digests import Digests
 from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.signed_rows import SignedRows
 from hocket.privacy.wording import counted, judged
 
 
-def keep_consent(plan: FederationPlan, folder: RunFolder, found: PlanVerdict) -> None:
-    """Put down what a member signed: the plan, as the run of which number on its data, and what it was told."""
+def keep_consent(
+    plan: FederationPlan, folder: RunFolder, found: PlanVerdict, rows: SignedRows | None = None
+) -> None:
+    """Put down what a member signed: the plan, as the run of which number on its data, and what it was told; and the
+    rows that were checked, if any were."""
     folder.make()
+    if rows is not None:
+        rows.save(folder.path)
     write_json(folder.audit, {"hash": plan.hash.hex(), **found.to_json()})
 
 

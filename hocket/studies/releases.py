@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
+from hocket.machine import replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
 from hocket.studies.row_sets import TWINS, YES, RowSet
@@ -237,6 +238,18 @@ class Releases:
                 file.write(now.line + "\n")
                 file.flush()
                 os.fsync(file.fileno())
+
+    def forget(self, run: str) -> list[Release]:
+        """Take a run's releases off the list; only for one of which nothing was ever sent. What they were."""
+        with self._locked():
+            every = self.all
+            gone = [one for one in every if one.run == run]
+            if gone:
+                lines = (self.home / FILE).read_text(encoding="utf-8").splitlines()
+                kept = [line for line in lines if line and _read(line).run != run]
+                with replaced(self.home / FILE, mode=0o600) as file:
+                    file.write("".join(f"{line}\n" for line in kept).encode())
+            return gone
 
     def _of(
         self, study: Study, found: Fingerprints, sets: Sequence[RowSet], terms: Terms

@@ -47,11 +47,14 @@ def run(
     last gradient away.
     """
     from hocket.federation.data_digest import unchecked
+    from hocket.federation.signed_rows import UNBOUND, SignedRows
 
     member = member_of(plan, asked, linger=linger, metrics_port=metrics_port, vouched=vouch)
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
+    if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
+        aside().print(UNBOUND)
     results: list[Finished] = []
     try:
         finished = asyncio.run(_until_stopped(member, results))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
+    from hocket.federation.signed_rows import SignedRows
     from hocket.federation.task import Task
     from hocket.links.identity import Identity
 
@@ -103,6 +104,7 @@ def sign_as(
     from hocket.federation.policy import check_policy, read_policy
     from hocket.federation.record_bounds import check_task
     from hocket.federation.row_digests import row_digests
+    from hocket.federation.signed_rows import rows_to_sign
 
     (agreed, folder), mine = folder_of(plan, home.folder, algorithm=algorithm), home
     policy = read_policy(mine)
@@ -123,9 +125,11 @@ def sign_as(
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     ledgers = {name: path for name, path in mine.ledgers.items() if name != agreed.task.dataset}
     elsewhere = {name: len(Ledger(path).runs) for name, path in ledgers.items()}
+    bound = rows_to_sign(mine, brought)
     terms = [
         *_terms(agreed, found),
         *unseen,
+        _bound_in_words(bound),
         *_data_in_words(brought, digest, mine, agreed.run_hash.hex()),
         *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
         f"Your policy: {policy.words}; met ({mine.policy})"
@@ -138,7 +142,7 @@ def sign_as(
     )
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
-    keep_consent(agreed, folder, found)
+    keep_consent(agreed, folder, found, bound)
     mine.own_code.keep(agreed.algorithm_section)
     if not agreed.unsigned:
         agreed.check_signatures()
@@ -182,6 +186,15 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
         f"With this one, {task.dataset} has served {found.runs:,} run{'s' * (found.runs > 1)} here.",
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
     ]
+
+
+def _bound_in_words(bound: SignedRows | None) -> str:
+    from hocket.federation.signed_rows import UNBOUND
+
+    if bound is None:
+        return UNBOUND
+    rows = f"{len(bound.cells):,} rows that the study uses" if bound.columns else "data as they are"
+    return f"Your signature binds the {rows}: run refuses others."
 
 
 def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> list[str]:

@@ -6,12 +6,12 @@ names in the member's own table, and what deserves a second look begins with a m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition
 from hocket.studies.formula import Factor, Survival
-from hocket.studies.study import DisclosureSection, Study
+from hocket.studies.study import DisclosureSection, PenaltySection, Study
 
 LOOK = "LOOK: "
 """How a line begins that deserves a second look."""
@@ -58,7 +58,8 @@ def _model(study: Study) -> Iterator[str]:
         *([f"offset {question.offset}"] if question.offset else []),
         *([f"weights {question.weights}"] if question.weights else []),
         *([f"ties {question.ties}"] if question.family == "cox" else []),
-        *([f"ridge {study.penalty.ridge:g}, lasso {study.penalty.lasso:g}"] if study.penalty.some else []),
+        *([_penalty(study.penalty)] if study.penalty.some else []),
+        f"intervals of {question.confidence:.6g}",
     ]
     yield f"Model: {formula}, {question.family}; {', '.join(more)}"
     response = () if isinstance(formula.response, Survival) else ((formula.response,),)
@@ -68,6 +69,11 @@ def _model(study: Study) -> Iterator[str]:
         yield f"Made from columns: {'; '.join(dict.fromkeys(made))}"
     if question.site:
         yield f"{LOOK}site = true: each member has an intercept of its own"
+
+
+def _penalty(penalty: PenaltySection) -> str:
+    scaled = "of columns scaled to sd 1" if penalty.standardised else "of columns as they are"
+    return f"ridge {penalty.ridge:.6g} and lasso {penalty.lasso:.6g} {scaled}"
 
 
 def _made(term: tuple[Factor, ...]) -> str:
@@ -89,15 +95,18 @@ def _other_parts(study: Study) -> Iterator[str]:
     if (part := study.describe) is not None:
         cross = "".join(f", table of {one} by {other}" for one, other in part.cross)
         bars = f", histograms of {part.histograms} bars" if part.histograms else ""
-        shares = ", ".join(f"{share:g}" for share in part.quantiles)
+        shares = _listed([f"{share:.6g}" for share in part.quantiles])
         columns = ", ".join(part.columns or study.columns)
         yield f"Described: {columns}, in {part.rows} rows; quantiles {shares or 'none'}{bars}{cross}"
     if (part := study.survival) is not None:
         by = f" by {part.by}" if part.by else ""
-        grid = f"{len(part.grid)} times from {min(part.grid):g} to {max(part.grid):g}"
-        yield f"Survival curves: time {part.time}, event {part.event}{by}, at {grid}"
+        grid = _listed([f"{time:.6g}" for time in part.grid])
+        yield f"Survival curves: time {part.time}, event {part.event}{by}, at {len(part.grid)} times: {grid}"
     if (part := study.evaluate) is not None:
-        yield f"Evaluated on {part.held_out:.0%} of the rows, held out of the model, in {part.bins} bins"
+        yield (
+            f"Evaluated on {part.held_out:.6g} of the rows, held out of the model, in {part.bins} bins; a yes from "
+            f"{part.threshold:.6g}"
+        )
 
 
 def _conditions(study: Study) -> str:
@@ -109,7 +118,7 @@ def _conditions(study: Study) -> str:
 
 
 def _condition(condition: Condition, name: str) -> str:
-    return f"{name} {condition.sign} {condition.number:g}"
+    return f"{name} {condition.sign} {condition.number:.17g}"
 
 
 def _source(study: Study, name: str) -> str:
@@ -136,16 +145,16 @@ def _reading(column: ColumnSection, source: str) -> Iterator[str]:
     if column.levels:
         yield f"levels {_listed(column.levels)}, against {_line(column.reference or column.levels[0])}"
     if column.range is not None:
-        yield f"from {column.range[0]:g} to {column.range[1]:g}"
+        yield f"from {column.range[0]:.17g} to {column.range[1]:.17g}"
     if column.units or column.per != 1:
-        yield f"in {column.per:g} {_line(column.units)}".rstrip()
+        yield f"in {column.per:.6g} {_line(column.units)}".rstrip()
     if column.missing_values:
         yield f"{_listed(column.missing_values)} means missing"
     how = {"drop": "row left out", "refuse": "refused", "mean": "filled with the joint mean"}
     yield f"missing: {how[column.missing]}"
 
 
-def _listed(values: tuple[object, ...]) -> str:
+def _listed(values: Sequence[object]) -> str:
     return _line(", ".join(map(str, values)))
 
 

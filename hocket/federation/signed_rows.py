@@ -59,7 +59,7 @@ class SignedRows:
         """Those of a run's folder; None if no rows were checked when its plan was signed."""
         path = folder / FILE
         try:
-            with np.load(path, allow_pickle=False) as kept:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
                 cells = kept["cells"]
                 if cells.dtype != np.uint64 or cells.ndim != 2:
                     raise ValueError

@@ -83,7 +83,17 @@ CONFIG = {
     "run": {"rounds": 10},
     "weather": {"loss": 0.1},
 }
-POLICY = {"policy": {"colluders": 1, "min_sd": 0.5, "gradient": 2.0, "epsilon": 3.0, "allow_unsafe": False}}
+POLICY = {
+    "policy": {
+        "colluders": 1,
+        "min_sd": 0.5,
+        "gradient": 2.0,
+        "epsilon": 3.0,
+        "allow_unsafe": False,
+        "smallest_cell": 5,
+        "never_used": ["hiv"],
+    }
+}
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,16 @@ def check_consent(
     ]
     elsewhere = dict.fromkeys(one.dataset for one in missed if one.dataset)
     if elsewhere:
+        whose = (
+            "this member's data"
+            if any(one.assumed for one in missed)
+            else "these data, or some of their rows,"
+        )
+        brought = "--task FILE.py:NAME" if plan.study is None else "--data TABLE"
         raise UnsafePlan(
-            f"these data, or some of their rows, have served {counted(len(missed), 'run')} as "
-            f"{' and '.join(elsewhere)}, which this member did not know when it signed: what runs tell adds up, under "
-            "any name; sign it again with the data at hand: hocket peer sign PLAN --task FILE.py:NAME"
+            f"{whose} have served {counted(len(missed), 'run')} as {' and '.join(elsewhere)}, which this member did "
+            "not know when it signed: what runs tell adds up, under any name; sign it again with the data at hand: "
+            f"hocket peer sign PLAN {brought}"
         )
     others = [one.served.plan for one in missed]
     if others:

@@ -16,7 +16,7 @@ from hocket.studies.study import DisclosureSection, PenaltySection, Study
 LOOK = "LOOK: "
 """How a line begins that deserves a second look."""
 LONGEST = 400
-"""Characters of a text from the study that are shown."""
+"""Characters that are shown of a title and a question, which decide nothing."""
 RULES = {
     "fewest_rows": "rows that each member must give",
     "smallest_cell": "rows below which a count is not shown",
@@ -30,9 +30,9 @@ RULES = {
 def study_in_words(study: Study) -> list[str]:
     """All that a study reads, computes and shows, a line each."""
     question = study.question
-    asked = f" {_line(question.question)}" if question.question else ""
-    return [
-        f"Study: {_line(question.title)}.{asked}",
+    asked = f" {_cut(question.question)}" if question.question else ""
+    lines = [
+        f"Study: {_cut(question.title)}.{asked}",
         *_model(study),
         *_other_parts(study),
         f"Rows: {_conditions(study)}",
@@ -40,12 +40,17 @@ def study_in_words(study: Study) -> list[str]:
         *_rules(study.disclosure),
         *_noise(study),
     ]
+    return [_line(line) for line in lines]
 
 
 def _line(text: object) -> str:
-    """A text from the study on one line, so that it cannot pass for a line of ours."""
-    line = " ".join(str(text).split())
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    """On one line, so that no text from a study can pass for a line of ours."""
+    return " ".join(str(text).split())
+
+
+def _cut(text: str) -> str:
+    """A text that decides nothing, not longer than somebody reads."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _model(study: Study) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from hocket.errors import UnsafePlan
 from hocket.federation.account import Account
@@ -244,3 +245,31 @@ def test_the_store_is_the_ledgers(tmp_path: Path):
     moved.ledger("clinic").parent.mkdir(parents=True)
     moved.ledger("clinic").write_bytes(path.read_bytes())
     assert account(moved, drawn(RECORD)).mu == account(home, drawn(RECORD)).mu > own(drawn(RECORD))
+
+
+def test_a_study_under_the_same_name_is_in_the_account_too(tmp_path):
+    """The audit of the plan ended in a traceback."""
+    home, plan = Home(tmp_path), drawn(RECORD)
+    begun(home, study(dataset=plan.task.dataset))
+    assert account(home, plan).mu == pytest.approx(math.hypot(MU, own(plan)))
+    found = judge_plan(plan, earlier=earlier_runs(home, plan))
+    assert not found.covered
+    assert any("Studies among them showed sums over all members and no gradients" in line for line in found.words)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whoever_has_both_views_guesses_better_than_either_promised_and_no_better_than_the_account(
+    tmp_path, seed
+):
+    """The likelihood ratio of a study's sum and of a gradient run, for one row replaced by another."""
+    home, plan, draws = Home(tmp_path), drawn(RECORD), 200_000
+    begun(home, study())
+    found, mus = account(home, plan).mu, np.array([MU, own(plan)])
+    rng = np.random.default_rng(seed)
+    world = rng.integers(0, 2, size=(draws, 1))
+    views = rng.normal(size=(draws, 2)) + world * mus
+    guess = (views - mus / 2) @ mus > 0
+    right = float((guess == (world[:, 0] == 1)).mean())
+    slack = 3 / math.sqrt(draws)  # three deviations of a share of so many draws, and more
+    assert right <= ndtr(found / 2) + slack
+    assert right > ndtr(own(plan) / 2) + 0.1  # what the plan's own ε was read as

@@ -212,8 +212,14 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
     if not elsewhere:
         return []
     known = ", ".join(f"{name} ({runs:,} run{'s' * (runs != 1)})" for name, runs in elsewhere.items())
-    found = dict.fromkeys(one.dataset for one in earlier if one.dataset)
-    if found:
+    found = dict.fromkeys(one.dataset for one in earlier if one.dataset and not one.assumed)
+    assumed = dict.fromkeys(one.dataset for one in earlier if one.assumed)
+    if assumed and not found:
+        noticed = (
+            f"Whether {' and '.join(assumed)} shares rows with these cannot be told: in what is promised of all runs "
+            "together it is counted as if it did."
+        )
+    elif found:
         noticed = f"The same data, or rows of them, under another name: {' and '.join(found)}; counted above."
     elif looked:
         noticed = (

@@ -25,6 +25,7 @@ from hocket.errors import BadStudy, JournalError
 from hocket.machine import replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
+from hocket.studies.promise import HIDES
 from hocket.studies.row_sets import TWINS, YES, RowSet
 from hocket.studies.study import FEWEST_DIFFERENT, Study
 from hocket.studies.table import Table
@@ -52,6 +53,11 @@ class Release:
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
     fewest_different: int = FEWEST_DIFFERENT
     """The rule that it was analysed under, which later studies of these rows are held against too."""
+
+    @property
+    def hidden(self) -> bool:
+        """Whether noise hides what a difference of sums would show. An ε so large that it hides nothing is no noise."""
+        return self.mu is not None and self.mu <= HIDES
 
     @property
     def line(self) -> str:
@@ -82,11 +88,11 @@ def refuse_isolation(now: Release, earlier: Sequence[Release], least: int | None
 
     The rules of this study, of every earlier one and of the member's own policy (`least`) all count.
     """
-    if now.mu is None:
+    if not now.hidden:
         before = [
             replace(one, what=f"{one.what} of {release.title!r}")
             for release in earlier
-            if release.mu is None
+            if not release.hidden
             for one in release.sets
         ]
         rules = {

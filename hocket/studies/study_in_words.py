@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from scipy.special import ndtr
+
+from hocket.privacy import gdp
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition
 from hocket.studies.formula import Factor, Survival
+from hocket.studies.promise import HIDES
 from hocket.studies.study import DisclosureSection, PenaltySection, Study
 
 LOOK = "LOOK: "
@@ -173,4 +177,9 @@ def _rules(rules: DisclosureSection) -> Iterator[str]:
 
 def _noise(study: Study) -> Iterator[str]:
     if study.privacy is not None:
-        yield f"Noise: ε = {study.privacy.epsilon:g} at δ = {study.privacy.delta:g}, for any one row"
+        mu = gdp.mu(study.privacy.epsilon, study.privacy.delta)
+        little = f"{LOOK}so little that it counts as none. " if mu > HIDES else ""
+        yield (
+            f"{little}Noise: ε = {study.privacy.epsilon:g} at δ = {study.privacy.delta:g}, for any one row; the best "
+            f"guess which of two rows it is is right in {ndtr(mu / 2):.0%} of cases"
+        )

@@ -254,7 +254,9 @@ def test_a_study_under_the_same_name_is_in_the_account_too(tmp_path):
     assert account(home, plan).mu == pytest.approx(math.hypot(MU, own(plan)))
     found = judge_plan(plan, earlier=earlier_runs(home, plan))
     assert not found.covered
-    assert any("Studies among them showed sums over all members and no gradients" in line for line in found.words)
+    assert any(
+        "Studies among them showed sums over all members and no gradients" in line for line in found.words
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from hocket.errors import BadStudy, JournalError
 from hocket.studies import Study, Table, check_table, parse_study
+from hocket.studies.analysis import promise_of
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import FOLDER, KnownRows
 from hocket.studies.releases import FILE, Releases, Terms
@@ -323,3 +325,32 @@ def test_what_is_forgotten_is_held_against_nobody(home):
     home.begin(asked("Second"), table(103), sets, Terms(run="right"))
     assert [one.run for one in home.all] == ["right"]
     assert stat.S_IMODE((home.home / FILE).stat().st_mode) == 0o600
+
+
+def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
+    question = {"title": title, "formula": "y ~ x", "where": list(where)}
+    columns = {"y": {"range": [0, 100]}, "x": {"range": [0, 6]}}
+    return parse_study(
+        {"study": question, "columns": columns, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
+    )
+
+
+@pytest.mark.parametrize("order", ["noise first", "noise second"])
+def test_an_epsilon_that_hides_nothing_does_not_switch_the_rule_off(tmp_path, order):
+    """Noise of ε = 10,000 is no noise: the difference of the two sums is the row of one patient."""
+    home = Releases(tmp_path)
+
+    def told(epsilon: float) -> None:
+        study = noisy(epsilon, "Noisy", where=("y < 99",))
+        rows = check_table(study, table(100))[1]
+        promise = promise_of(rows)
+        assert promise is not None
+        home.begin(study, table(100), row_sets(rows), Terms(promise.mu, "run"))
+
+    pair = [partial(begin, home, table(100)), partial(told, 1e4)]
+    first, second = pair if order == "noise second" else pair[::-1]
+    first()
+    with pytest.raises(BadStudy, match="tell 1 apart"):
+        second()
+    if order == "noise second":
+        told(4.0)

@@ -98,6 +98,42 @@ def rehearse(
     return Answer(results.data | shown, [*_found(results), f"Results: {page}"])
 
 
+@study.command(help_epilogue="Example: hocket study forget plan.toml")
+def forget(
+    plan: Annotated[Path, Parameter(help="The plan of the study, as this member signed it.")],
+    /,
+    *,
+    home: Annotated[
+        Path | None,
+        Parameter(help="This member's folder; by default $HOCKET_HOME or ~/.hocket.", show_default=False),
+    ] = None,
+) -> Answer:
+    """Take back that this member's rows served a study of which nothing was ever sent, as after a wrong export.
+
+    Its journal must prove it; where a message of any sum may have been sent, the release stays remembered.
+    """
+    from hocket.federation.forget import forget_release
+    from hocket.federation.home import Home
+    from hocket.federation.plan_file import read_plan
+
+    place = Home.at(home)
+    agreed = read_plan(plan, place.own_code)
+    found = forget_release(agreed, place)
+    answer = {
+        "plan": agreed.hash.hex(),
+        "releases": [one.words for one in found.releases],
+        "counted": found.counted,
+    }
+    return Answer(
+        answer,
+        [
+            *(f"Forgotten: {one.words}." for one in found.releases),
+            "Nothing of it was sent, as its journal proves. To take part with other rows, sign again with them: "
+            f"hocket peer sign {shlex.quote(str(plan))} --data TABLE",
+        ],
+    )
+
+
 def member_names(paths: list[Path]) -> list[str]:
     """What members of a rehearsal are called: by their files, and by their folders where files have one name.
 

@@ -1,7 +1,7 @@
 """Who has left a run, as one member sees it: votes are collected and checked, and then somebody is dropped.
 
 A vote is only ever a wish. Members count as gone when this member's operator and all other survivors have voted, the
-survivors still hang together, and what remains is within the plan's limit and this member's floor, or the operator has
+survivors still hang together, and what remains is within the plan's limit and this member's policy, or the operator has
 accepted in so many words that it is not. That is written into the journal before anything comes of it, and only what
 is written there is acted upon, now and after a restart.
 """
@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 
 from hocket.errors import BadPlan, UnsafeRemainder
 from hocket.federation.attendance import Attendance
-from hocket.federation.consent import Floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
+from hocket.federation.policy import Policy
 from hocket.federation.remainder import Verdict, judge_survivors
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.votes import Vote, agreed_leavers, check_survivors, read_vote, vote
@@ -33,7 +33,7 @@ class Departures:
     ballots: Ballots
     log: Log
     folder: RunFolder
-    floor: Floor
+    policy: Policy
     """What this member asks for, whatever the plan says."""
     pass_on: Callable[[Frame, str], Awaitable[None]]
     """Tells all neighbours but one."""
@@ -117,7 +117,7 @@ class Departures:
                 return
             last = before | dict.fromkeys(leaving, self.round())
             verdict = await asyncio.to_thread(
-                judge_survivors, self.plan, last, earlier=self.earlier, floor=self.floor
+                judge_survivors, self.plan, last, earlier=self.earlier, policy=self.policy
             )
             self._check_accepted(verdict, frozenset(last))
             self.ballots.leave(leaving, self.round())

@@ -4,7 +4,7 @@ Clocks differ, and what counts is each member's own hearing. A neighbour is sile
 for so long, while somebody else was: whoever hears nobody has a broken line itself, or its relay has. About those whom
 it cannot hear a member follows their neighbours, if all of these have voted and it has waited for as long itself.
 A vote is cast only if more than half of all members stay, so that no two parts of a broken network go on apart, if
-these hang together, and if what remains is within the plan's limit, its certificate and this member's floor. Else it
+these hang together, and if what remains is within the plan's limit, its certificate and this member's policy. Else it
 waits, and says why. What follows from the votes is in departures.py: nobody is dropped before all who stay have voted.
 """
 
@@ -96,7 +96,7 @@ class DropRule:
                 check_survivors(one.plan, gone)
                 last = one.ballots.left | dict.fromkeys(gone - one.gone, k)
                 verdict = await asyncio.to_thread(
-                    judge_survivors, one.plan, last, earlier=one.earlier, floor=one.floor
+                    judge_survivors, one.plan, last, earlier=one.earlier, policy=one.policy
                 )
                 accepted = verdict.safe or gone in one.folder.accepted
                 self._judged = gone, k, "" if accepted else f"not safe. {' '.join(verdict.words)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hocket.algorithms.totals import Totals
 from hocket.errors import HocketError
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
@@ -32,6 +33,13 @@ class EarlierRun:
     """The other name that its data had; empty if it is the plan's own. Noise that is kept is kept by name."""
     shared: SharedRows | None = None
     """The rows that its data share with the plan's, where they are not the same data as a whole."""
+    assumed: bool = False
+    """Whether nobody can tell which rows it shares: the account of what was promised counts it as if it were all."""
+
+    @property
+    def same_data(self) -> bool:
+        """Whether it was on the plan's own data, whatever their name."""
+        return self.shared is None and not self.assumed
 
     def to_json(self) -> dict[str, Any]:
         """The run as a folder keeps it, for whoever reads that folder alone: its plan, and who left."""
@@ -42,6 +50,7 @@ class EarlierRun:
             "left": dict(self.left),
             "dataset": self.dataset,
             "shared": None if self.shared is None else [self.shared.shared, self.shared.of],
+            "assumed": self.assumed,
         }
 
     @classmethod
@@ -57,6 +66,7 @@ class EarlierRun:
             {str(who): int(k) for who, k in left.items()} if is_table(left) else {},
             dataset,
             SharedRows(dataset, int(shared[0]), int(shared[1])) if is_list(shared) else None,
+            kept.get("assumed") is True,
         )
 
     @property
@@ -74,6 +84,7 @@ def earlier_runs(
     rows: Digests = NONE,
 ) -> tuple[EarlierRun, ...]:
     """All runs on the plan's data but the plan's own, from the ledger as it is now, or as it was when it was locked.
+    Where the plan promises an ε, also those on other data here of which nobody can tell whether they share rows.
 
     Runs under other names come first: on the same data, by their digest `data`, or on such as share some of its `rows`.
     Where neither is given, those of the plan's own run are taken, if it was begun.
@@ -88,14 +99,20 @@ def earlier_runs(
 
 def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> Iterator[EarlierRun]:
     """Runs on the same data, or on some of them, that had another name."""
+    promises = ServedPlan.promises(plan)
     for name, path in home.ledgers.items():
         if name == plan.task.dataset:
             continue
         shared = shared_with(home, name, rows)
         for one in Ledger(path).runs:
             same = bool(data) and one.data == data
-            if (same or shared is not None) and one.plan != plan.run_hash.hex():
+            if one.plan == plan.run_hash.hex():
+                continue
+            if same or shared is not None:
                 yield replace(_remembered(home, one), dataset=name, shared=None if same else shared)
+            elif promises and (plan.study is not None or one.algorithm == Totals.key):
+                # A study's table and a task's arrays cannot be compared.
+                yield replace(_remembered(home, one), dataset=name, assumed=True)
 
 
 def _remembered(home: Home, served: Served) -> EarlierRun:

@@ -51,9 +51,9 @@ class Home:
             ) from None
 
     @property
-    def floor(self) -> Path:
+    def policy(self) -> Path:
         """The file of what this member asks of every plan."""
-        return self.folder / "floor.toml"
+        return self.folder / "policy.toml"
 
     @property
     def proxy(self) -> Path:

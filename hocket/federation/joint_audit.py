@@ -39,7 +39,7 @@ class Sequel:
 
     def __post_init__(self) -> None:
         """Of data that merely share rows gradients are others: what they tell does not tell these."""
-        object.__setattr__(self, "earlier", tuple(one for one in self.earlier if one.shared is None))
+        object.__setattr__(self, "earlier", tuple(one for one in self.earlier if one.same_data))
 
     @property
     def unknown(self) -> tuple[EarlierRun, ...]:
@@ -70,9 +70,9 @@ class Sequel:
 
     @property
     def before(self) -> tuple[PlannedRun, ...]:
-        """The earlier runs that are remembered."""
+        """The earlier runs that are remembered, and in which members followed gradients."""
         place = {name: agent for agent, name in enumerate(self.names)}
-        known = [(one, one.plan) for one in self.earlier if one.plan is not None]
+        known = [(one, one.plan) for one in self.earlier if one.plan is not None and not one.plan.is_study]
         # Runs under one name come one after the other; under another name noise that is kept is another.
         names = [None, *(one.dataset for one, _ in known)]
         return tuple(
@@ -114,7 +114,7 @@ class Sequel:
 
         A class that one plan declares holds in the others too, as long as they are of models of the same size.
         """
-        known = [one.plan for one in self.earlier if one.plan is not None]
+        known = [one.plan for one in self.earlier if one.plan is not None and not one.plan.is_study]
         declared = [*(plan.objectives for plan in known), self.plan.objectives]
         classes = {(kind, run.dim) for kind, run in zip(declared, self.runs, strict=True) if kind != ANY}
         size = self.plan.audit.gradient_size
@@ -157,6 +157,11 @@ class Sequel:
         lines += [f"{name} is another name of the same data." for name in names if name != dataset]
         if not self.unknown:
             lines.append(f"Of {name} the same would be known {', '.join(apart)}: what runs tell adds up.")
+        if any(one.plan is not None and one.plan.is_study for one in self.earlier):
+            lines.append(
+                "Studies among them showed sums over all members and no gradients: what these sums tell is not in the "
+                "numbers above."
+            )
         if self.strangers:
             are = "is" if len(self.strangers) == 1 else "are"
             lines.append(

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from hocket.errors import JournalError
 from hocket.links.text import is_table
+from hocket.machine import replace_text
 
 BEGUN = (
     "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh noise on the same "
@@ -76,6 +77,17 @@ class Ledger:
             allow(before)
             self._append(run)
             return len(before) + 1
+
+    def forget(self, plan: str) -> bool:
+        """Take a plan's run off the list; only for one of which nothing was ever sent. Whether there was one."""
+        with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
+            if not any(one.plan == plan for one in self.runs):
+                return False
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+            kept = [line for line in lines if line and json.loads(line)["plan"] != plan]
+            with _explained(self.path):
+                replace_text(self.path, "".join(f"{line}\n" for line in kept))
+            return True
 
     def _append(self, run: Served) -> None:
         with _explained(self.path), open(self.path, "a+b") as file:

@@ -22,7 +22,7 @@ from hocket.agent import Local
 from hocket.errors import JournalError
 from hocket.federation.at_home import counted_as_zero, measured_at_home
 from hocket.federation.attendance import Attendance
-from hocket.federation.consent import check_consent, read_floor
+from hocket.federation.consent import check_consent, read_policy
 from hocket.federation.data_digest import unchecked
 from hocket.federation.disclosure import Kept
 from hocket.federation.earlier_runs import EarlierRun, earlier_runs
@@ -49,6 +49,7 @@ from hocket.federation.rollback import Memories
 from hocket.federation.row_digests import keep_rows
 from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
+from hocket.federation.signed_rows import check_signed_rows
 from hocket.federation.study_seal import Signatures, gather, signature_tables
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
@@ -79,8 +80,7 @@ async def take_part(
     folder = member.folder
     with _explained(folder):
         await asyncio.to_thread(check_data, member)
-        if isinstance(member.task, StudyTask):
-            member.task.begin(member.home.folder, member.plan.run_hash.hex())
+        await asyncio.to_thread(check_signed_rows, member.home, member.task, folder.path)
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
@@ -104,13 +104,13 @@ def _present(
     member: Member, own: Journal, journal: Journal, attendance: Attendance, earlier: Sequence[EarlierRun]
 ) -> Presence:
     """What a member knows of the others as an attempt begins."""
-    log, floor = Log(member.folder.log), read_floor(member.home)
+    log, policy = Log(member.folder.log), read_policy(member.home)
     for line in unchecked(member.data) if member.plan.study is None else ():
         log.say("unchecked data", words=[line])
     if left := left_of(member):
         log.say("begun anew", without=list(left))
     memories = Memories(own, member.plan.neighbours(member.name), journal.begin_epoch())
-    return Presence(attendance, journal, log, member.folder, memories, floor, earlier)
+    return Presence(attendance, journal, log, member.folder, memories, policy, earlier)
 
 
 async def _played(
@@ -207,17 +207,29 @@ def _explained(folder: RunFolder) -> Generator[None]:
 
 
 def _counted(member: Member, journal: Journal) -> int:
-    """The number of this run on its data: one that is new must be the one that was signed."""
+    """The number of this run on its data: one that is new must be the one that was signed.
+
+    What a study releases is remembered once the run is approved and before it is counted: killed in between, the run
+    is remembered, though nothing was sent, and `hocket study forget` takes that back.
+    """
     plan, home, folder = member.plan, member.home, member.folder
     name = plan.algorithm_section.name
     served = Served(journal.run.hex(), plan.run_hash.hex(), name, member.data, record_of(plan))
 
     def allow(before: tuple[Served, ...]) -> None:
         check_consent(plan, home, folder, before, data=member.data, rows=member.rows)
+        release()
         keep_rows(home, plan.task.dataset, member.rows)
 
+    def release() -> None:
+        if isinstance(member.task, StudyTask):
+            member.task.begin(home.folder, plan.run_hash.hex())
+
     with one_at_a_time(home.counted):
-        return Ledger(home.ledger(plan.task.dataset)).begin(served, allow)
+        ledger = Ledger(home.ledger(plan.task.dataset))
+        if any(served.run == one.run for one in ledger.runs):
+            release()  # taken up again: rows that were changed meanwhile are refused
+        return ledger.begin(served, allow)
 
 
 def _about(member: Member, journal: Journal, runs: int, earlier: Sequence[EarlierRun]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hocket.errors import BadPlan, UnsafePlan
+from hocket.federation.account import Account
 from hocket.federation.certificate_check import PlanCertificate, check_certificate
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
@@ -47,7 +48,13 @@ class PlanAudit:
     certificate: PlanCertificate | None = None
     """What the plan promises as differential privacy, worked out again; None if it promises nothing."""
     beside: tuple[EarlierRun, ...] = ()
-    """Runs on other data that share rows with these: gradients are others, and what is told of those rows adds up."""
+    """Runs on other data that share rows with these, or may: gradients are others, and what is told of those rows adds
+    up."""
+
+    @property
+    def account(self) -> Account | None:
+        """What is promised over all runs of this member's data together; None where this plan promises nothing."""
+        return None if self.certificate is None else self.certificate.account
 
     @property
     def runs(self) -> int:
@@ -63,7 +70,7 @@ class PlanAudit:
     def words(self) -> tuple[str, ...]:
         """The verdict in plain words, agents by the numbers that members have in the plan."""
         promised = () if self.certificate is None else self.certificate.words
-        partly = [f"{one}." for one in dict.fromkeys(str(one.shared) for one in self.beside)]
+        partly = [f"{one}." for one in dict.fromkeys(str(one.shared) for one in self.beside if one.shared)]
         told = (*self.verdict.verdict, self._with_what_is_published, *self.history, *partly)
         return (*promised, *told, self._sized)
 
@@ -190,7 +197,7 @@ def audit_plan(
     """
     certificate = check_certificate(plan, earlier=earlier)
     sequel = Sequel(plan, tuple(earlier))
-    beside = tuple(one for one in earlier if one.shared is not None)
+    beside = tuple(one for one in earlier if not one.same_data)
     earlier = sequel.earlier
     _check_affordable(plan, runs, earlier)
     f = plan.audit.colluders if colluders is None else colluders

@@ -12,7 +12,6 @@ import numpy as np
 from hocket import __version__
 from hocket.errors import BadHandshake
 from hocket.federation.attendance import Attendance
-from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
 from hocket.federation.drop_rule import DropRule
 from hocket.federation.earlier_runs import EarlierRun
@@ -20,6 +19,7 @@ from hocket.federation.engine.peer import Peer
 from hocket.federation.joint_means import JointMeans
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
+from hocket.federation.policy import NONE, Policy
 from hocket.federation.relays import relays_used
 from hocket.federation.restart import refused_or_begun_anew
 from hocket.federation.rollback import Memories, Memory
@@ -42,7 +42,7 @@ class Presence:
     log: Log
     folder: RunFolder
     memories: Memories
-    floor: Floor = NONE
+    policy: Policy = NONE
     earlier: Sequence[EarlierRun] = ()
     """The runs that these data have served before, each with its plan."""
     conversation: Conversation | None = None
@@ -62,7 +62,7 @@ class Presence:
             self.journal.ballots,
             self.log,
             self.folder,
-            self.floor,
+            self.policy,
             pass_on=self._pass_on,
             drop=self._drop,
             round=lambda: self._talk().now.round,

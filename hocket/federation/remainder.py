@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hocket.federation.consent import NONE, Floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import affordable_coalitions, plan_claim, rounds_and_runs
 from hocket.federation.plan_certificate import certificate_without
+from hocket.federation.policy import NONE, Policy
 from hocket.federation.served_plan import release_of
 from hocket.federation.votes import check_survivors
 from hocket.networks.network import Network
@@ -53,9 +53,9 @@ def judge_survivors(
     *,
     runs: int = 1,
     earlier: Sequence[EarlierRun] = (),
-    floor: Floor = NONE,
+    policy: Policy = NONE,
 ) -> Verdict:
-    """The audit of what remains, given the last round of each who left, against the plan's limit and a member's floor.
+    """The audit of what remains, given the last round of each who left, against the plan's limit and a member's policy.
     Every operator asks it before voting, and every survivor when somebody was dropped.
     """
     check_survivors(plan, frozenset(last))
@@ -87,10 +87,10 @@ def judge_survivors(
         worst, searched, total = _worst(sequel, left, stay, runs)
         words += sequel.problems()
         sd = {plan.names[j]: float(worst.sd[j]) for j in worst.honest}
-        below = floor.refuses(min(sd.values()), plan.audit.gradient_size)
+        below = policy.refuses(min(sd.values()), plan.audit.gradient_size)
         safe = min(sd.values()) > least and below is None and not sequel.unknown
         words += [_estimated(plan, worst, least, searched_share(searched, total), len(earlier))]
-        words += [] if below is None else [f"That is below your floor{below}."]
+        words += [] if below is None else [f"That is below your policy{below}."]
     promised = certificate_without(plan, left)
     if promised is not None:
         words += [promised.words]

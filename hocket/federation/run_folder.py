@@ -3,6 +3,7 @@
 plan.toml       what everybody signed, for whoever reads the folder later
 about.json      who runs it, as which of how many runs on these data, and under which versions
 audit.json      the verdict on the plan, as this member was told when it signed
+signed-rows.npz digests of the rows that it checked when it signed
 survivors.json  the verdict on what remains, if somebody was dropped
 journal.db      where the run stands
 status.json     what `hocket peer status` shows

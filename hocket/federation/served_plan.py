@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hocket.config.files import loads
 from hocket.config.section import check
 from hocket.config.sections import read_step
 from hocket.errors import BadConfig, BadInput
@@ -29,6 +30,8 @@ from hocket.privacy.estimate.recursion import Release
 from hocket.privacy.estimate.rehearsal import may_reach
 from hocket.privacy.wording import SUPPOSED
 from hocket.problems.objective_class import ANY, ObjectiveClass
+from hocket.studies.promise import Among, Promise
+from hocket.studies.study import parse_study
 
 RELEASE: Release = "mixed"
 """What members publish at the end: what one more exchange makes of the last words."""
@@ -56,6 +59,10 @@ class ServedPlan:
     gradient_size: float = SUPPOSED
     certificate: CertificateSection | None = None
     local_steps: int = 1
+    is_study: bool = False
+    """Whether nothing was shown but sums."""
+    promise: Promise | None = None
+    """What a study promised of any one row, if it added noise."""
 
     @classmethod
     def of(cls, plan: FederationPlan) -> ServedPlan:
@@ -74,7 +81,8 @@ class ServedPlan:
                 read_step(tables["step"]).build(),
             )
             feasible = read_feasible(tables["feasible"]).build()
-            size = check(AuditSection, "audit", tables["audit"]).gradient_size
+            audit = check(AuditSection, "audit", tables["audit"])
+            size, study = audit.gradient_size, getattr(algorithm, "study", None)
             planned = PlannedRun(
                 _network(names, check(NetworkSection, "network", tables["network"])),
                 algorithm,
@@ -92,14 +100,39 @@ class ServedPlan:
                 if "certificate" in tables
                 else None
             )
-            return cls(names, planned, tables["algorithm"]["name"], kind, size, promised, run.local_steps)
+            return cls(
+                names,
+                planned,
+                tables["algorithm"]["name"],
+                kind,
+                size,
+                promised,
+                run.local_steps,
+                study is not None,
+                _promise(study, names, audit),
+            )
         except (BadInput, LookupError, AttributeError, TypeError, ValueError, ArithmeticError) as error:
             raise BadConfig(f"the plan that was kept of a run cannot be read: {error}") from None
+
+    @staticmethod
+    def promises(plan: FederationPlan) -> bool:
+        """Whether a plan promises an ε, by a certificate or as a study."""
+        return plan.certificate is not None or (
+            plan.study is not None and parse_study(loads(plan.study)).privacy is not None
+        )
 
     @property
     def words(self) -> str:
         """The plan in a few words."""
         return f"{self.algorithm}, {self.run.rounds:,} rounds among {len(self.names)}"
+
+
+def _promise(study: str | None, names: tuple[str, ...], audit: AuditSection) -> Promise | None:
+    """What a study with an ε promised, against as many colluders as its plan expected."""
+    privacy = None if study is None else parse_study(loads(study)).privacy
+    if privacy is None:
+        return None
+    return Promise(privacy.epsilon, privacy.delta, Among(len(names), audit.colluders, names))
 
 
 def _network(names: tuple[str, ...], section: NetworkSection) -> Network:

@@ -8,15 +8,19 @@ work out. No noise, no bound, no averaging: a second sum has masks of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from hocket.config.files import loads
 from hocket.errors import BadPlan
+from hocket.federation.account import Account, Told, account_of
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import refuse_unsafe
+from hocket.privacy.certificates.sampling import Sampled
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
@@ -38,9 +42,26 @@ class StudyAudit:
     earlier: tuple[EarlierRun, ...] = ()
 
     @property
+    def before(self) -> tuple[EarlierRun, ...]:
+        """The earlier runs on these data."""
+        return tuple(one for one in self.earlier if one.same_data)
+
+    @property
     def runs(self) -> int:
         """Of how many runs on these data this is the last."""
-        return len(self.earlier) + 1
+        return len(self.before) + 1
+
+    @cached_property
+    def account(self) -> Account | None:
+        """What is promised over all runs of this member's data together; None where this study promises nothing."""
+        if self.promise is None:
+            return None
+        # Whoever left an earlier run keeps what it saw, and may collude with anybody.
+        back = {name for one in self.earlier for name in one.left if name in self.plan.names}
+        among = self.promise.among
+        left = among.honest - len(back)
+        mu = self.promise.mu * math.sqrt(among.honest / left) if left > 0 else math.inf
+        return account_of(self.plan, Told(mu, Sampled(mu)), self.promise.delta, self.earlier)
 
     @property
     def certificate(self) -> None:
@@ -78,11 +99,11 @@ class StudyAudit:
     @property
     def history(self) -> tuple[str, ...]:
         """What these data have told before, in words."""
-        if not self.earlier:
+        if not self.before:
             return ()
-        told = ", ".join(one.words for one in self.earlier)
+        told = ", ".join(one.words for one in self.before)
         return (
-            f"These data have served {counted(len(self.earlier), 'run')} before: {told}. Each showed sums over its own "
+            f"These data have served {counted(len(self.before), 'run')} before: {told}. Each showed sums over its own "
             "members and rows; the difference of two sums is the sum over whatever was in one of them alone.",
         )
 
@@ -91,7 +112,8 @@ class StudyAudit:
         """The verdict in plain words, and what everybody will be shown."""
         promised = self.promise
         certified = () if promised is None else (promised.statement, *promised.assumptions)
-        return (self.answer, *certified, *self._shown(), *self._left(), *self.history)
+        together = () if self.account is None else self.account.words
+        return (self.answer, *certified, *together, *self._shown(), *self._left(), *self.history)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict in plain values."""
@@ -106,6 +128,7 @@ class StudyAudit:
             "least": None,
             "study": self.study.fingerprint,
             "privacy": None if self.promise is None else self.promise.to_json(),
+            "together": None if self.account is None else self.account.to_json(),
             "guarantees": self.guarantees.to_json(),
         }
 

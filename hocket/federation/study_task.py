@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Total
-from hocket.privacy.certificates import gdp
-from hocket.privacy.wording import counted
+from hocket.federation.home import Home
+from hocket.federation.policy import read_policy
 from hocket.report import tables
 from hocket.studies.analysis import promise_of
 from hocket.studies.check import Check, check_table
@@ -71,41 +70,21 @@ class StudyTask:
         """What these rows have served before this run, in words; refuses where differences would show a few."""
         releases = Releases(home)
         earlier = releases.all
-        terms = Terms(self._mu, run, self.among)
+        terms = Terms(self._mu, run)
         now = releases.of(self.study, self.table, row_sets(self.checked[1]), terms)
-        refuse_isolation(self.study.disclosure, now, earlier)
-        others = [one for one in earlier if (one.study, one.run) != (now.study, now.run)]
-        return [*told_before(others), *self._together(others)]
+        refuse_isolation(now, earlier, read_policy(Home(home)).fewest_different)
+        return [*told_before(one for one in earlier if (one.study, one.run) != (now.study, now.run))]
 
     def begin(self, home: Path, run: str = "") -> None:
         """Remember which rows are about to be told of, before the first number is said."""
-        terms = Terms(self._mu, run, self.among)
-        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), terms)
+        terms = Terms(self._mu, run)
+        least = read_policy(Home(home)).fewest_different
+        Releases(home).begin(self.study, self.table, row_sets(self.checked[1]), terms, least)
 
     @property
     def _mu(self) -> float | None:
         promise = promise_of(self.checked[1])
         return None if promise is None else promise.mu
-
-    def _together(self, earlier: Sequence[Release]) -> Iterator[str]:
-        """What this study's promise comes to with what was told of these rows before."""
-        privacy = self.study.privacy
-        if privacy is None or self._mu is None or not earlier:
-            return
-        known = [mu for one in earlier if (mu := one.mu_against(self.among)) is not None]
-        if len(known) < len(earlier):
-            yield "Some of these were without noise: of all together nothing is promised, of this study alone its ε."
-            return
-        mu, whom = gdp.composed(self._mu, *known), counted(self.among.colluders, "colluder")
-        if any(one.among.strangers(self.among) for one in earlier):
-            whom += ", and whoever takes no part now,"
-        if not math.isfinite(mu):
-            yield f"Of all together nothing is promised: in an earlier one {whom} would take all noise off again."
-            return
-        yield (
-            f"Together with these, what is promised of any row is ε = {gdp.epsilon(mu, privacy.delta):.3g} at "
-            f"δ = {privacy.delta:g} (μ = {mu:.3g}), against {whom} in each."
-        )
 
     def write(
         self,

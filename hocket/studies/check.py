@@ -13,12 +13,12 @@ from jaxtyping import Bool
 from hocket.algorithm import Total
 from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded, flat
-from hocket.studies.analysis import analyse, contributed, parameters_of
+from hocket.studies.analysis import analyse, contributed, parameters_of, promise_of
 from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows
 from hocket.studies.formula import Factor, Formula, Survival
-from hocket.studies.promise import ALONE, Among
-from hocket.studies.releases import refuse_isolated
+from hocket.studies.promise import ALONE, HIDES, Among
+from hocket.studies.releases import refuse_isolated, rule_of
 from hocket.studies.remarks import repeated_ids
 from hocket.studies.row_sets import row_sets
 from hocket.studies.rows import Rows, understand
@@ -111,10 +111,10 @@ def _few_of_a_level(rows: Rows) -> Generator[str]:
 
 def _told_apart(rows: Rows) -> Generator[str]:
     """Parts of the study that take sums over almost the same rows."""
-    if rows.study.privacy is not None:
+    if (promise := promise_of(rows)) is not None and promise.mu <= HIDES:
         return  # noise hides whatever sums differ by
     try:
-        refuse_isolated(rows.study.disclosure, row_sets(rows))
+        refuse_isolated(row_sets(rows), (), rule_of(rows.study.disclosure.fewest_different))
     except BadStudy as error:
         yield f"{rows.name}: {error}"
 

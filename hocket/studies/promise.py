@@ -30,6 +30,8 @@ from hocket.privacy.plain_values import plain_values
 from hocket.privacy.wording import counted
 
 UNIT = 2.0**-GRID_BITS
+HIDES = 2.0
+"""μ up to which noise counts as hiding a row: who guesses which of two rows it is is right in 84 % of cases, Φ(μ/2)."""
 FEWEST_UNITS = 1024
 """Units of the grid that a share's deviation has at least."""
 
@@ -117,7 +119,8 @@ class Promise:
             "Nobody is dropped on the way, and no total is begun anew.",
             "A row is one line of one table: somebody with k lines is promised kμ. Whether a member takes part is "
             "not hidden, nor what its own check refuses.",
-            "Other studies on the same rows add up: μ² is the sum of theirs. One without noise promises nothing.",
+            "Other studies and runs on the same rows add up: μ² is the sum of theirs. One without noise promises "
+            "nothing.",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -127,3 +130,13 @@ class Promise:
             plain_values(self.among, "members", "colluders"),
         )
         return promised | among | plain_values(self, "statement", "assumptions")
+
+
+def mu_against(promise: Promise, now: Among) -> float:
+    """μ of an earlier study where as many collude as now, and all its members who take no part now: they take their
+    noise off again. Infinite where nobody's noise is left."""
+    before, colluders = promise.among, now.colluders + promise.among.strangers(now)
+    if colluders <= before.colluders:
+        return promise.mu
+    left = before.members - colluders
+    return promise.mu * math.sqrt(before.honest / left) if left > 0 else math.inf

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,14 +22,18 @@ import numpy as np
 from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
+from hocket.machine import replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
-from hocket.studies.promise import ALONE, Among
+from hocket.studies.promise import HIDES
 from hocket.studies.row_sets import TWINS, YES, RowSet
-from hocket.studies.study import DisclosureSection, Study
+from hocket.studies.study import FEWEST_DIFFERENT, Study
 from hocket.studies.table import Table
 
 FILE = "released.jsonl"
+RULE = "fewest_different"
+RULED = ("study", "title", "columns", "where", "mu", "run", "fewest_different")
+"""What is kept of a release beside its sets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +51,13 @@ class Release:
     """What it was promised to tell of any one row (Gaussian differential privacy); None where there was no noise."""
     run: str = ""
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
-    among: Among = ALONE
-    """Among how many its noise was shared out, and against how many colluders μ is."""
+    fewest_different: int = FEWEST_DIFFERENT
+    """The rule that it was analysed under, which later studies of these rows are held against too."""
 
-    def mu_against(self, now: Among) -> float | None:
-        """μ where as many collude as now, and all who take no part now: they take their noise off again."""
-        colluders = now.colluders + self.among.strangers(now)
-        if self.mu is None or colluders <= self.among.colluders:
-            return self.mu
-        left = self.among.members - colluders
-        return self.mu * math.sqrt(self.among.honest / left) if left > 0 else math.inf
+    @property
+    def hidden(self) -> bool:
+        """Whether noise hides what a difference of sums would show. An ε so large that it hides nothing is no noise."""
+        return self.mu is not None and self.mu <= HIDES
 
     @property
     def line(self) -> str:
@@ -67,12 +67,12 @@ class Release:
                 "what": one.what,
                 "families": sorted(one.families),
                 "rows": b64encode(zlib.compress(np.packbits(one.rows).tobytes())).decode(),
+                "up_to": one.up_to,
             }
             for one in self.sets
         ]
-        kept = {name: getattr(self, name) for name in ("study", "title", "columns", "where", "mu", "run")}
-        among = [self.among.members, self.among.colluders, list(self.among.names)]
-        return json.dumps(kept | {"among": among, "sets": sets})
+        kept = {name: getattr(self, name) for name in RULED}
+        return json.dumps(kept | {"sets": sets})
 
     @property
     def words(self) -> str:
@@ -83,39 +83,72 @@ class Release:
         return f"{self.title!r}: {', '.join(self.columns)} in {rows:,} rows{where}{noise}"
 
 
-def refuse_isolation(rules: DisclosureSection, now: Release, earlier: Iterable[Release]) -> None:
-    """Refuse sets of rows from which, with earlier ones, a few can be told apart by differences of sums."""
-    if now.mu is None:
+def refuse_isolation(now: Release, earlier: Sequence[Release], least: int | None = None) -> None:
+    """Refuse sets of rows from which, with earlier ones, a few can be told apart by differences of sums.
+
+    The rules of this study, of every earlier one and of the member's own policy (`least`) all count.
+    """
+    if not now.hidden:
         before = [
             replace(one, what=f"{one.what} of {release.title!r}")
             for release in earlier
-            if release.mu is None
+            if not release.hidden
             for one in release.sets
         ]
-        refuse_isolated(rules, now.sets, before)
+        rules = {
+            one.fewest_different: f"{one.title!r} has {RULE} = {one.fewest_different}" for one in earlier
+        }
+        if least is not None:
+            rules[least] = f"your policy has {RULE} = {least}"
+        refuse_isolated(now.sets, before, rules | rule_of(now.fewest_different))
 
 
-def refuse_isolated(rules: DisclosureSection, now: Sequence[RowSet], before: Sequence[RowSet] = ()) -> None:
-    """The same, of sets; family by family."""
+def rule_of(fewest: int) -> dict[int, str]:
+    """A study's own rule."""
+    return {fewest: f"[disclosure] {RULE} = {fewest}"}
+
+
+def refuse_isolated(now: Sequence[RowSet], before: Sequence[RowSet], rules: Mapping[int, str]) -> None:
+    """The same, of sets, under each of the rules: numbers of rows, and who asks for them.
+
+    A rule does not look at levels that have fewer rows than it asks for. So a larger number is not stricter in all, and
+    no number takes the place of a smaller one: the default is held beside larger ones.
+    """
+    least = min(FEWEST_DIFFERENT, *rules)
+    every = {least: f"{RULE} = {least} is held in any case", **rules}
+    for fewest in sorted(every):
+        mine, theirs = ([one for one in sets if one.held(fewest)] for sets in (now, before))
+        _refuse_under(Rule(fewest, every[fewest]), mine, theirs)
+
+
+class Rule(NamedTuple):
+    """How many rows sets must differ by."""
+
+    fewest: int
+    words: str
+
+
+def _refuse_under(rule: Rule, now: Sequence[RowSet], before: Sequence[RowSet]) -> None:
+    """Refuse under one rule; family by family."""
     families = {family for one in now for family in one.families}
     for family in sorted(families, key=lambda name: (name == TWINS, name)):  # what says most comes first
         mine, theirs = ([one for one in sets if family in one.families] for sets in (now, before))
         if family == TWINS:
-            _refuse_twins(mine, theirs, rules.fewest_different)
+            _refuse_twins(mine, theirs, rule)
             continue
         # What the levels of one study leave of the whole is counted over all members' rows, see `joint_counts`.
-        _refuse([*theirs, *mine], len(mine), rules.fewest_different, alone=not family.startswith(YES))
+        _refuse([*theirs, *mine], len(mine), rule, alone=not family.startswith(YES))
 
 
-def _refuse_twins(now: Sequence[RowSet], before: Sequence[RowSet], fewest: int) -> None:
+def _refuse_twins(now: Sequence[RowSet], before: Sequence[RowSet], rule: Rule) -> None:
     """Two sets of two studies that differ in a few rows, whatever columns made them."""
     if not before:
         return
     whole = _table([*before, *now])
     for mine, rows in zip(now, whole[len(before) :], strict=True):
         differ = (whole[: len(before)] ^ rows).sum(axis=1)
-        for place in np.flatnonzero((differ > 0) & (differ < fewest)).tolist():
-            raise _apart([before[place].what, mine.what], int(differ[place]), fewest)
+        for place in np.flatnonzero((differ > 0) & (differ < rule.fewest)).tolist():
+            raise _apart([before[place].what, mine.what], int(differ[place]), rule)
 
 
 def _table(sets: Sequence[RowSet]) -> Bool[np.ndarray, "sets rows"]:
@@ -123,30 +156,30 @@ def _table(sets: Sequence[RowSet]) -> Bool[np.ndarray, "sets rows"]:
     return np.array([np.pad(one.rows, (0, width - len(one.rows))) for one in sets])
 
 
-def _apart(names: Sequence[str], rows: int, fewest: int) -> BadStudy:
+def _apart(names: Sequence[str], rows: int, rule: Rule) -> BadStudy:
     return BadStudy(
-        f"the rows of {' and of '.join(names)} tell {rows} apart, where [disclosure] fewest_different = {fewest}: a "
+        f"the rows of {' and of '.join(names)} tell {rows} apart, where {rule.words}: a "
         "difference of results would show them; use the same rows ([describe] rows = 'analysed', if it is the "
         "description), or rows that differ by more"
     )
 
 
-def _refuse(sets: Sequence[RowSet], new: int, fewest: int, *, alone: bool) -> None:
+def _refuse(sets: Sequence[RowSet], new: int, rule: Rule, *, alone: bool) -> None:
     whole = _table(sets)
     kept: dict[bytes, int] = {}
     for place, row in enumerate(whole):  # the first of each: an earlier one, if there is one
         kept.setdefault(np.packbits(row).tobytes(), place)
     order = list(kept.values())
     mine = [place for place, one in enumerate(order) if one >= len(sets) - new]
-    found = isolated(whole[order], mine, fewest, alone=alone)
+    found = isolated(whole[order], mine, rule.fewest, alone=alone)
     if found is None:
         return
     if not found.sets:
         raise BadStudy(
             f"these rows have served so many analyses that it cannot be ruled out that sums add up to fewer than "
-            f"[disclosure] fewest_different = {fewest} rows; use rows that served in one of them"
+            f"{rule.fewest} rows, where {rule.words}; use rows that served in one of them"
         )
-    raise _apart([sets[order[place]].what for place in found.sets], found.rows, fewest)
+    raise _apart([sets[order[place]].what for place in found.sets], found.rows, rule)
 
 
 class Terms(NamedTuple):
@@ -154,7 +187,6 @@ class Terms(NamedTuple):
 
     mu: float | None = None
     run: str = ""
-    among: Among = ALONE
 
 
 PLAIN = Terms()
@@ -184,7 +216,14 @@ class Releases:
                 f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
             ) from None
 
-    def begin(self, study: Study, table: Table, sets: Sequence[RowSet], terms: Terms = PLAIN) -> None:
+    def begin(
+        self,
+        study: Study,
+        table: Table,
+        sets: Sequence[RowSet],
+        terms: Terms = PLAIN,
+        least: int | None = None,
+    ) -> None:
         """Remember an analysis before its first number is said; refuses one that would show a few rows.
 
         A run that is taken up again is the same one; another run of the same study is another release.
@@ -193,7 +232,7 @@ class Releases:
             found = self._known.fingerprints(table)
             now, numbers = self._of(study, found, sets, terms)
             earlier = self.all
-            refuse_isolation(study.disclosure, now, earlier)
+            refuse_isolation(now, earlier, least)
             if now.line in {one.line for one in earlier}:
                 return
             self._known.remember(found, numbers)
@@ -206,6 +245,18 @@ class Releases:
                 file.flush()
                 os.fsync(file.fileno())
 
+    def forget(self, run: str) -> list[Release]:
+        """Take a run's releases off the list; only for one of which nothing was ever sent. What they were."""
+        with self._locked():
+            every = self.all
+            gone = [one for one in every if one.run == run]
+            if gone:
+                lines = (self.home / FILE).read_text(encoding="utf-8").splitlines()
+                kept = [line for line in lines if line and _read(line).run != run]
+                with replaced(self.home / FILE, mode=0o600) as file:
+                    file.write("".join(f"{line}\n" for line in kept).encode())
+            return gone
+
     def _of(
         self, study: Study, found: Fingerprints, sets: Sequence[RowSet], terms: Terms
     ) -> tuple[Release, np.ndarray]:
@@ -215,11 +266,11 @@ class Releases:
         def numbered(one: RowSet) -> RowSet:
             rows = np.zeros(8 * -(-width // 8), dtype=bool)
             rows[numbers[one.rows]] = True
-            return RowSet(one.what, rows, one.families)
+            return replace(one, rows=rows)
 
         made = tuple(map(numbered, sets))
         told = Release(study.fingerprint, question.title, study.used, question.where, made, *terms)
-        return told, numbers
+        return replace(told, fewest_different=study.disclosure.fewest_different), numbers
 
     @property
     def _known(self) -> KnownRows:
@@ -240,9 +291,13 @@ def _unpacked(text: str) -> Bool[np.ndarray, " numbers"]:
 
 def _read(line: str) -> Release:
     data = json.loads(line)
-    members, colluders, *names = data.get("among", (1, 0))
     sets = tuple(
-        RowSet(one["what"], _unpacked(one["rows"]), frozenset(map(str, one["families"])))
+        RowSet(
+            one["what"],
+            _unpacked(one["rows"]),
+            frozenset(map(str, one["families"])),
+            _whole(one.get("up_to")),
+        )
         for one in data["sets"]
     )
     return Release(
@@ -253,5 +308,9 @@ def _read(line: str) -> Release:
         sets,
         None if data["mu"] is None else float(data["mu"]),
         data.get("run", ""),
-        Among(int(members), int(colluders), tuple(*names)),
+        _whole(data.get("fewest_different")) or FEWEST_DIFFERENT,
     )
+
+
+def _whole(value: object) -> int | None:
+    return None if value is None else int(str(value))

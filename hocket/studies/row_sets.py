@@ -36,6 +36,13 @@ class RowSet:
     what: str
     rows: Bool[np.ndarray, " rows"] = field(repr=False)
     families: frozenset[str]
+    up_to: int | None = None
+    """The largest `fewest_different` that looks at it; None for any. Levels of fewer rows, or that leave fewer, are for
+    joint counts."""
+
+    def held(self, fewest: int) -> bool:
+        """Whether a rule of so many rows looks at it."""
+        return self.up_to is None or fewest <= self.up_to
 
 
 def row_sets(rows: Rows) -> list[RowSet]:
@@ -92,8 +99,7 @@ def _of_description(rows: Rows) -> Iterator[RowSet]:
     for name in part.columns or tuple(rows.study.columns):
         if rows.study.column(name).numeric:
             there = rows.described & ~np.isnan(rows.values[name])
-            if int(there.sum()) >= rows.study.disclosure.fewest_different:
-                yield RowSet(f"the description of {name}", there, _summed(rows, name))
+            yield RowSet(f"the description of {name}", there, _summed(rows, name), int(there.sum()))
 
 
 def _told_apart(rows: Rows, columns: tuple[str, ...]) -> frozenset[str]:
@@ -108,9 +114,9 @@ def _yes_by(rows: Rows, column: str) -> str:
 def _yes(
     rows: Rows, columns: tuple[str, ...], kept: Bool[np.ndarray, " rows"], part: str
 ) -> Iterator[RowSet]:
-    """What a map or a level sets apart, where that is enough rows, and leaves enough: joint counts are for the rest."""
+    """What a map or a level sets apart, if it is not all or nothing."""
     study = rows.study
-    fewest, whole = study.disclosure.fewest_different, int(kept.sum())
+    whole = int(kept.sum())
     for name in columns:
         column = study.column(name)
         family = frozenset({_yes_by(rows, name)})
@@ -120,14 +126,14 @@ def _yes(
         for value in values:
             label = name if column.map is not None else f"{name} {column.levels[int(value)]}"
             found = kept & (rows.values[name] == value)
-            if fewest <= int(found.sum()) <= whole - fewest:
-                yield RowSet(f"rows of {part} with {label}", found, family)
+            if up_to := min(int(found.sum()), whole - int(found.sum())):
+                yield RowSet(f"rows of {part} with {label}", found, family, up_to)
 
 
 def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
     """Rows in which a column of the model that has two values has the one, and those in which it has the other."""
     study, count = rows.study, int(fitted.sum())
-    formula, fewest = study.formula, study.disclosure.fewest_different
+    formula = study.formula
     assert formula is not None
     values = {name: rows.column(name, fitted) for name in study.modelled}
     with np.errstate(all="ignore"):  # a cell that is to be filled in makes its column no column of two values
@@ -137,9 +143,9 @@ def _set_apart(rows: Rows, fitted: Bool[np.ndarray, " rows"]) -> Iterator[RowSet
     names = (*design.names, str(asked))
     for name, column in zip(names, np.column_stack([design.X, outcome]).T, strict=True):
         first = column == column.max(initial=-np.inf)  # nowhere, if a cell is missing
-        two = fewest <= int(first.sum()) <= count - fewest and np.ptp(column[~first]) == 0
-        if two:
+        up_to = min(int(first.sum()), count - int(first.sum()))
+        if up_to and np.ptp(column[~first]) == 0:
             for held, how in ((first, "with"), (~first, "without")):
                 whole = np.zeros_like(fitted)
                 whole[fitted] = held
-                yield RowSet(f"rows {how} {name}", whole, frozenset({TWINS}))
+                yield RowSet(f"rows {how} {name}", whole, frozenset({TWINS}), up_to)

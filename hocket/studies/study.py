@@ -40,6 +40,8 @@ LARGEST = 1_000_000
 """Bytes of a study."""
 MOST_ROWS = 1_000_000_000
 """Rows that any rule may ask for."""
+FEWEST_DIFFERENT = 5
+"""Rows by which two sets of rows differ at least, unless a study says otherwise."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}", re.ASCII)
 LINKS = {
     "linear": ("identity",),
@@ -149,7 +151,7 @@ class DisclosureSection(Section):
         default=0.33, gt=0, le=1, description="a share: parameters over joint rows"
     )
     fewest_different: int = Field(
-        default=5,
+        default=FEWEST_DIFFERENT,
         ge=1,
         le=MOST_ROWS,
         description="rows by which two sets of rows must differ, if both are analysed",
@@ -221,6 +223,11 @@ class Study:
                 *(one for pair in self.describe.cross for one in pair),
             ]
         return tuple(dict.fromkeys(names))
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The column of members' tables that each column of the study reads."""
+        return {name: self.column(name).source or name for name in (*self.used, *self.columns)}
 
     def column(self, name: str) -> ColumnSection:
         """What the study says of a column; without a section it is a number of that name."""

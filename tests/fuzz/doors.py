@@ -24,10 +24,10 @@ from hocket.config import parse_config
 from hocket.config.files import loads
 from hocket.federation.attendance import Attendance
 from hocket.federation.cards import Card, read_card
-from hocket.federation.consent import read_floor
 from hocket.federation.home import Home
 from hocket.federation.invitation import Invitation, parse_invitation
 from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.policy import read_policy
 from hocket.federation.rollback import Memories, Memory
 from hocket.federation.votes import read_vote, vote
 from hocket.links.handshake import FromSystem, Handshake, PublicKey
@@ -83,7 +83,17 @@ CONFIG = {
     "run": {"rounds": 10},
     "weather": {"loss": 0.1},
 }
-FLOOR = {"floor": {"colluders": 1, "min_sd": 0.5, "gradient": 2.0, "epsilon": 3.0, "allow_unsafe": False}}
+POLICY = {
+    "policy": {
+        "colluders": 1,
+        "min_sd": 0.5,
+        "gradient": 2.0,
+        "epsilon": 3.0,
+        "allow_unsafe": False,
+        "smallest_cell": 5,
+        "never_used": ["hiv"],
+    }
+}
 
 
 @dataclass(frozen=True)
@@ -115,8 +125,8 @@ def doors(folder: Path) -> dict[str, Door]:
         "formula": Door(partial(_words, _formulas()), _read_formula, 50),
         "condition": Door(partial(_words, ["age >= 18", "num != -1.5e3"]), _text(parse_condition), 30),
         "configuration": Door(partial(_toml, [CONFIG]), _read_config, 40),
-        "floor": Door(
-            partial(_toml, [FLOOR]), _file(folder, lambda _: read_floor(Home(folder)), "floor.toml"), 20
+        "policy": Door(
+            partial(_toml, [POLICY]), _file(folder, lambda _: read_policy(Home(folder)), "policy.toml"), 20
         ),
         "table": Door(_table, _file(folder, _understood), 30),
         "journal": Door(Journals(folder), journal_reader(folder), 10),

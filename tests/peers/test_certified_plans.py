@@ -20,7 +20,6 @@ from hocket.federation import ClippedTask, LeastSquaresTask
 from hocket.federation.cards import Card
 from hocket.federation.certificate_check import check_certificate
 from hocket.federation.certified_draft import AUTO, Wanted, certified_draft
-from hocket.federation.consent import Floor, check_floor
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.ledger import Served
 from hocket.federation.plan import FederationPlan
@@ -28,6 +27,7 @@ from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_certificate import certificate_of_plan
 from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import parse_plan, plan_text, read_plan
+from hocket.federation.policy import Policy, check_policy
 from hocket.federation.record_bounds import check_records, records_of
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.served_plan import ServedPlan, record_of
@@ -326,13 +326,13 @@ def test_nothing_is_promised_of_runs_without_a_certificate():
 
 
 def test_a_floor_may_ask_for_an_epsilon():
-    ask = Floor(epsilon=0.5)
+    ask = Policy(epsilon=0.5)
     with pytest.raises(UnsafePlan, match="gives ε = 1 where you ask for epsilon"):
-        check_floor(ask, plan := drawn(), audit_plan(plan))
+        check_policy(ask, plan := drawn(), audit_plan(plan))
     plain = dataclasses.replace(plan, certificate=None)
     with pytest.raises(UnsafePlan, match="promises no ε"):
-        check_floor(ask, plain, audit_plan(plain))
-    check_floor(Floor(epsilon=1.0), plan, audit_plan(plan))
+        check_policy(ask, plain, audit_plan(plain))
+    check_policy(Policy(epsilon=1.0), plan, audit_plan(plan))
 
 
 def test_when_a_member_leaves_the_certificate_is_worked_out_anew():

@@ -1,4 +1,4 @@
-"""`hocket peer sign` asks before it signs, keeps what was agreed to, and looks at the member's own floor."""
+"""`hocket peer sign` asks before it signs, keeps what was agreed to, and looks at the member's own policy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import BadConfig, UnsafePlan
-from hocket.federation.consent import check_floor, read_floor
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_file import plan_text, read_plan
+from hocket.federation.policy import check_policy, read_policy
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.served_plan import record_of
 from hocket.links.lasting_noise import LastingNoise
@@ -173,7 +173,7 @@ def test_renamed_keepsakes_are_still_those_of_the_data() -> None:
     LastingNoise.open(home.lasting_noise("trial-7"), "trial-7").close()
 
 
-FLOORS: list[tuple[str, FederationPlan, str]] = [
+POLICIES: list[tuple[str, FederationPlan, str]] = [
     ("colluders = 3", SAFE, "audited against 2 where you ask for colluders = 3"),
     ("min_sd = 100.0", SAFE, r"would be ±.* gradient of 1, where you ask for min_sd = 100; have more noise"),
     (
@@ -191,14 +191,14 @@ FLOORS: list[tuple[str, FederationPlan, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "plan", "words"), FLOORS, ids=[row[0] for row in FLOORS])
+@pytest.mark.parametrize(("text", "plan", "words"), POLICIES, ids=[row[0] for row in POLICIES])
 def test_a_plan_below_the_floor_is_refused(text: str, plan: FederationPlan, words: str) -> None:
     home = Home(Path("home"))
-    home.floor.write_text(f"[floor]\n{text}\n")
+    home.policy.write_text(f"[policy]\n{text}\n")
     found = audit_plan(plan)
     with pytest.raises(UnsafePlan, match=words) as caught:
-        check_floor(read_floor(home), plan, found, file=home.floor)
-    assert "home/floor.toml sets this floor" in str(caught.value)
+        check_policy(read_policy(home), plan, found, file=home.policy)
+    assert "home/policy.toml sets this policy" in str(caught.value)
     name = "safe.toml" if plan is SAFE else "unsafe.toml"
     assert sign(name, "--yes", "--accept-unsafe") == 1
     assert not is_signed(name)
@@ -206,43 +206,43 @@ def test_a_plan_below_the_floor_is_refused(text: str, plan: FederationPlan, word
 
 def test_a_floor_that_is_met_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert sign("safe.toml", "--yes") == 0
-    assert "Your floor: none (home/floor.toml would set one)" in capsys.readouterr().out
-    Path("home/floor.toml").write_text(
-        '[floor]\ncolluders = 2\nmin_sd = 0.1\nalgorithms = ["function-sharing"]\n'
+    assert "Your policy: none (home/policy.toml would set one)" in capsys.readouterr().out
+    Path("home/policy.toml").write_text(
+        '[policy]\ncolluders = 2\nmin_sd = 0.1\nalgorithms = ["function-sharing"]\n'
     )
     assert sign("safe.toml", "--yes") == 0
     assert (
-        "Your floor: audited against 2 colluders or more, no gradient known better than to 10 %, one of "
-        "function-sharing, no unsafe plan; met (home/floor.toml)" in capsys.readouterr().out
+        "Your policy: audited against 2 colluders or more, no gradient known better than to 10 %, one of "
+        "function-sharing, no unsafe plan; met (home/policy.toml)" in capsys.readouterr().out
     )
 
 
 def test_where_there_is_no_file_nothing_is_asked_for() -> None:
-    floor = read_floor(Home(Path("home")))
-    assert floor.model_dump(exclude_none=True) == {"allow_unsafe": True}
+    policy = read_policy(Home(Path("home")))
+    assert policy.model_dump(exclude_none=True) == {"allow_unsafe": True}
     for plan in (SAFE, UNSAFE, drawn(algorithm=RSS_NB)):
-        check_floor(floor, plan, audit_plan(plan))
+        check_policy(policy, plan, audit_plan(plan))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", r"needs the section \[floor\]"),
-        ("[floor]\n[more]\n", "nothing else"),
-        ("floor = 3", "write it as a section"),
-        ("[floor]\nmin_ds = 1.0", "did you mean 'min_sd'"),
-        ("[floor]\nmin_sd = -1.0", "a positive number"),
-        ("[floor]\ncolluders = 0", "a whole number"),
-        ("[floor]\ngradient = 1.0", "gradient is what min_sd is a share of"),
-        ('[floor]\nalgorithms = ["rss-bn"]', "did you mean 'rss-nb'"),
-        ("[floor", "not valid TOML"),
+        ("", r"needs the section \[policy\]"),
+        ("[policy]\n[more]\n", "nothing else"),
+        ("policy = 3", "write it as a section"),
+        ("[policy]\nmin_ds = 1.0", "did you mean 'min_sd'"),
+        ("[policy]\nmin_sd = -1.0", "a positive number"),
+        ("[policy]\ncolluders = 0", "a whole number"),
+        ("[policy]\ngradient = 1.0", "gradient is what min_sd is a share of"),
+        ('[policy]\nalgorithms = ["rss-bn"]', "did you mean 'rss-nb'"),
+        ("[policy", "not valid TOML"),
     ],
 )
 def test_a_floor_that_cannot_be_read_refuses_everything(text: str, words: str) -> None:
     home = Home(Path("home"))
-    home.floor.write_text(text)
+    home.policy.write_text(text)
     with pytest.raises(BadConfig, match=words) as caught:
-        read_floor(home)
-    assert "home/floor.toml" in str(caught.value)
+        read_policy(home)
+    assert "home/policy.toml" in str(caught.value)
     assert sign("safe.toml", "--yes") == 1
     assert not is_signed("safe.toml")

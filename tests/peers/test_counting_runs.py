@@ -96,8 +96,8 @@ def test_a_floor_is_asked_when_a_run_begins(tmp_path):
     folder = RunFolder(home.run(plan.run_hash))
     keep_consent(plan, folder, audit_plan(plan))
     check_consent(plan, home, folder, ())
-    home.floor.write_text("[floor]\nmin_sd = 1e9\n")
-    with pytest.raises(UnsafePlan, match="below your floor"):
+    home.policy.write_text("[policy]\nmin_sd = 1e9\n")
+    with pytest.raises(UnsafePlan, match="below your policy"):
         check_consent(plan, home, folder, ())
 
 

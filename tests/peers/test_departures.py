@@ -13,11 +13,11 @@ import pytest
 from hocket.cli.app import EXPOSED, main
 from hocket.errors import UnsafeRemainder
 from hocket.federation.attendance import NUMBER_BYTES, Attendance
-from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
 from hocket.federation.engine.peer import Finished
 from hocket.federation.metrics import Log
 from hocket.federation.participation import take_part
+from hocket.federation.policy import NONE, Policy
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.run_folder import read_json
 from hocket.federation.votes import vote
@@ -143,9 +143,9 @@ def test_a_remainder_below_ones_own_floor_is_not_safe(tmp_path):
     verdict = judge_survivors(plan, {"clinic-e": 10})
     least = min(verdict.sd.values())
     assert verdict.safe
-    asked = judge_survivors(plan, {"clinic-e": 10}, floor=Floor(min_sd=2 * least))
+    asked = judge_survivors(plan, {"clinic-e": 10}, policy=Policy(min_sd=2 * least))
     assert not asked.safe
-    assert any("below your floor" in line and "where you ask for min_sd" in line for line in asked.words)
+    assert any("below your policy" in line and "where you ask for min_sd" in line for line in asked.words)
 
 
 def test_two_who_can_only_leave_together_can_be_voted_on(tmp_path):

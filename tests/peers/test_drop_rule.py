@@ -17,7 +17,6 @@ import pytest
 
 from hocket.errors import BadPlan
 from hocket.federation.attendance import NUMBER_BYTES, Attendance
-from hocket.federation.consent import NONE, Floor
 from hocket.federation.departures import Departures
 from hocket.federation.drop_rule import DropRule
 from hocket.federation.engine.replay import _heard
@@ -26,6 +25,7 @@ from hocket.federation.engine.shares import ChainStreams, kept_shares, shares
 from hocket.federation.engine.words import arrays_for
 from hocket.federation.metrics import Log
 from hocket.federation.plan_file import write_plan
+from hocket.federation.policy import NONE, Policy
 from hocket.federation.roles import role_of
 from hocket.federation.task import LocalSteps
 from hocket.federation.votes import vote
@@ -59,7 +59,7 @@ class Talk:
 class Scene:
     """One member's rule, with a clock that is set by hand."""
 
-    def __init__(self, federation: Federation, journal: Journal, floor: Floor):
+    def __init__(self, federation: Federation, journal: Journal, policy: Policy):
         self.now, self.talk, self.federation, self.journal = 0.0, Talk(), federation, journal
         me = federation.member(federation.names[0])
         self.folder = me.folder
@@ -72,7 +72,7 @@ class Scene:
             journal.ballots,
             Log(me.folder.log),
             me.folder,
-            floor,
+            policy,
             pass_on=nobody,
             drop=pytest.fail,
             round=lambda: 3,
@@ -99,11 +99,11 @@ class Scene:
 
 
 @contextlib.contextmanager
-def scene(folder: Path, *, floor: Floor = NONE, **how: Any) -> Iterator[Scene]:
+def scene(folder: Path, *, policy: Policy = NONE, **how: Any) -> Iterator[Scene]:
     federation = ruled(Federation(folder, **how), "60s")
     ash = federation.member("ash")
     with Journal.open(ash.folder.journal, ash.plan.run_hash) as journal:
-        yield Scene(federation, journal, floor)
+        yield Scene(federation, journal, policy)
 
 
 def test_a_silent_neighbour_is_voted_on_after_the_plans_time(tmp_path):
@@ -155,11 +155,11 @@ def test_it_waits_where_the_others_would_fall_apart_or_be_exposed(tmp_path):
     with scene(tmp_path / "ring", members=5, topology="path") as one:
         reason = one.look(200, "", "birch")
         assert "own line" in reason
-    (tmp_path / "floor").mkdir()
-    with scene(tmp_path / "floor", members=4, topology="complete", floor=Floor(min_sd=1e9)) as one:
+    (tmp_path / "policy").mkdir()
+    with scene(tmp_path / "policy", members=4, topology="complete", policy=Policy(min_sd=1e9)) as one:
         reason = one.look(200, "birch cedar", "elm")
         assert reason.startswith("elm: silent, but not dropped by the plan's rule: not safe. elm left")
-        assert "below your floor" in reason
+        assert "below your policy" in reason
         assert one.votes == set()
         one.folder.accept(frozenset({"elm"}))
         one.rule._judged = (frozenset(), 0, "")  # a restart, or the next round

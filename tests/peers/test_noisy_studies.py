@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,6 @@ from hocket.links.journal import Journal
 from hocket.links.noise_keys import key_of, secret_bytes
 from hocket.machine import held_ports
 from hocket.noise.discrete_gaussian import Bits
-from hocket.privacy import gdp
 from hocket.studies.promise import Among
 from hocket.studies.rehearsal import rehearse
 from hocket.studies.study import parse_study
@@ -124,63 +122,6 @@ def test_what_is_signed_says_what_is_promised_and_against_whom(identities):
     assert more.promise.among == Among(4, 2)
     with pytest.raises(UnsafePlan):
         judge_plan(planned(identities, ports, study=NOISY), colluders=3)
-
-
-def test_what_studies_promise_adds_up_over_those_on_the_same_rows(tmp_path):
-    study = parse_study(loads(NOISY))
-    task = StudyTask(study, tables()["ash"], "ash", Among(4, 1))
-    assert task.check_releases(tmp_path) == []
-    task.begin(tmp_path, "a run")
-    assert task.check_releases(tmp_path, "a run") == []
-    assert task.check_releases(tmp_path, "another")[1].startswith(
-        "Together with these"
-    )  # noise is drawn anew
-    other = replace(
-        task, study=parse_study({**loads(NOISY), "study": {"title": "Again", "formula": "texture ~ radius"}})
-    )
-    served, together = other.check_releases(tmp_path)
-    assert "'Breast cancer in four clinics': radius, texture in 143 rows" in served
-    assert "with noise (μ = " in served
-    assert together.startswith("Together with these, what is promised of any row is ε = 12")
-    plain = replace(
-        task,
-        study=parse_study(
-            {
-                "study": {"title": "Plain", "formula": "y ~ x"},
-                "columns": {"y": {"from": "mean radius"}, "x": {"from": "mean texture"}},
-            }
-        ),
-    )
-    plain.begin(tmp_path)
-    assert any("nothing is promised" in line for line in other.check_releases(tmp_path))
-
-
-def test_members_of_an_earlier_study_who_take_no_part_now_count_as_colluders(tmp_path):
-    task = StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1, ("ash", "b", "c", "d")))
-    task.begin(tmp_path, "a run")
-    mu = gdp.mu(8.0, 1e-6)
-    for others, honest in (("bcd", 3), ("bcx", 2)):
-        now = replace(task, among=Among(4, 1, ("ash", *others)))
-        together = gdp.epsilon(gdp.composed(mu, mu * np.sqrt(3 / honest)), 1e-6)
-        assert f"any row is ε = {together:.3g} at" in now.check_releases(tmp_path, "another")[1]
-    gone = replace(task, among=Among(4, 1, ("ash", "x", "y", "z"))).check_releases(tmp_path, "another")
-    assert "nothing is promised: in an earlier one 1 colluder, and whoever takes no part now" in gone[1]
-    unnamed = tmp_path / "unnamed"
-    replace(task, among=Among(4, 1)).begin(unnamed, "a run")
-    assert "nothing is promised" in task.check_releases(unnamed, "another")[1]
-
-
-def test_against_more_colluders_an_earlier_study_promised_less(tmp_path):
-    """Its noise was shared out so that those of three others suffice; two of them take theirs off again."""
-    task = StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1))
-    task.begin(tmp_path, "a run")
-    mu = gdp.mu(8.0, 1e-6)
-    for colluders, honest in ((1, 3), (2, 2), (3, 1)):
-        now = replace(task, among=Among(5, colluders))
-        together = gdp.epsilon(gdp.composed(mu, mu * np.sqrt(3 / honest)), 1e-6)
-        assert f"any row is ε = {together:.3g} at" in now.check_releases(tmp_path, "another")[1]
-    all_of_them = replace(task, among=Among(6, 4)).check_releases(tmp_path, "another")
-    assert "nothing is promised: in an earlier one 4 colluders" in all_of_them[1]
 
 
 class Noisy(Fragile):

@@ -9,10 +9,10 @@ import pytest
 
 from hocket.cli import main
 from hocket.errors import UnsafePlan
-from hocket.federation.consent import Floor
 from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_file import write_plan
 from hocket.federation.plan_sections import MIN_SD, AuditSection
+from hocket.federation.policy import Policy
 from tests.peers.plans import RSS_NB, SHARING, drawn
 
 LITTLE = RSS_NB | {"delta": 0.1}
@@ -40,8 +40,8 @@ def test_the_limit_is_relative_to_a_gradients_size():
     ("asked", "size", "refused"), [(0.5, 1.0, True), (0.05, 1.0, False), (0.5, 0.1, False)]
 )
 def test_a_floor_is_relative_too(asked, size, refused):
-    assert (Floor(min_sd=asked).refuses(0.1, size) is not None) == refused
-    own = Floor(min_sd=asked, gradient=size)
+    assert (Policy(min_sd=asked).refuses(0.1, size) is not None) == refused
+    own = Policy(min_sd=asked, gradient=size)
     assert (own.refuses(0.1, 1e6) is not None) == refused  # one's own size, whatever the plan says
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from hocket.errors import BadStudy, JournalError
 from hocket.studies import Study, Table, check_table, parse_study
+from hocket.studies.analysis import promise_of
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import FOLDER, KnownRows
 from hocket.studies.releases import FILE, Releases, Terms
@@ -265,3 +267,90 @@ def test_noise_that_is_drawn_anew_is_told_anew(tmp_path):
     for run in ("one", "one", "another"):  # the first is taken up again after a crash
         home.begin(study, table(100), sets, Terms(0.5, run))
     assert [one.run for one in home.all] == ["one", "another"]
+
+
+def ruled(formula: str, fewest: int, title: str = "Second", where: tuple[str, ...] = ()) -> Study:
+    question = {"title": title, "formula": formula, "where": list(where)}
+    return parse_study({"study": question, "disclosure": {"fewest_different": fewest, "fewest_rows": 5}})
+
+
+def test_a_second_study_cannot_weaken_the_rule_of_the_first(home):
+    """With fewest_different = 1 in the second study, the difference of two sums was one patient's row."""
+    with pytest.raises(BadStudy, match=r"tell 1 apart, where 'First' has fewest_different = 5"):
+        begin(home, table(100), ruled("y ~ x", 1, where=("y < 99",)))
+    assert len(home.all) == 1
+
+
+def test_of_two_lax_studies_the_member_s_own_policy_still_counts(tmp_path):
+    home = Releases(tmp_path)
+    begin(home, table(100), ruled("y ~ x", 1, "First"))
+    lax = ruled("y ~ x", 1, where=("y < 97",))
+    sets = row_sets(check_table(lax, table(100))[1])
+    with pytest.raises(BadStudy, match=r"tell 3 apart, where your policy has fewest_different = 4"):
+        home.begin(lax, table(100), sets, least=4)
+    home.begin(lax, table(100), sets, least=3)
+
+
+def test_a_later_study_is_held_to_the_strictest_of_the_earlier_ones(tmp_path):
+    home = Releases(tmp_path)
+    begin(home, table(100), ruled("y ~ x", 20, "Strict"))
+    assert Releases(tmp_path).all[0].fewest_different == 20
+    with pytest.raises(BadStudy, match=r"tell 10 apart, where 'Strict' has fewest_different = 20"):
+        begin(home, table(90), ruled("y ~ x", 5))
+    begin(home, table(80), ruled("y ~ x", 5))
+
+
+def test_a_rule_so_large_that_it_looks_at_no_level_switches_no_smaller_one_off(tmp_path):
+    """Flags of 30 and 29 rows: under fewest_different = 40 neither had rows enough to be held against others."""
+    home = Releases(tmp_path)
+    begin(home, FLAGS, ruled("z ~ icu", 40, "First"))
+    with pytest.raises(BadStudy, match=r"tell 1 apart, where fewest_different = 5 is held in any case"):
+        begin(home, FLAGS, ruled("z ~ tube", 40))
+
+
+def test_a_title_with_braces_is_only_a_title(tmp_path):
+    home = Releases(tmp_path)
+    begin(home, table(100), ruled("y ~ x", 5, "{0.__class__}"))
+    with pytest.raises(BadStudy, match=r"where '\{0.__class__\}' has fewest_different = 5"):
+        begin(home, table(100), ruled("y ~ x", 1, where=("y < 99",)))
+
+
+def test_what_is_forgotten_is_held_against_nobody(home):
+    sets = row_sets(check_table(asked(), table(103))[1])
+    with pytest.raises(BadStudy):
+        home.begin(asked("Second"), table(103), sets, Terms(run="wrong"))
+    begin(home, table(60), asked("Third"))
+    assert home.forget("no such run") == []
+    assert [one.title for one in home.forget("")] == ["First", "Third"]  # these were of no run
+    home.begin(asked("Second"), table(103), sets, Terms(run="right"))
+    assert [one.run for one in home.all] == ["right"]
+    assert stat.S_IMODE((home.home / FILE).stat().st_mode) == 0o600
+
+
+def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
+    question = {"title": title, "formula": "y ~ x", "where": list(where)}
+    columns = {"y": {"range": [0, 100]}, "x": {"range": [0, 6]}}
+    return parse_study(
+        {"study": question, "columns": columns, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
+    )
+
+
+@pytest.mark.parametrize("order", ["noise first", "noise second"])
+def test_an_epsilon_that_hides_nothing_does_not_switch_the_rule_off(tmp_path, order):
+    """Noise of ε = 10,000 is no noise: the difference of the two sums is the row of one patient."""
+    home = Releases(tmp_path)
+
+    def told(epsilon: float) -> None:
+        study = noisy(epsilon, "Noisy", where=("y < 99",))
+        rows = check_table(study, table(100))[1]
+        promise = promise_of(rows)
+        assert promise is not None
+        home.begin(study, table(100), row_sets(rows), Terms(promise.mu, "run"))
+
+    pair = [partial(begin, home, table(100)), partial(told, 1e4)]
+    first, second = pair if order == "noise second" else pair[::-1]
+    first()
+    with pytest.raises(BadStudy, match="tell 1 apart"):
+        second()
+    if order == "noise second":
+        told(4.0)

@@ -35,11 +35,13 @@ def check(
     only where everybody was.
     """
     from hocket.federation.reachability import reach_neighbours
+    from hocket.federation.signed_rows import check_signed_rows
     from hocket.federation.task import is_repeatable
     from hocket.report.tables import Table
 
     member = member_of(plan, asked)
     member.check()
+    check_signed_rows(member.home, member.task, member.folder.path)
     history = _history(member)
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
     repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())

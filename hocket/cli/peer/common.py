@@ -190,7 +190,7 @@ def members_in_words(plan: FederationPlan) -> Iterator[str]:
     if after := plan.run.drop_after:
         yield (
             f"Whoever is silent for {after} is dropped without operators, if all others agree, are more than half of "
-            "all, hang together, and are still hidden as the plan and their floors ask for."
+            "all, hang together, and are still hidden as the plan and their policies ask for."
         )
 
 

@@ -27,8 +27,8 @@ def drop(
     What remains is audited with the leavers counted as colluders beside those the plan expects. If that is not safe,
     nothing is voted unless you accept it; and a run that others' votes would make unsafe stops and asks for the same.
     """
-    from hocket.federation.consent import read_floor
     from hocket.federation.earlier_runs import earlier_runs
+    from hocket.federation.policy import read_policy
     from hocket.federation.remainder import judge_survivors
     from hocket.federation.votes import check_leaver
 
@@ -41,7 +41,7 @@ def drop(
     gone = frozenset({*names, *before.get("dropped", ())})
     check_leaver(agreed, voter, gone)
     last = dict.fromkeys(gone, int(before.get("round", 0)))
-    verdict = judge_survivors(agreed, last, earlier=earlier_runs(place, agreed), floor=read_floor(place))
+    verdict = judge_survivors(agreed, last, earlier=earlier_runs(place, agreed), policy=read_policy(place))
     if not verdict.safe and not accept_unsafe:
         refused = "What remains is not safe: nothing was voted; add --accept-unsafe, or begin a new plan"
         raise UnsafePlan("\n".join([*verdict.words, refused]))

@@ -57,6 +57,7 @@ def run(
     last gradient away.
     """
     from hocket.federation.data_digest import unchecked
+    from hocket.federation.signed_rows import UNBOUND, SignedRows
 
     agreed, folder = folder_of(plan, asked.home, algorithm=asked.algorithm)
     if linger is None and folder.begun and folder.status()["finished"]:
@@ -66,6 +67,8 @@ def run(
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
+    if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
+        aside().print(UNBOUND)
     results: list[Finished] = []
     try:
         finished = asyncio.run(_until_stopped(member, results))
@@ -192,10 +195,23 @@ def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> A
         f"{status['member']} has the results of {plan.task.name}, after {data['totals']} sums over "
         f"{len(plan.names) - len(dropped)} members; no other number of anybody's was shown.",
         *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
+        *_together(plan, folder),
         f"Results: {folder.path / PAGE}, and for programs {RESULTS} and {COEFFICIENTS} beside it",
         *_late(late),
     ]
     return Answer(data, words)
+
+
+def _together(plan: FederationPlan, folder: RunFolder) -> list[str]:
+    """What is promised over all that this member's data have told; it stays here, as it names other runs."""
+    from hocket.federation.home import Home
+    from hocket.federation.member_report import before_in
+    from hocket.federation.plan_verdict import judge_plan
+    from hocket.federation.run_folder import read_json
+
+    earlier = before_in(read_json(folder.about), Home(folder.path.resolve().parents[1]).own_code)
+    account = judge_plan(plan, earlier=earlier).account
+    return [] if account is None else [*account.words]
 
 
 def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:

@@ -31,10 +31,17 @@ if TYPE_CHECKING:
     from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
+    from hocket.federation.signed_rows import SignedRows
     from hocket.federation.task import Task
     from hocket.links.identity import Identity
 
 NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
+
+VERIFIABLE = (
+    "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. "
+    "Whoever gets those of a member (hocket peer disclose writes them; so does a stolen disk) and saw its "
+    "messages knows its gradients."
+)
 
 
 @Parameter(name="*")
@@ -71,8 +78,8 @@ def sign(
 ) -> Answer:
     """Audit a plan as this member, show what it means, and sign it if you say so.
 
-    Compare the fingerprint of the plan, and of every member, by voice before you sign. A floor of your own, in
-    floor.toml in this member's folder, refuses plans that fall below it.
+    Compare the fingerprint of the plan, and of every member, by voice before you sign. Your own policy, in
+    policy.toml in this member's folder, refuses plans and studies that are below it.
     """
     place = Home.at(home)
     identity_of = partial(open_identity, place.identity)
@@ -89,17 +96,19 @@ def sign_as(
     algorithm: str | None = None,
 ) -> Answer:
     """The same for whoever has the identity, or opens it once the plan is known to be worth it."""
-    from hocket.federation.consent import check_floor, keep_consent, read_floor
+    from hocket.federation.consent import keep_consent
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
     from hocket.federation.ledger import Ledger
     from hocket.federation.own_code import OwnCode
     from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.federation.policy import check_policy, read_policy
     from hocket.federation.record_bounds import check_task
     from hocket.federation.row_digests import row_digests
+    from hocket.federation.signed_rows import rows_to_sign
 
     (agreed, folder), mine = folder_of(plan, home.folder, algorithm=algorithm), home
-    floor = read_floor(mine)
+    policy = read_policy(mine)
     agreed.check_certificates(without=folder.dropped)
     identity = identity_of()
     agreed.check_names(identity)
@@ -113,18 +122,20 @@ def sign_as(
     earlier = earlier_runs(mine, agreed, data=digest, rows=rows)
     others = sorted({one.served.algorithm for one in earlier} - {agreed.algorithm_section.name})
     found = audited(agreed, earlier=earlier)
-    check_floor(floor, agreed, found, file=mine.floor)
+    check_policy(policy, agreed, found, file=mine.policy)
     unseen = check_kept(agreed, identity.name, mine, digest, found.history)
     ledgers = {name: path for name, path in mine.ledgers.items() if name != agreed.task.dataset}
     elsewhere = {name: len(Ledger(path).runs) for name, path in ledgers.items()}
+    bound = rows_to_sign(mine, brought)
     terms = [
         *_terms(agreed, found),
         *unseen,
+        _bound_in_words(bound),
         *_data_in_words(brought, digest, mine, agreed.run_hash.hex()),
         *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
-        f"Your floor: {floor.words}; met ({mine.floor})"
-        if mine.floor.exists()
-        else f"Your floor: none ({mine.floor} would set one)",
+        f"Your policy: {policy.words}; met ({mine.policy})"
+        if mine.policy.exists()
+        else f"Your policy: none ({mine.policy} would set one)",
         f"Fingerprint, to compare by voice: {agreed.fingerprint}",
     ]
     obtain(
@@ -132,7 +143,7 @@ def sign_as(
     )
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
-    keep_consent(agreed, folder, found)
+    keep_consent(agreed, folder, found, bound)
     mine.own_code.keep(agreed.algorithm_section)
     if not agreed.unsigned:
         agreed.check_signatures()
@@ -158,6 +169,9 @@ def sign_as(
 
 def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
     """Who takes part in what, what the audit says, and what it would refuse."""
+    from hocket.federation.study_audit import study_of
+    from hocket.studies.study_in_words import study_in_words
+
     task, run = plan.task, plan.run
     return [
         *members_in_words(plan),
@@ -166,11 +180,22 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
         else f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
         f"{task.dimension:,} numbers",
         objectives_in_words(plan),
+        *([VERIFIABLE] if run.verifiable else []),
         "",
+        *([] if plan.study is None else [*study_in_words(study_of(plan)), ""]),
         *found.words,
         f"With this one, {task.dataset} has served {found.runs:,} run{'s' * (found.runs > 1)} here.",
         *(f"Accepted by whoever signs: {problem}" for problem in found.problems),
     ]
+
+
+def _bound_in_words(bound: SignedRows | None) -> str:
+    from hocket.federation.signed_rows import UNBOUND
+
+    if bound is None:
+        return UNBOUND
+    rows = f"{len(bound.cells):,} rows that the study uses" if bound.columns else "data as they are"
+    return f"Your signature binds the {rows}: run refuses others."
 
 
 def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> list[str]:
@@ -188,8 +213,14 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
     if not elsewhere:
         return []
     known = ", ".join(f"{name} ({runs:,} run{'s' * (runs != 1)})" for name, runs in elsewhere.items())
-    found = dict.fromkeys(one.dataset for one in earlier if one.dataset)
-    if found:
+    found = dict.fromkeys(one.dataset for one in earlier if one.dataset and not one.assumed)
+    assumed = dict.fromkeys(one.dataset for one in earlier if one.assumed)
+    if assumed and not found:
+        noticed = (
+            f"Whether {' and '.join(assumed)} shares rows with these cannot be told: in what is promised of all runs "
+            "together it is counted as if it did."
+        )
+    elif found:
         noticed = f"The same data, or rows of them, under another name: {' and '.join(found)}; counted above."
     elif looked:
         noticed = (

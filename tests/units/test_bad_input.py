@@ -114,7 +114,7 @@ REFUSED = {
     ),
     "negative noise of RSS-NB": (lambda: hk.RssNb(-0.5), BadAlgorithm, "delta = -0.5"),
     "negative noise of RSS-LB": (lambda: hk.RssLb(-0.5), BadAlgorithm, "delta = -0.5"),
-    "negative noise of its own": (lambda: hk.IndependentNoise(-0.5), BadAlgorithm, "delta = -0.5"),
+    "negative noise of its own": (lambda: hk.IndependentNoise(-0.5), BadAlgorithm, "sd = -0.5"),
     "negative noise of FS": (lambda: hk.FunctionSharing(2, -0.5), BadAlgorithm, "bound = -0.5"),
     "endless noise": (lambda: hk.RssNb(np.inf), BadAlgorithm, "delta = inf"),
     "more than all for the anchor": (lambda: hk.RssNb(1.0, anchor=1.5), BadAlgorithm, "anchor = 1.5"),

@@ -2,8 +2,8 @@
 
 No theorem covers RSS. What can be said is this: while no projection is active and gradients stay the same, everything
 a listener hears is linear in starts, gradients and noise, so its best estimate and its error are linear algebra. For
-Gaussian noise that is exact; for other noise of the same variance it is the best linear attack, and a non-linear one
-may do somewhat better.
+normal noise that is exact. Bounded draws have edges, of which a non-linear estimate makes more: for them the number is
+a lower bound on the error of every estimator (`edges`).
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class Leakage:
     """`round` and `sd` (a row per round shown) over the last run, for gradients that stay the same."""
     constant: Float[np.ndarray, " agents"] = field(repr=False)
     """The same as `sd`, for gradients that stay the same; `sd` is smaller where a public form gives away more."""
+    bounded: bool = False
+    """Whether draws are bounded: then `sd` is a lower bound, which no estimator gets below, and else the best error."""
     models: tuple[KnownModel, ...] = ()
     """What is known of objectives of a public form, for each form that was asked about."""
 
@@ -136,6 +138,7 @@ class Leakage:
             "states+noise": " and a tap on words and noise",
         }
         over = f"{counted(self.rounds, 'round')}, gradients of size {gradient_size:g}"
+        over += ", bounded noise (± is what no estimator gets below)" if self.bounded else ""
         lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {over}:"]
         if self.exact:
             lines.append(f"known exactly: the gradients of {listed(self.exact, labels)}")
@@ -157,7 +160,7 @@ class Leakage:
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in numbers."""
-        plan = plain_values(self, "algorithm", "coalition", "threat", "rounds", "runs", "prior")
+        plan = plain_values(self, "algorithm", "coalition", "threat", "rounds", "runs", "prior", "bounded")
         return plan | plain_values(self, "sd", "exact", "identifiable", "models")
 
 
@@ -185,8 +188,9 @@ def leakage(
     """How well a coalition, or a wiretap, can estimate each honest agent's gradient after K rounds.
     Ask it before a run: everything in it is part of the plan.
 
-    `algorithm` is a name, with `sigma` the standard deviation of one directed draw per coordinate (of the raw draw
-    before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates. `start` is the
+    `algorithm` is a name, with `sigma` the standard deviation of one directed normal draw per coordinate (of the raw
+    draw before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates: if its
+    draws are bounded, `sd` is a lower bound that holds for every estimator, linear or not. `start` is the
     prior standard deviation of the starting states, zero if they are public. With several `runs` on the same data,
     `anchors_kept` says whether anchors, or noise functions, are the same in all of them. `leavers` maps an agent to
     its last round; it counts as a member, since what it knows leaves with it. `release` is what is published at the
@@ -212,7 +216,7 @@ def leakage(
         one_of("anchor_scaling", anchor_scaling, Scaling),
         one_of("release", release, Release),
     )
-    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds, runs=runs)
     if active:
         levels = levels.exposed()
     listener = Listener(
@@ -248,6 +252,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         listener.network.n,
         history,
         algorithm=listener.levels.algorithm.name,
+        bounded=listener.levels.bounded,
         coalition=tuple(sorted(listener.coalition)),
         threat=listener.threat,
         rounds=rounds,
@@ -308,9 +313,13 @@ def levels_of(
     dim: int,
     step: Step,
     rounds: int,
+    *,
+    runs: int = 1,
 ) -> Levels:
+    """The noise of a plan, bounded draws as small as normal ones that hide no more."""
     if isinstance(algorithm, Algorithm):
-        return planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
+        levels = planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
+        return levels.as_normal(network, runs * (rounds + 1))
     return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
 
 

@@ -11,7 +11,8 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
-from hocket.noise.draws import Draw
+from hocket.noise.draws import Draw, Paired
+from hocket.privacy.estimate.edges import as_normal, has_edges
 from hocket.steps import Constant, Step
 
 NAMES = tuple(key for key, kind in BY_KEY.items() if kind.typical() is not None)
@@ -24,6 +25,18 @@ class Levels:
 
     algorithm: Algorithm
     draws: Mapping[str, Draw]
+    bounded: bool = False
+    """Whether draws were bounded, and are now as small as normal ones that hide no more."""
+
+    def as_normal(self, network: Network, rounds: int) -> Levels:
+        """The same with normal noise that hides no more from any estimator than the draws of so many rounds do."""
+        if not any(map(has_edges, self.draws.values())):
+            return self
+        items = {
+            name: len(network.links) if isinstance(draw, Paired) else network.n
+            for name, draw in self.draws.items()
+        }
+        return replace(self, draws=as_normal(self.draws, rounds, items), bounded=True)
 
     def exposed(self) -> Levels:
         """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""

@@ -12,6 +12,7 @@ from hocket.algorithm import Algorithm, Round, Say, Setting
 from hocket.algorithms.dgd import Dgd
 from hocket.algorithms.parameters import check_size
 from hocket.noise.draws import Draw, Gaussian
+from hocket.noise.mechanism import Mechanism
 
 
 class IndependentNoise(Algorithm):
@@ -51,6 +52,12 @@ class IndependentNoise(Algorithm):
 
     def bounded_noise(self) -> tuple[bool | None, str]:
         return None, "normal noise keeps within no bound for certain"
+
+    def mechanism(self, setting: Setting) -> Mechanism | str:
+        return (
+            "independent noise is a baseline, and nothing limits what one record adds to its gradients: take "
+            "hk.RssNb.certified(sd, own), whose own noise certificates know"
+        )
 
     def silent(self) -> Algorithm:
         return Dgd()

@@ -24,7 +24,7 @@ from tests.laws.documented import DOCUMENTED
 from tests.laws.table import ROWS, Row
 
 THREATS = ("coalition", "states", "states+noise")
-REFUSED = {"private-dgd": "round 1 is not affine", "centralised": "all data lie in one place"}
+REFUSED = {"centralised": "all data lie in one place"}
 AUDITED = [row for row in [*ROWS, *DOCUMENTED] if row.name not in REFUSED]
 STEPS = [hk.Constant(0.3), hk.Power(1, 1, 0.75)]
 NETWORKS = [

@@ -332,11 +332,28 @@ def test_impossible_questions_are_refused(changed, says):
         hk.leakage(RING, plan.pop("algorithm"), **plan)
 
 
+class Signs(hk.Algorithm):
+    """Steps of one length."""
+
+    def round(self, agent: hk.Agent, state, k):
+        heard = yield hk.Say(state)
+        mixed = agent.mix(state, heard)
+        return mixed - agent.step(k) * np.sign(agent.gradient(mixed))
+
+
 def test_an_algorithm_that_is_not_affine_is_told_so():
     with pytest.raises(
-        NoTheorem, match=r"no leakage model covers PrivateDgd: round 1 is not affine.* attack a view"
+        NoTheorem, match=r"no leakage model covers Signs: round 1 is not affine.* nothing is said"
     ):
-        hk.leakage(RING, hk.PrivateDgd(1.0, clip=1.0, releases=5), rounds=5, coalition={1})
+        hk.leakage(RING, Signs(), rounds=5, coalition={1})
+
+
+def test_private_dgd_is_read_as_where_it_cuts_nothing():
+    """Its noise hides a gradient as much as normal noise of each agent's own does."""
+    private = hk.PrivateDgd(1.0, clip=1.0, releases=5)
+    plan = {"rounds": 5, "coalition": {1}, "threat": "states", "step": hk.Constant(0.1)}
+    found = hk.leakage(RING, private, **plan)
+    np.testing.assert_allclose(found.sd[[0, 2, 3, 4]], private.sigma / np.sqrt(5), rtol=1e-3)
 
 
 def test_a_divergence_is_between_two_honest_agents():

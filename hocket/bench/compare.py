@@ -69,6 +69,9 @@ def compare(
     spend, in the mean over agents, and every algorithm gets as many rounds as that allows. `step` is "auto", one for
     all, or a dict by algorithm.
 
+    Where the gap of all agents would take more than a tenth of a run to measure, it is taken over those farthest from
+    the mean: `looked_at` stands beside every gap, over how many of the `agents` it is. `measure="exact"` takes all.
+
     Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
     equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
     marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
@@ -234,10 +237,12 @@ class _Asked(NamedTuple):
                 problem=entry.place[0],
                 network=entry.place[1],
                 algorithm=entry.name,
+                agents=entry.job.own_network.n,
                 step=str(entry.job.step),
                 rounds=played.rounds,
                 measured={
-                    name: played.measured[columns.get(name, name)][i] for name in (*MEASURED, *MESSAGES)
+                    name: played.measured[columns.get(name, name)][i]
+                    for name in ("looked_at", *MEASURED, *MESSAGES)
                 },
                 finite=played.finite[i],
                 cost=entry.cost,

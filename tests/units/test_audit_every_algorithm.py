@@ -104,11 +104,11 @@ def test_an_exact_method_gives_gradients_away_to_the_linear_attack():
 
 def test_what_is_not_affine_is_refused_in_one_sentence_without_a_contradiction():
     with pytest.raises(
-        NoTheorem, match="Clipped: round 1 is not affine.* nothing is said of what others learn"
+        NoTheorem, match=r"Clipped: round 1 is not affine.* nothing is said of what others learn"
     ):
         hk.audit(GRAPH, run=played(Clipped()), coalition=[0])
 
 
 def test_an_attack_on_states_names_the_one_that_fits():
-    with pytest.raises(BadInput, match="messages of Extra do not stand for a state.*take averaging_attack"):
+    with pytest.raises(BadInput, match=r"messages of Extra do not stand for a state.*take averaging_attack"):
         difference_attack(played(hk.Extra()).view({0}), 1)

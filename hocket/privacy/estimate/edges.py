@@ -10,8 +10,8 @@ every direction h with Hh = 0 and every estimate t(y) of aᵀξ, partial integra
 estimate for normal noise, each draw with variance 1/J in place of its own (van Trees).
 
 **Edges.** A uniform draw, or a sum of some, has infinite J, because its density falls to zero too fast. But its
-density is q f + (1 − q) r with f smooth at the edges and a little mass 1 − q cut off. Who is told, draw by draw, which of
-the two it comes from knows more; and with probability q^M all M draws come from f. So the bound holds with variance
+density is q f + (1 − q) r with f smooth at the edges and a little mass 1 − q cut off. Who is told, draw by draw, which
+of the two it comes from knows more; and with probability q^M all M draws come from f. So the bound holds with variance
 q^M / J_f.
 Near an edge the densities of differences of uniforms, and of balanced draws, fall like the length ℓ of a chord; f has
 ℓ²/c in its place for ℓ < c, which gives J_f ∝ 4 + log(1/c) and cuts off a mass ∝ c².

@@ -23,9 +23,11 @@ from hocket.engines.simulator import table_length
 from hocket.engines.solver import check_measure
 from hocket.engines.sweep import as_seeds, named
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.networks.adjacency import is_matrix
 from hocket.networks.neighbour_tables import Room
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
+from hocket.rationals import whole
 from hocket.runs.job import Job
 from hocket.runs.weather import Weather
 from hocket.steps import AUTO, Step
@@ -79,9 +81,10 @@ def compare(
     counted as they were sent, received and lost.
     """
     check_measure(measure)
+    networks = network_asked(networks) if is_matrix(networks) or hasattr(networks, "edges") else networks
     asked = _Asked(
         named(problems, lambda one: "problem", "problems"),
-        named(networks, lambda one: one.name, "networks"),
+        named(networks, lambda one: network_asked(one).name, "networks"),
         named(algorithms, lambda one: one.title, "algorithms"),
         as_seeds(seeds),
         _budget(rounds, budget),
@@ -262,7 +265,7 @@ def _budget(rounds: int | None, budget: Mapping[str, float] | None) -> dict[str,
     """How far every algorithm may go."""
     if (rounds is None) == (budget is None):
         raise BadInput('give rounds=1000, or a budget such as {"bytes": 1e6}: one of the two')
-    asked = {"rounds": rounds} if budget is None else dict(budget)
+    asked = {"rounds": whole("rounds", rounds)} if budget is None else dict(budget)
     unknown = [what for what in asked if what not in BUDGETS]
     if unknown or not asked:
         raise BadInput(

@@ -140,7 +140,7 @@ REFUSED = {
         "unknown family 'spline'; choose one of polynomial",
     ),
     "flat noise functions": (lambda: hk.FunctionSharing(0, 1.0), BadAlgorithm, "degree = 0"),
-    "zero rounds": (lambda: play(hk.Dgd(), rounds=0), BadInput, "rounds = 0; a run needs at least one round"),
+    "zero rounds": (lambda: play(hk.Dgd(), rounds=0), BadInput, "rounds = 0; give a whole number, 1 or more"),
     "half a round": (lambda: play(hk.Dgd(), rounds=1.5), BadInput, "rounds = 1.5"),
     "more rounds than counters": (lambda: play(hk.Dgd(), rounds=1 << 30), BadInput, r"at most 2\^30 rounds"),
     "a negative seed": (lambda: play(hk.Dgd(), seed=-1), BadInput, "seed = -1"),

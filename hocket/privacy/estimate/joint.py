@@ -26,6 +26,7 @@ from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.estimate.posterior import block_diagonal
 from hocket.privacy.estimate.recursion import Course, Release, determined, expected, from_start, watch
 from hocket.privacy.estimate.unknown_noise import KeptNumber, as_few_numbers
+from hocket.rationals import whole
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -61,8 +62,7 @@ class PlannedRun:
             raise BadInput(
                 f"agents = {self.agents}: the network has {self.network.n}; name as many, each of them once"
             )
-        if self.rounds < 1:
-            raise BadInput(f"rounds = {self.rounds!r}; give a whole number, 1 or more")
+        object.__setattr__(self, "rounds", whole("rounds", self.rounds))
 
     @property
     def people(self) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.machine import one_thread
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
 from hocket.privacy.estimate.listener import Listener, Scaling
 from hocket.privacy.estimate.model_class import KnownModel, Model, known_model
@@ -36,6 +36,7 @@ from hocket.privacy.estimate.recursion import (
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import SUPPOSED, braced, counted, grouped, judged, listed
+from hocket.rationals import whole
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -207,7 +208,9 @@ def leakage(
     known ever better: agents 0, 1, 2, 3 and 4; best so far agent 0: ±0.447, known to 45 %
     """
     step = as_step(step)
-    _check(rounds=rounds, runs=runs, prior=prior, start=start, dim=dim)
+    network = network_asked(network)
+    rounds, runs, dim = whole("rounds", rounds), whole("runs", runs), whole("dim", dim)
+    _check(prior=prior, start=start)
     leavers = _check_leavers(leavers or {}, network.n, rounds)
     members = check_watchers({*coalition, *leavers}, threat, network.n)
     if members:
@@ -328,10 +331,7 @@ def _thinned(rounds: int) -> set[int]:
     return {int(k) for k in np.unique(np.geomspace(1, rounds, min(SHOWN, rounds)).round())}
 
 
-def _check(*, rounds: Any, runs: Any, prior: float, start: float, dim: Any) -> None:
-    for name, value in (("rounds", rounds), ("runs", runs), ("dim", dim)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
+def _check(*, prior: float, start: float) -> None:
     if not (np.isfinite(prior) and prior > 0):
         raise BadInput(
             f"prior = {prior!r}; what is believed before has a positive, finite standard deviation"

@@ -22,11 +22,15 @@ def whole(name: str, value: Any, *, least: int = 1) -> int:
     >>> whole("rounds", 1e3), whole("rounds", 5)
     (1000, 5)
     """
-    fits = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not fits or not math.isfinite(value) or value != int(value) or value < least:
+    if not is_number(value) or not math.isfinite(value) or value != int(value) or value < least:
         kind = " (text)" if isinstance(value, str) else ""
         raise BadInput(f"{name} = {value!r}{kind}; give a whole number, {least} or more")
     return int(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether something is one real number, and no truth value."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def check_real_fields(kind: type, args: Sequence[Any], named: Mapping[str, Any]) -> None:
@@ -50,8 +54,9 @@ def _unreal(value: Any, wanted: str) -> str:
         return "" if "None" in wanted else "nothing"
     if np.iscomplexobj(value):
         return "complex"
-    if isinstance(value, list | tuple | set | dict) and "Deviations" not in wanted:
-        return f"a {type(value).__name__}"
+    kind = type(value).__name__  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if kind in ("list", "tuple", "set", "dict") and "Deviations" not in wanted:
+        return f"a {kind}"
     return foreign(value)
 
 
@@ -80,7 +85,8 @@ def check_dense_real(given: Any, name: str) -> None:
     if what:
         raise BadProblem(f"{name} is {what}; pass a NumPy array, {cures[what]} of it")
     if isinstance(given, list | tuple):
-        for place, one in enumerate(given):
+        rows: Any = given  # pyright: ignore[reportUnknownVariableType]
+        for place, one in enumerate(rows):
             check_dense_real(one, f"{name}[{place}]")
         return
     if np.iscomplexobj(given):

@@ -11,12 +11,11 @@ from hocket.errors import BadNetwork
 
 def is_matrix(given: Any) -> bool:
     """Whether something is a square table of numbers, dense or sparse, and no list of pairs."""
-    if isinstance(given, list | tuple) and not all(
-        isinstance(row, list | tuple | np.ndarray) for row in given
-    ):
+    rows: Any = given if type(given) in (list, tuple) else ()
+    if any(type(row) not in (list, tuple, np.ndarray) for row in rows):
         return False
     try:
-        shape = given.shape if hasattr(given, "toarray") else np.asarray(given).shape
+        shape: tuple[int, ...] = given.shape if hasattr(given, "toarray") else np.asarray(given).shape
     except (TypeError, ValueError):  # rows of unequal length
         return False
     return len(shape) == 2 and shape[0] == shape[1] and shape[0] != 2

@@ -7,7 +7,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -205,8 +205,8 @@ def problem_asked(problem: Any) -> Problem:
 def network_asked(network: Any, problem: Problem) -> Network:
     """The network for a problem: its own, a networkx graph's, or several that take turns; agents by their names."""
     found: Any = network
-    if isinstance(network, list | tuple) and not is_matrix(network):
-        found = Network.varying(cast(Any, network))
+    if type(network) in (list, tuple) and not is_matrix(network):
+        found = Network.varying(network)
     elif hasattr(network, "nodes") and hasattr(network, "edges"):
         found = Network.from_networkx(network)
     if not isinstance(found, Network):

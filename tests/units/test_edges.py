@@ -155,3 +155,20 @@ def test_the_bound_of_balanced_noise_is_below_the_best_estimate_along_any_direct
 def test_two_equal_weights_leave_a_difference():
     cut = 1e-3
     assert of_balance(np.ones((1, 1, 2)), cut)[0, 0] == pytest.approx(of_difference(cut))
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_anchors_that_are_drawn_anew_in_every_run_are_averaged_as_rounds_are(kept):
+    """A hundred runs average a hundred anchors: as triangular as fresh noise, and edges tell as much of them."""
+    network, plan = hk.Network.complete(5), {"rounds": 3, "coalition": {0, 1, 2}, "step": STEP}
+    anchored = hk.RssNb(1.0, anchor=1.0)
+    found = hk.leakage(network, anchored, runs=100, anchors_kept=kept, **plan)
+    assert found.bounded
+    once = hk.leakage(network, anchored, **plan).least
+    rng, triangle = np.random.default_rng(0), density_of_sum([0.5, 0.5])
+    anchors = rng.uniform(-0.5, 0.5, size=(100, 100, 2)).sum(axis=2, keepdims=True)
+    best = location(anchors, lambda row, at: triangle(row - at), np.linspace(-1, 1, 2001), 1)
+    if kept:
+        assert found.least == pytest.approx(once, rel=1e-3)
+    else:
+        assert found.least < once * (best / np.sqrt(1 / 6)) * 1.1

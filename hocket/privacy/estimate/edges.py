@@ -16,7 +16,8 @@ q^M / J_f.
 Near an edge the densities of differences of uniforms, and of balanced draws, fall like the length ℓ of a chord; f has
 ℓ²/c in its place for ℓ < c, which gives J_f ∝ 4 + log(1/c) and cuts off a mass ∝ c².
 
-Draws that are kept are left as they are: they enter as an offset of the gradient, of which a view says nothing more.
+A draw that is kept is left as it is: it enters as an offset of the gradient, of which a view says nothing more. Where
+it is drawn anew in every run on the same data, several runs are averaged as rounds are, and it counts as they do.
 """
 
 from __future__ import annotations
@@ -32,21 +33,20 @@ LEFT = 0.9
 """q^M: the chance that no draw of a whole run comes from an edge. A smaller one buys no better a bound."""
 
 
-def has_edges(draw: Draw) -> bool:
-    """Whether what it draws in every round is bounded, so that variances do not tell all."""
-    return not draw.once and (
-        isinstance(draw, Own | Balanced) or (isinstance(draw, Paired) and not draw.normal)
-    )
+def has_edges(draw: Draw, *, kept: bool = True) -> bool:
+    """Whether what it draws again and again is bounded, so that variances do not tell all; `kept` says whether what is
+    drawn once is drawn once for all runs."""
+    again = not (draw.once and kept)
+    return again and (isinstance(draw, Own | Balanced) or (isinstance(draw, Paired) and not draw.normal))
 
 
-def as_normal(draws: Mapping[str, Draw], rounds: int, items: Mapping[str, int]) -> Mapping[str, Draw]:
-    """The same draws, those with edges as small as normal ones that hide no more; `items` says how many are drawn in a
-    round of each."""
-    count = sum(items[name] * rounds for name, draw in draws.items() if has_edges(draw))
-    if not count:
+def as_normal(draws: Mapping[str, Draw], counts: Mapping[str, int]) -> Mapping[str, Draw]:
+    """The same draws, those with edges as small as normal ones that hide no more; `counts` says by name how many
+    numbers each of these draws per coordinate, over all rounds."""
+    if not counts:
         return draws
-    cut = 1 - LEFT ** (1 / count)
-    return {name: _shrunk(draw, cut) if has_edges(draw) else draw for name, draw in draws.items()}
+    cut = 1 - LEFT ** (1 / sum(counts.values()))
+    return {name: _shrunk(draw, cut) if name in counts else draw for name, draw in draws.items()}
 
 
 def _shrunk(draw: Draw, cut: float) -> Draw:

@@ -177,7 +177,7 @@ def _parts(
 def _listener(run: PlannedRun, members: frozenset[int], threat: Threat, runs: int) -> Listener:
     step = as_step(run.step)
     plan = (run.network, run.algorithm, run.sigma, run.anchor_sigma, run.dim, step, run.rounds)
-    levels = levels_of(*plan, runs=runs)
+    levels = levels_of(*plan, runs=runs, kept=run.kept is True)
     levels = levels.exposed() if run.active else levels
     inside = frozenset(agent for agent, who in enumerate(run.people) if who in members)
     return Listener(

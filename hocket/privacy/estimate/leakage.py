@@ -219,7 +219,9 @@ def leakage(
         one_of("anchor_scaling", anchor_scaling, Scaling),
         one_of("release", release, Release),
     )
-    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds, runs=runs)
+    levels = levels_of(
+        network, algorithm, sigma, anchor_sigma, dim, step, rounds, runs=runs, kept=anchors_kept
+    )
     if active:
         levels = levels.exposed()
     listener = Listener(
@@ -318,11 +320,12 @@ def levels_of(
     rounds: int,
     *,
     runs: int = 1,
+    kept: bool = True,
 ) -> Levels:
     """The noise of a plan, bounded draws as small as normal ones that hide no more."""
     if isinstance(algorithm, Algorithm):
         levels = planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
-        return levels.as_normal(network, runs * (rounds + 1))
+        return levels.as_normal(network, rounds + 1, runs=runs, kept=kept)
     return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
 
 

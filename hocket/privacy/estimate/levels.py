@@ -28,15 +28,17 @@ class Levels:
     bounded: bool = False
     """Whether draws were bounded, and are now as small as normal ones that hide no more."""
 
-    def as_normal(self, network: Network, rounds: int) -> Levels:
-        """The same with normal noise that hides no more from any estimator than the draws of so many rounds do."""
-        if not any(map(has_edges, self.draws.values())):
-            return self
-        items = {
-            name: len(network.links) if isinstance(draw, Paired) else network.n
+    def as_normal(self, network: Network, rounds: int, *, runs: int = 1, kept: bool = True) -> Levels:
+        """The same with normal noise that hides no more from any estimator than what is drawn in all rounds and runs.
+        `kept` says whether what is drawn once is kept over all runs."""
+        counts = {
+            name: runs
+            * (1 if draw.once else rounds)
+            * (len(network.links) if isinstance(draw, Paired) else network.n)
             for name, draw in self.draws.items()
+            if has_edges(draw, kept=kept or runs == 1)
         }
-        return replace(self, draws=as_normal(self.draws, rounds, items), bounded=True)
+        return replace(self, draws=as_normal(self.draws, counts), bounded=True) if counts else self
 
     def exposed(self) -> Levels:
         """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""

@@ -91,3 +91,20 @@ def test_what_was_drawn_may_be_dealt_again(kind, algorithm):
 
 def test_a_bound_of_zero_states_none():
     assert np.isfinite(play(hk.RssNb(0.0, noise=late(100.0, 2, 1))).x).all()
+
+
+def test_no_theorem_is_claimed_for_functions_given_by_hand():
+    """The same coefficients from everybody to everybody cancel on every link and hide nothing."""
+    algorithm = hk.FunctionSharing(2, 1.0, noise=lambda i, j, k: [0.1] * 6)
+    found = hk.audit(GRAPH, run=play(algorithm, keep="transcript"), coalition=[0])
+    assert not found.covered
+    assert "its noise is given by hand" in found.claim.reason
+
+
+def test_a_run_with_given_noise_is_audited_and_says_what_it_takes_it_for():
+    """The auditor asked for the same table with fewer columns."""
+    drawn = play(hk.RssNb(1.0), keep="transcript").transcript.noise["paired"]
+    for algorithm in (hk.RssNb(1.0, noise=drawn), hk.RssNb(0.0, noise=late(1.0, 2, 1))):
+        found = hk.audit(GRAPH, run=play(algorithm, keep="transcript"), coalition=[0])
+        assert "noise given by hand counts as random draws within its bound" in str(found)
+        assert found.attempts

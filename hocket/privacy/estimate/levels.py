@@ -76,7 +76,9 @@ def named_levels(network: Network, name: str, *, sigma: float, anchor_sigma: flo
 
 
 def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: Step, rounds: int) -> Levels:
-    """What an algorithm with its own Δ or bound deals under this plan."""
+    """What an algorithm with its own Δ or bound deals under this plan; noise given by hand looks like random draws."""
+    if getattr(algorithm, "noise", None) is not None:
+        algorithm = replace(algorithm, noise=None)  # type: ignore[call-arg]
     algorithm = algorithm.effective()
     if not algorithm.decentralised:
         raise NoTheorem(

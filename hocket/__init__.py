@@ -50,10 +50,19 @@ def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return _loaded(name)
     if name not in _HOME:
-        raise AttributeError(f"hocket has no {name!r}")
+        raise AttributeError(f"hocket has no {name!r}{_meant(name)}")
     value = getattr(_loaded(_HOME[name]), name)
     globals()[name] = value
     return value
+
+
+def _meant(name: str) -> str:
+    """The question whether another public name was meant, whatever its capitals."""
+    from hocket.errors import nearest
+
+    known = {one.lower(): f"hk.{one}" for one in __all__}
+    close = nearest(name.lower(), known)
+    return "" if not close else next(f"; did you mean {known[one]}?" for one in known if repr(one) in close)
 
 
 def _loaded(part: str) -> Any:

@@ -26,6 +26,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.noise.stored_sum import StoredSum
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
+from hocket.rationals import check_real_fields
 from hocket.steps import DEFAULT_STEP, Step
 
 Unheard = Literal["own", "last", "later"]
@@ -122,6 +123,10 @@ class Algorithm(eqx.Module):
     """What its noise hides where a certificate is asked for by its key; None if it gets none. See `Mechanism`."""
     promises: ClassVar[bool] = False
     """Whether a run of it prints a promise of differential privacy, without being asked for a certificate."""
+
+    def __new__(cls, *args: Any, **named: Any) -> Algorithm:
+        check_real_fields(cls, args, named)
+        return super().__new__(cls)
 
     @abstractmethod
     def round(self, agent: Agent, state: Any, k: Any) -> Round:

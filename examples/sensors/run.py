@@ -84,7 +84,7 @@ def main(quick: bool, out: Path) -> dict[str, hk.Run]:
     algorithms = {
         "DGD": hk.Dgd(),
         "RSS-NB": hk.RssNb(delta=30.0, anchor=0.5),
-        "noise of one's own": hk.IndependentNoise(delta=4.75),
+        "noise of one's own": hk.IndependentNoise(sd=4.75 / 3**0.5),
     }
     print(f"{SENSORS} sensors, {len(network.links)} links, λ = {network.lam:.2f}; {rounds:,} rounds")
     runs = {}

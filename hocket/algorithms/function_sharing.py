@@ -17,6 +17,7 @@ from hocket.algorithms.parameters import (
     Given,
     check_company,
     check_distribution,
+    check_each,
     check_size,
     sd_within_bound,
     tabulated,
@@ -387,6 +388,7 @@ class FunctionSharing(Algorithm):
         size: dict[str, Any] = {"width": width, "once": True}
         size["relative"] = None if relative is None else np.sqrt(relative)
         given = tabulated(self.noise, setting, first=1, width=width, once=True)
+        check_each(given, setting, "bound", self.bound, width=width)
         size_of_link = on_links(scale, setting.network)[None]
         if (stored := self.stored) is not None:
             whole: dict[str, Any] = size | {"stored": stored, "dim": setting.dim}

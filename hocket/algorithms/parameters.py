@@ -81,6 +81,63 @@ def _finite(table: np.ndarray) -> np.ndarray:
     return numbers if floats else table
 
 
+SLACK = 1e-6
+"""The part by which given noise may be off balance, or over its bound, by rounding."""
+
+
+def check_added(table: np.ndarray | None, setting: Setting, delta: Any) -> None:
+    """Pairwise noise of one's own adds up to Δ at most at every agent, in every round; Δ = 0 states no bound."""
+    if table is None or not is_positive(delta):
+        return
+    network = setting.network
+    net = (table[:, :, 0] - table[:, :, 1]).astype(np.float64)
+    added = np.zeros((len(table), network.n, table.shape[3]))
+    for link, (low, high) in enumerate(network.links.tolist()):
+        added[:, high] += net[:, link]
+        added[:, low] -= net[:, link]
+    size = np.linalg.norm(added, axis=2)
+    for row, agent in np.argwhere(size > delta * (1 + SLACK))[:1]:
+        raise BadAlgorithm(
+            f"your own noise adds {size[row, agent]:.4g} in norm to agent {agent} in round {row + 1}, and delta = "
+            f"{delta:g} bounds it; give smaller noise, delta={size.max():.4g} or more, or delta=0 to state no bound"
+        )
+
+
+def check_each(table: np.ndarray | None, setting: Setting, name: str, most: Any, *, width: int = 0) -> None:
+    """No draw of one's own is larger than stated: its norm, or with a `width` any number in it."""
+    if table is None or not is_positive(most):
+        return
+    numbers = np.abs(table.astype(np.float64))
+    size = numbers.max(axis=3, initial=0.0) if width else np.linalg.norm(numbers, axis=3)
+    for row, link, direction in np.argwhere(size > most * (1 + SLACK))[:1]:
+        sender, receiver = setting.network.links[link][:: -1 if direction else 1].tolist()
+        raise BadAlgorithm(
+            f"your own noise from agent {sender} to agent {receiver} is {size[row, link, direction]:.4g} in round "
+            f"{row + 1}, and {name} = {most:g} bounds it; give smaller noise, {name}={size.max():.4g} or more, or "
+            f"{name}=0 to state no bound"
+        )
+
+
+def check_balance(table: np.ndarray | None, setting: Setting) -> None:
+    """What an agent tells its neighbours is balanced: Σ_i B[i, j] d_{j,i} = 0 in every round [paper, eq. (4)]."""
+    if table is None:
+        return
+    network = setting.network
+    weight = network.weight[np.arange(len(table)) % network.period]
+    told = weight[..., None] * table.astype(np.float64)
+    total, size = (np.zeros((len(table), network.n, table.shape[3])) for _ in range(2))
+    for link, ends in enumerate(network.links.tolist()):
+        for direction, sender in enumerate(ends):
+            total[:, sender] += told[:, link, direction]
+            size[:, sender] += np.abs(told[:, link, direction])
+    for row, agent, _ in np.argwhere(np.abs(total) > SLACK * size)[:1]:
+        raise BadAlgorithm(
+            f"your own noise of agent {agent} in round {row + 1} does not balance: by the weights of those who "
+            f"hear it, it sums to {np.abs(total[row, agent]).max():.4g} and must sum to zero; "
+            "subtract its share along the weights"
+        )
+
+
 def check_company(setting: Setting) -> None:
     """Noise that cancels needs somebody to cancel it with."""
     if setting.network.n == 1:

@@ -102,6 +102,10 @@ class PrivateDgd(Algorithm):
     def effective(self) -> Algorithm:
         return Dgd() if self.epsilon == math.inf else self
 
+    def by_coordinate(self, setting: Setting) -> Algorithm:
+        """Where no gradient is longer than the clip."""
+        return _Unclipped(self.epsilon, self.clip, self.releases, self.failure)
+
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         return {"own": Gaussian(np.asarray(self.sigma), width=setting.dim, label=6)}
 
@@ -113,3 +117,12 @@ class PrivateDgd(Algorithm):
             f"({self.epsilon:g}, {self.failure:g})-differential privacy for one agent's objective replaced, gradients "
             f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}"
         ]
+
+
+class _Unclipped(PrivateDgd):
+    """The same noise on gradients as they are: what an attacker makes of rounds in which nothing was cut."""
+
+    def round(self, agent: Agent, state: Any, k: Any) -> Round:
+        heard = yield Say(state)
+        v = agent.mix(state, heard)
+        return agent.feasible.project(v - agent.step(k) * (agent.gradient(v) + agent.own_noise(k)))

@@ -11,7 +11,15 @@ import numpy as np
 from hocket.agent import Agent
 from hocket.algorithm import Algorithm, Round, Setting, Tell
 from hocket.algorithms.dgd import Dgd
-from hocket.algorithms.parameters import Given, bounded_by, check_company, check_size, tabulated
+from hocket.algorithms.parameters import (
+    Given,
+    bounded_by,
+    check_balance,
+    check_company,
+    check_each,
+    check_size,
+    tabulated,
+)
 from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Balanced, Draw
@@ -72,7 +80,7 @@ class RssLb(Algorithm):
 
     @property
     def unproved(self) -> tuple[str, ...]:
-        # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along.
+        # Pairwise noise cancels whatever it is; balance is up to whoever brings the noise along, and checked in a run.
         return () if self.noise is None else ("your own noise is balanced",)
 
     def bounded_noise(self) -> tuple[bool | None, str]:
@@ -105,11 +113,10 @@ class RssLb(Algorithm):
     def draws(self, setting: Setting) -> Mapping[str, Draw]:
         towards = weights_towards(setting)
         gamma = self.delta * amplitude(towards) / np.sqrt(setting.dim)
-        return {
-            "balanced": Balanced(
-                gamma, towards, width=setting.dim, label=3, given=tabulated(self.noise, setting, first=1)
-            )
-        }
+        given = tabulated(self.noise, setting, first=1)
+        check_balance(given, setting)
+        check_each(given, setting, "delta", self.delta)
+        return {"balanced": Balanced(gamma, towards, width=setting.dim, label=3, given=given)}
 
 
 def weights_towards(setting: Setting) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Setting
-from hocket.algorithms.parameters import LONGEST_RUN, is_positive, sd_within_norm, tabulated
+from hocket.algorithms.parameters import LONGEST_RUN, check_added, is_positive, sd_within_norm, tabulated
 from hocket.errors import BadAlgorithm
 from hocket.networks.network import Network
 from hocket.noise.deviations import hashable, on_links
@@ -33,6 +33,7 @@ def draws_of(algorithm: RssNb, setting: Setting) -> Mapping[str, Draw]:
     ratio = 1.0 if algorithm.by_deviation else setting.step.max_ratio(setting.rounds)
     late = ratio if algorithm.scaled_with_gradient else 1.0
     given = tabulated(algorithm.noise, setting, first=2)
+    check_added(given, setting, algorithm.delta)
     how: dict[str, Any] = {"width": setting.dim}
     if (grid := grid_of(algorithm)) is not None:
         whole: dict[str, Any] = how | {"grid": grid, "rounds": setting.rounds}

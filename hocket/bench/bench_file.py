@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -47,6 +47,9 @@ class BenchSection(Section):
     start: float | list[float] | list[list[float]] | None = Field(
         None, description="a number, a list with one per coordinate (of one: per agent), or a row per agent"
     )
+    measure: Literal["sample", "exact"] = Field(
+        "sample", description="sample, the gap over as many agents as is cheap, or exact, over all"
+    )
     title: str = Field("", description="a title for the page")
 
 
@@ -74,6 +77,7 @@ class BenchFile:
             budget=self.budget,
             step=self.steps,
             start=self.bench.start,
+            measure=self.bench.measure,
             progress=progress,
         )
 

@@ -23,9 +23,11 @@ from hocket.engines.simulator import table_length
 from hocket.engines.solver import check_measure
 from hocket.engines.sweep import as_seeds, named
 from hocket.errors import BadAlgorithm, BadInput
+from hocket.networks.adjacency import is_matrix
 from hocket.networks.neighbour_tables import Room
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
+from hocket.rationals import whole
 from hocket.runs.at_home import is_certified
 from hocket.runs.job import Job
 from hocket.runs.weather import Weather
@@ -70,6 +72,9 @@ def compare(
     spend, in the mean over agents, and every algorithm gets as many rounds as that allows. `step` is "auto", one for
     all, or a dict by algorithm.
 
+    Where the gap of all agents would take more than a tenth of a run to measure, it is taken over those farthest from
+    the mean: `looked_at` stands beside every gap, over how many of the `agents` it is. `measure="exact"` takes all.
+
     Algorithms that differ in numbers alone are played in one compiled call, together with all seeds; networks of
     equally many agents share its program, and so do problems that differ in numbers alone. A run that diverges is
     marked, an algorithm that refuses a problem or network is listed in `refused`, and problems and networks of
@@ -77,9 +82,10 @@ def compare(
     counted as they were sent, received and lost.
     """
     check_measure(measure)
+    networks = network_asked(networks) if is_matrix(networks) or hasattr(networks, "edges") else networks
     asked = _Asked(
         named(problems, lambda one: "problem", "problems"),
-        named(networks, lambda one: one.name, "networks"),
+        named(networks, lambda one: network_asked(one).name, "networks"),
         named(algorithms, lambda one: one.title, "algorithms"),
         as_seeds(seeds),
         _budget(rounds, budget),
@@ -235,10 +241,12 @@ class _Asked(NamedTuple):
                 problem=entry.place[0],
                 network=entry.place[1],
                 algorithm=entry.name,
+                agents=entry.job.own_network.n,
                 step=str(entry.job.step),
                 rounds=played.rounds,
                 measured={
-                    name: played.measured[columns.get(name, name)][i] for name in (*MEASURED, *MESSAGES)
+                    name: played.measured[columns.get(name, name)][i]
+                    for name in ("looked_at", *MEASURED, *MESSAGES)
                 },
                 finite=played.finite[i],
                 cost=entry.cost,
@@ -259,7 +267,7 @@ def _budget(rounds: int | None, budget: Mapping[str, float] | None) -> dict[str,
     """How far every algorithm may go."""
     if (rounds is None) == (budget is None):
         raise BadInput('give rounds=1000, or a budget such as {"bytes": 1e6}: one of the two')
-    asked = {"rounds": rounds} if budget is None else dict(budget)
+    asked = {"rounds": whole("rounds", rounds)} if budget is None else dict(budget)
     unknown = [what for what in asked if what not in BUDGETS]
     if unknown or not asked:
         raise BadInput(

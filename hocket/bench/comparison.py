@@ -46,6 +46,8 @@ class Cell:
     """One round of one run, in the company of all that were played with it."""
     at_home: bool = False
     """Whether the algorithm's noise is certified, and these measurements are what members would keep to themselves."""
+    agents: int = 0
+    """How many there are; gaps are over `looked_at` of them, those farthest from the mean."""
 
     @property
     def place(self) -> Place:
@@ -56,6 +58,12 @@ class Cell:
         """Gaps; infinite throughout where a run diverged, from the first that is not finite on."""
         gap = self.measured["gap"]
         return np.where(np.isnan(gap) & ~self.finite[:, None], np.inf, gap)
+
+    @property
+    def looked_at(self) -> int:
+        """Over how many agents the gap is taken, where it is over the fewest."""
+        counts = self.measured.get("looked_at")
+        return self.agents if counts is None else int(np.min(counts))
 
     @property
     def relative_gap(self) -> Float[np.ndarray, "seeds points"]:
@@ -129,6 +137,18 @@ class Comparison:
         """How many runs were compared."""
         return len(self.cells) * len(self.seeds)
 
+    @property
+    def partly(self) -> str:
+        """That gaps are not over all agents, where that is so, and what to do about it; empty where they are."""
+        few = [cell for cell in self.cells if cell.looked_at < cell.agents]
+        if not few:
+            return ""
+        least = min(few, key=lambda cell: cell.looked_at / cell.agents)
+        return (
+            f"Gaps are over as few as {least.looked_at:,} of {least.agents:,} agents, those farthest from the mean, "
+            'and those of all may be larger: take measure="exact" (column looked_at).'
+        )
+
     def cell(self, problem: str, network: str, algorithm: str) -> Cell | None:
         """One algorithm on one problem and network; None where it was not run."""
         wanted = problem, network, algorithm
@@ -184,7 +204,10 @@ class Comparison:
                         "algorithm": cell.algorithm,
                         "seed": seed,
                         "round": int(rounds[point]),
-                        **{name: float(cell.measured[name][place, point]) for name in MEASURED},
+                        "gap": float(cell.measured["gap"][place, point]),
+                        "looked_at": int(cell.measured["looked_at"][place, point]),
+                        "agents": cell.agents,
+                        **{name: float(cell.measured[name][place, point]) for name in MEASURED[1:]},
                         **{name: float(cell.words(name, fair)[place, point]) for name in MESSAGES},
                         **{name: float(values[point]) for name, values in spent.items()},
                         "diverged": not bool(cell.finite[place]),

@@ -55,6 +55,7 @@ def write_page(
             "Gradients and bytes are what one agent spends, in the mean over agents; between two measured rounds gaps "
             "are taken to fall evenly on a logarithmic axis.",
             *_at_home(comparison),
+            *([comparison.partly] if comparison.partly else []),
         ],
         figure=overview(comparison, goal=goal),
         caption="Gaps are those of the worst agent, as parts of the gap at the start, over all problems, networks and "

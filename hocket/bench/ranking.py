@@ -194,6 +194,7 @@ def summary(comparison: Comparison, *, goal: float, relative: bool) -> Table:
     return Table(
         ("algorithm", "last gap", "rounds", "gradients", "bytes", "diverged"),
         tuple(rows),
-        caption=f"Medians over all runs: the last gap, and what one agent spent until {arrived}",
+        caption=f"Medians over all runs: the last gap, and what one agent spent until {arrived}"
+        + (f". {comparison.partly}" if comparison.partly else ""),
         numeric=frozenset({1, 2, 3, 4, 5}),
     )

@@ -17,7 +17,7 @@ from hocket.bench.compare import compare
 from hocket.bench.comparison import Cell
 from hocket.bench.ranking import ROUNDING
 from hocket.errors import BadAlgorithm, BadInput
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
 from hocket.runs.tidy import frame_of, write_rows
 from hocket.steps import Constant, Power, Step, as_step
@@ -170,6 +170,7 @@ def tune(
             f"largest={largest!r} takes the largest {largest} that still reaches a goal; give goal=1e-6, say, and "
             f"{largest}=[…]"
         )
+    network = network_asked(network)
     variants = _variants(algorithm, parameters)
     base = Constant(1.0) if step is not None else around or algorithm.auto_step(problem, network)
     new = (

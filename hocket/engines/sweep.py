@@ -21,7 +21,7 @@ from hocket.engines.side_by_side import Played, check_drawn, play_together
 from hocket.engines.solver import check_measure
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.neighbour_tables import Room
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
 from hocket.runs.at_home import history_stays
 from hocket.runs.job import Job, check_seed, describe
@@ -252,7 +252,10 @@ def _networks(one: Any, many: Any) -> dict[str, Network]:
         )
     if (one is None) == (many is None):
         raise BadInput("a sweep is on one network, or over networks=[…]; give one of the two")
-    return {one.name: one} if many is None else named(many, lambda network: network.name, "networks")
+    if many is None:
+        one = network_asked(one)
+        return {one.name: one}
+    return named(many, lambda network: network_asked(network).name, "networks")
 
 
 def _shown_step(step: Any) -> Any:

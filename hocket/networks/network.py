@@ -12,9 +12,10 @@ import numpy as np
 import scipy  # pyright: ignore[reportMissingTypeStubs]
 from jaxtyping import Bool, Float, Int
 
-from hocket.errors import BadNetwork
+from hocket.errors import BadInput, BadNetwork
 from hocket.networks import directed as one_way
 from hocket.networks import topologies
+from hocket.networks.adjacency import no_network, pairs_of
 from hocket.networks.edge_weights import edge_weights, refuse_edge_weights
 from hocket.networks.topologies import Edges, Labels
 from hocket.networks.weights import SUM_TOLERANCE, Weights, norm_off_average, weigh
@@ -167,6 +168,17 @@ class Network:
         Pass n to have a forgotten agent refused rather than overlooked.
         """
         return cls(edges, weights=weights, n=n, name=name, directed=directed)
+
+    @classmethod
+    def from_adjacency(cls, matrix: Any, *, weights: Weights = "auto", name: str = "custom") -> Network:
+        """A network from a table of 0 and 1, dense or sparse, with a row per agent.
+        Agent i speaks to agent j where [i, j] is 1; where the table is not symmetric, links go one way.
+
+        >>> Network.from_adjacency(np.ones((3, 3))).links.tolist()
+        [[0, 1], [0, 2], [1, 2]]
+        """
+        pairs, n, one_way = pairs_of(matrix)
+        return cls(pairs, weights=weights, n=n, name=name, directed=one_way or None)
 
     @classmethod
     def from_networkx(cls, graph: Graph, *, weights: Weights = "auto", name: str | None = None) -> Network:
@@ -395,3 +407,12 @@ class Network:
         values = np.concatenate([self.own[phase], self.weight[phase, :, 0], self.weight[phase, :, 1]])
         at = (np.concatenate([agents, high, low]), np.concatenate([agents, low, high]))
         return scipy.sparse.csr_array((values, at), shape=(self.n, self.n))
+
+
+def network_asked(given: Any) -> Network:
+    """A network where one is wanted: itself, or a networkx graph's."""
+    if hasattr(given, "nodes") and hasattr(given, "edges"):
+        return Network.from_networkx(given)
+    if not isinstance(given, Network):
+        raise BadInput(no_network(given))
+    return given

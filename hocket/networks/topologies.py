@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Int
 
 from hocket.errors import BadConfig, BadNetwork, nearest
+from hocket.networks.adjacency import is_matrix
 
 if TYPE_CHECKING:
     import networkx
@@ -290,6 +291,10 @@ def _number_nodes(graph: Any, n: int | None) -> tuple[int, Links, Labels | None]
 
 
 def _as_pairs(edges: Edges) -> Links:
+    if isinstance(edges, list | tuple | np.ndarray) or hasattr(edges, "toarray"):
+        _need(
+            not is_matrix(edges), "these are no pairs but a matrix; make hk.Network.from_adjacency(A) of it"
+        )
     try:
         pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
     except (TypeError, ValueError):  # not iterable, or rows of unequal length

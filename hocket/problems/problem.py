@@ -20,7 +20,7 @@ from hocket.problems.objective_groups import AnyLoss, Group, group_agents
 from hocket.problems.optimum import Optimum, given_optimum, reference_optimum
 from hocket.problems.penalty import Penalised, Penalty
 from hocket.problems.sets import TOLERANCE, FeasibleSet
-from hocket.rationals import as_fractions, is_exact
+from hocket.rationals import as_fractions, check_dense_real, is_exact
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class Problem(eqx.Module):
         if dim < 1:
             raise BadProblem(f"dim is {dim}; a state needs at least one coordinate")
         feasible.check_dim(dim)
+        for leaf in jax.tree.leaves(data):
+            check_dense_real(leaf, "the data")
         if prox is not None:
             prox.check(feasible, dim)
         self.penalty = prox
@@ -234,6 +236,7 @@ class Problem(eqx.Module):
         """The start with a row per agent, from one vector or a row each; else the point of X nearest 0."""
         if start is None:
             start = self.feasible.project(np.zeros(self.dim))
+        check_dense_real(start, "the start")
         given = _numbers(start, "the start")
         rows = given[:, None] if self.dim == 1 and given.shape == (self.n,) else given
         if rows.shape not in ((), (1,), (self.dim,), (self.n, self.dim)):

@@ -13,6 +13,7 @@ from hocket.problems.objective import Reduction
 from hocket.problems.polynomial import moved_apart
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box, FeasibleSet
+from hocket.rationals import check_dense_real
 
 PAPER_POLYNOMIALS: tuple[list[float], ...] = (
     [0, 0, 1],
@@ -41,6 +42,7 @@ def polynomials(
         feasible = Box(*box)
     elif feasible is None or box is not None:
         raise BadProblem("say where to minimise: either box=(low, high) or feasible=")
+    check_dense_real(coefficients, "coefficients")
     rows = [_row(row, j) for j, row in enumerate(coefficients)]
     if not rows:
         raise BadProblem("there are no polynomials; give a row of coefficients per agent")
@@ -123,7 +125,8 @@ def _row(row: Any, j: int) -> np.ndarray:
 
 
 def _check_numbers(given: Any, name: str) -> None:
-    """Refuse text before anybody computes with it."""
+    """Refuse text before anybody computes with it, and what are no arrays of real numbers."""
+    check_dense_real(given, name)
     for j, part in enumerate(given):
         found = np.asarray(part)
         if found.dtype.kind in "US":
@@ -135,12 +138,12 @@ def _check_numbers(given: Any, name: str) -> None:
 
 def _pairs(rows: Any, targets: Any, first: str, second: str) -> tuple[Any, int]:
     """The data as one pair of stacked arrays, or as a list with a pair per agent; and the dimension."""
+    _check_numbers(rows, first)
+    _check_numbers(targets, second)
     if len(rows) != len(targets):
         raise BadProblem(
             f"{first} is for {len(rows)} agents and {second} for {len(targets)}; give both for each"
         )
-    _check_numbers(rows, first)
-    _check_numbers(targets, second)
     if isinstance(rows, list):
         data = [(np.asarray(a), np.asarray(b)) for a, b in zip(rows, targets, strict=True)]
         shape = data[0][0].shape if data else ()

@@ -7,7 +7,7 @@ import platform
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,12 +17,14 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.algorithms.compressors import Compressor
 from hocket.errors import BadInput, nearest
+from hocket.networks.adjacency import is_matrix, no_network
 from hocket.networks.network import Network
 from hocket.networks.reordered import in_order_of
 from hocket.noise import threefry
 from hocket.noise.deviations import is_by_link, plain
 from hocket.noise.draws import Draw
 from hocket.problems.problem import Problem
+from hocket.rationals import whole
 from hocket.runs.at_home import kept_at_home
 from hocket.runs.weather import Weather, check_weather
 from hocket.steps import AUTO, Step, as_step
@@ -63,7 +65,7 @@ class Job:
         """Check what the user asked for; errors name the culprit."""
         problem, algorithm = problem_asked(problem), algorithm_asked(algorithm)
         network = network_asked(network, problem)
-        check_rounds(rounds)
+        rounds = check_rounds(rounds)
         check_seed(seed)
         if not algorithm.directed:
             network.both_ways(algorithm.title, "take a push method, or an undirected network")
@@ -119,12 +121,12 @@ class Job:
         return {name: draw.settled((high, low), self.own_network) for name, draw in asked.items()}
 
 
-def check_rounds(rounds: Any) -> None:
+def check_rounds(rounds: Any) -> int:
     """A run has a round at least, and no more than can be counted."""
-    if not isinstance(rounds, int | np.integer) or rounds < 1:
-        raise BadInput(f"rounds = {rounds}; a run needs at least one round")
+    rounds = whole("rounds", rounds)
     if rounds >= 1 << 30:
         raise BadInput(f"rounds = {rounds}; at most 2^30 rounds fit the noise counters")
+    return rounds
 
 
 def check_seed(seed: Any) -> None:
@@ -205,14 +207,12 @@ def problem_asked(problem: Any) -> Problem:
 def network_asked(network: Any, problem: Problem) -> Network:
     """The network for a problem: its own, a networkx graph's, or several that take turns; agents by their names."""
     found: Any = network
-    if isinstance(network, list | tuple):
-        found = Network.varying(cast(Any, network))
+    if type(network) in (list, tuple) and not is_matrix(network):
+        found = Network.varying(network)
     elif hasattr(network, "nodes") and hasattr(network, "edges"):
         found = Network.from_networkx(network)
     if not isinstance(found, Network):
-        raise BadInput(
-            f"the network is {_shown(network)}; pass hk.Network.cycle({problem.n}), say, or a networkx graph"
-        )
+        raise BadInput(no_network(network, problem.n))
     if problem.n != found.n:
         cure = (
             f"; where links miss the last agents, add theirs and pass n={problem.n}"

@@ -53,7 +53,7 @@ def given_noise(engine: str) -> hk.Run:
     def noise(sender: int, receiver: int, k: int) -> np.ndarray:
         return 0.01 * np.array([sender - receiver, k % 3])
 
-    return play(engine, hk.RssNb(1.0, noise=noise), SEVEN)
+    return play(engine, hk.RssNb(0.0, noise=noise), SEVEN)
 
 
 def few_agents(rounds: int) -> Marks:

@@ -124,7 +124,7 @@ ROWS = [
         says=False,
         rational=False,
     ),
-    Row("independent", lambda level: hk.IndependentNoise(level), cancels=False),
+    Row("independent", lambda level: hk.IndependentNoise(level / 10), cancels=False),
     Row("private-dgd", lambda level: private(level), cancels=False),
     Row("centralised", lambda level: hk.Centralised(), decentralised=False),
 ]

@@ -11,7 +11,7 @@ from hocket.federation.ledger import Served
 from hocket.federation.served_plan import ServedPlan, record_of
 from tests.peers.plans import SHARING, WIDE, drawn
 
-OWN = {"name": "independent", "delta": 1.0}
+OWN = {"name": "independent", "sd": 1.0}
 
 
 def plan(objectives: str, algorithm=OWN, rounds: int = 20):

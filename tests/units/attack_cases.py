@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import hocket as hk
+from hocket.algorithm import Round, Say, Setting
+from hocket.noise import Draw, Own
 from hocket.privacy.attacks import Attack
 from hocket.runs.view import Threat, View
 from tests.laws.table import quadratics
@@ -28,6 +31,24 @@ def straight(dim: int) -> hk.Problem:
 
 
 STRAIGHT, FEW_STRAIGHT = straight(DIM), straight(3)
+
+
+class Bounded(hk.Algorithm):
+    """Uniform noise of each agent's own."""
+
+    bound: float
+
+    @property
+    def plain(self) -> bool:
+        return True
+
+    def round(self, agent: hk.Agent, state: Any, k: Any) -> Round:
+        w = state + agent.step(k) * agent.own_noise(k)
+        heard = yield Say(w)
+        return agent.descend(agent.mix(w, heard), k)
+
+    def draws(self, setting: Setting) -> Mapping[str, Draw]:
+        return {"own": Own(np.asarray(self.bound), width=setting.dim, label=9)}
 
 
 class Sight(NamedTuple):
@@ -56,6 +77,7 @@ RUNS = {
     "rss-nb, straight": (hk.RssNb(1.0), STRAIGHT),
     "anchored, straight": (hk.RssNb(1.0, anchor=0.5), STRAIGHT),
     "independent, straight": (hk.IndependentNoise(1.0), STRAIGHT),
+    "uniform, straight": (Bounded(1.0), STRAIGHT),
     "fs, straight": (hk.FunctionSharing(1, 1.0), STRAIGHT),
     "dgd, straight": (hk.Dgd(), STRAIGHT),
     "gaussian, straight": (hk.RssNb(1.0, distribution="gaussian"), STRAIGHT),

@@ -111,7 +111,7 @@ TABLE = [
     (aimed(pitman_attack), "dgd, straight", TAPPED, EXACT),
     (aimed(pitman_attack), "rss-nb, straight", ONE_INSIDE, AVERAGED),
     (aimed(pitman_attack), "rss-nb, straight", TAPPED, AVERAGED),
-    (aimed(pitman_attack), "independent, straight", TAPPED, AVERAGED),
+    (aimed(pitman_attack), "uniform, straight", TAPPED, AVERAGED),
     (aimed(pitman_attack), "anchored, straight", ONE_INSIDE, "drawn once and does not average out"),
     (aimed(pitman_attack), "fs, straight", TAPPED, "drawn once and does not average out"),
     (aimed(pitman_attack), "rss-nb, straight", ASIDE, "hears agent 4"),

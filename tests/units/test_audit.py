@@ -211,7 +211,6 @@ UNFIT = {
     "no words": lambda: replace(short_run_of("dgd"), transcript=None),
     "loaded": lambda: replace(short_run_of("dgd"), algorithm=None, step=None, problem=None),
     "whole": lambda: short_run_of("dgd"),
-    "private": lambda: short_run_of("private"),
 }
 
 
@@ -241,7 +240,6 @@ UNFIT = {
         ),
         ({"colluders": 1, "run": "loaded"}, NotRecorded, "loaded from disk, without its algorithm and step"),
         ({"colluders": 1, "run": "whole", "algorithm": "dgd"}, BadInput, "leave algorithm= away"),
-        ({"colluders": 1, "run": "private"}, NoTheorem, "no leakage model covers PrivateDgd"),
     ],
 )
 def test_impossible_questions_are_refused(asked, kind, says):

@@ -28,7 +28,7 @@ from tests.units.engine_cases import PHASES, play
         ("fs", "difference"),
         ("fs-waves", "difference"),
         ("gaussian, straight", "difference"),
-        ("independent, straight", "Pitman"),
+        ("uniform, straight", "Pitman"),
     ],
 )
 def test_a_run_is_attacked_with_what_fits(name, attack):

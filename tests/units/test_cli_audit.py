@@ -244,7 +244,7 @@ ALGORITHMS = {
     "rss-nb": "delta = 1.0\nanchor = 0.5",
     "rss-lb": "delta = 1.0",
     "function-sharing": "degree = 2\nbound = 0.3",
-    "independent": "delta = 1.0",
+    "independent": "sd = 1.0",
 }
 
 

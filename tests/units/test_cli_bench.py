@@ -103,3 +103,11 @@ def test_algorithms_of_ones_own(tmp_path):
     )
     file = parse_bench(FILE.replace('"dgd"\n', '{ name = "mine.py:Mine", gain = 0.5 }\n', 1), base=tmp_path)
     assert type(file.algorithms["dgd"]).__name__ == "Mine"
+
+
+def test_a_file_may_ask_for_the_gap_of_all_agents():
+    asked = parse_bench(FILE.replace("seeds = 2", 'seeds = 2\nmeasure = "exact"'), base=Path())
+    assert asked.bench.measure == "exact"
+    assert parse_bench(FILE, base=Path()).bench.measure == "sample"
+    with pytest.raises(BadConfig, match=r"sample.*exact"):
+        parse_bench(FILE.replace("seeds = 2", 'measure = "all"'), base=Path())

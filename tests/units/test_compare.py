@@ -262,3 +262,23 @@ def test_weather_is_counted_by_seed():
         assert row["messages_lost"] > 0
         assert row["messages_sent"] == pytest.approx(row["messages_received"] + row["messages_lost"])
         assert row["messages_sent"] == 40  # two neighbours, twenty rounds, one word
+
+
+def test_over_how_many_agents_a_gap_is_stands_beside_it(tmp_path):
+    """Where measuring all would dominate it is over a few, and was written down as if it were over all."""
+    rng, n = np.random.default_rng(0), 50
+    features, labels = rng.normal(size=(n, 40, 10)), np.sign(rng.normal(size=(n, 40)))
+    problem = hk.logistic(features, labels, l2=0.1, reduction="mean", feasible=hk.Ball(10.0))
+    ring, plan = hk.Network.cycle(n), {"seeds": 1, "rounds": 100, "step": 0.1}
+    some, every = (hk.compare(problem, ring, hk.Dgd(), measure=how, **plan) for how in ("sample", "exact"))
+    for row in some.rows():
+        assert 1 <= row["looked_at"] < row["agents"] == n
+    assert all(row["looked_at"] == row["agents"] == n for row in every.rows())
+    assert some.rows(last=True)[0]["gap"] <= every.rows(last=True)[0]["gap"] + 1e-9
+    with open(some.save(tmp_path / "results.csv"), newline="") as file:
+        names = next(csv.reader(file))
+    assert names[names.index("gap") :][:3] == ["gap", "looked_at", "agents"]
+    assert f"{some.cells[0].looked_at} of 50 agents" in some.table().caption
+    assert 'measure="exact"' in some.partly
+    assert not every.partly
+    assert "of 50 agents" in some.page(tmp_path / "some.html").read_text(encoding="utf-8")

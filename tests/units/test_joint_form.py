@@ -114,7 +114,7 @@ def test_gradients_that_stay_the_same_are_known_as_without_a_form():
 
 
 def test_a_run_that_a_form_says_nothing_of_is_left_out():
-    runs = [PlannedRun(SQUARE, hk.RssNb(1.0), rounds=5, step=STEP)] * 2
+    runs = [PlannedRun(SQUARE, hk.RssNb(1.0, distribution="gaussian"), rounds=5, step=STEP)] * 2
     model = along(families.polynomials(2), 5, 4)
     alone = joint_leakage(runs[:1], coalition={0}, models=[[model]]).models[0]
     beside = joint_leakage(runs, coalition={0}, models=[[None, model]]).models[0]

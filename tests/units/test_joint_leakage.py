@@ -196,7 +196,7 @@ def test_a_plain_run_before_an_anchored_one_decides():
     counted = hk.leakage(*anchored, coalition={0}, rounds=100, step=PLAIN.step, runs=2).sd[1]
     plain, both = (joint_leakage(runs, coalition={0}).sd[1] for runs in ([PLAIN], [PLAIN, ANCHORED]))
     assert counted > 15 * both
-    assert both == pytest.approx(plain, rel=0.01)
+    assert both == pytest.approx(plain, rel=0.03)  # a bound over the draws of two runs is 2 % lower
 
 
 def test_another_graph_deals_new_anchors_and_both_runs_know_more():

@@ -16,6 +16,7 @@ from hocket.algorithms import BY_KEY
 from hocket.algorithms.parameters import LONGEST_RUN, sd_within_bound, sd_within_norm
 from hocket.errors import BadInput, NoTheorem
 from hocket.privacy import worst_leakage
+from hocket.privacy.estimate.edges import LEFT, of_difference
 from hocket.privacy.estimate.levels import NAMES
 from hocket.privacy.estimate.unsearched import apart, stars
 from hocket.privacy.topology.connectivity import agents_in, everybody, neighbour_masks
@@ -35,16 +36,24 @@ def test_twenty_rounds_on_a_ring_of_five():
     assert found.identifiable == (0, 1, 2, 3, 4)
 
 
+COUNT = 5 * 16
+"""Draws of one kind on the ring in fifteen rounds and the word after them: of links, or of agents."""
+CUT = 1 - LEFT ** (1 / COUNT)
+OF_DIFFERENCE = math.sqrt(of_difference(CUT))
+"""What bounded noise on links counts for beside normal noise; RSS-LB's on a ring are such differences, too."""
 ON_RING = {
     # everybody has two neighbours of equal weight: two directed draws a link, and a balance of ±d
-    "rss-nb": (hk.RssNb(3.0), 3 / 4 / math.sqrt(3 * 6)),
-    "rss-nb, the paper's split": (hk.RssNb(3.0, split="paper"), 3 / 10 / math.sqrt(3 * 6)),
+    "rss-nb": (hk.RssNb(3.0), OF_DIFFERENCE * 3 / 4 / math.sqrt(3 * 6)),
+    "rss-nb, the paper's split": (
+        hk.RssNb(3.0, split="paper"),
+        OF_DIFFERENCE * 3 / 10 / math.sqrt(3 * 6),
+    ),
     "rss-nb, gaussian": (
         hk.RssNb(3.0, distribution="gaussian"),
         3 * sd_within_norm(6, events=5 * LONGEST_RUN, failure=1e-6) / 2,
     ),
-    "rss-lb": (hk.RssLb(3.0), 3 / math.sqrt(3 * 6)),
-    "independent": (hk.IndependentNoise(3.0), 3 / math.sqrt(3 * 6)),
+    "rss-lb": (hk.RssLb(3.0), OF_DIFFERENCE * 3 / math.sqrt(3 * 6)),
+    "independent": (hk.IndependentNoise(3.0), 3.0),
     "function-sharing": (hk.FunctionSharing(4, 0.5), 0.5 / math.sqrt(3)),
     "function-sharing, gaussian": (
         hk.FunctionSharing(1, 0.5, distribution="gaussian"),
@@ -74,7 +83,7 @@ def test_an_algorithm_leaks_as_much_as_its_name_with_the_same_noise(name):
 def test_an_anchor_and_fresh_noise_share_the_bound(normal):
     """From α_1 = 1 to α_2 = 1/2 the step halves, and the anchor's share pays for that."""
     whole = 3 / 4 / math.sqrt(3)
-    algorithm, fresh = hk.RssNb(3.0, anchor=0.6), 0.4
+    algorithm, fresh = hk.RssNb(3.0, anchor=0.6), 0.4 * OF_DIFFERENCE
     if normal:
         whole = 3 * sd_within_norm(1, events=5 * LONGEST_RUN, failure=1e-6) / 2
         algorithm, fresh = hk.RssNb(3.0, anchor=0.6, distribution="gaussian"), 0.8
@@ -323,11 +332,28 @@ def test_impossible_questions_are_refused(changed, says):
         hk.leakage(RING, plan.pop("algorithm"), **plan)
 
 
+class Signs(hk.Algorithm):
+    """Steps of one length."""
+
+    def round(self, agent: hk.Agent, state, k):
+        heard = yield hk.Say(state)
+        mixed = agent.mix(state, heard)
+        return mixed - agent.step(k) * np.sign(agent.gradient(mixed))
+
+
 def test_an_algorithm_that_is_not_affine_is_told_so():
     with pytest.raises(
-        NoTheorem, match=r"no leakage model covers PrivateDgd: round 1 is not affine.* attack a view"
+        NoTheorem, match=r"no leakage model covers Signs: round 1 is not affine.* nothing is said"
     ):
-        hk.leakage(RING, hk.PrivateDgd(1.0, clip=1.0, releases=5), rounds=5, coalition={1})
+        hk.leakage(RING, Signs(), rounds=5, coalition={1})
+
+
+def test_private_dgd_is_read_as_where_it_cuts_nothing():
+    """Its noise hides a gradient as much as normal noise of each agent's own does."""
+    private = hk.PrivateDgd(1.0, clip=1.0, releases=5)
+    plan = {"rounds": 5, "coalition": {1}, "threat": "states", "step": hk.Constant(0.1)}
+    found = hk.leakage(RING, private, **plan)
+    np.testing.assert_allclose(found.sd[[0, 2, 3, 4]], private.sigma / np.sqrt(5), rtol=0.01)
 
 
 def test_a_divergence_is_between_two_honest_agents():

@@ -13,8 +13,6 @@ from hocket.privacy.estimate.model_class import Model
 from ..laws.table import DECENTRALISED
 
 STEP = hk.Power(1.0, 20, 0.75)
-AFFINE = [row for row in DECENTRALISED if row.name != "private-dgd"]
-"""Clipping is not affine, and refused."""
 SQUARE = hk.Network.from_edges([(0, 1), (1, 2), (2, 3), (3, 0), (0, 2)])
 
 
@@ -25,7 +23,7 @@ def along(family: families.Family, rounds: int, n: int, *, seed: int = 0, **more
     return Model([family] * n, [family.guess(rng) for _ in range(n)], path, **more)
 
 
-@pytest.mark.parametrize("row", AFFINE, ids=str)
+@pytest.mark.parametrize("row", DECENTRALISED, ids=str)
 @pytest.mark.parametrize("threat", ["coalition", "states", "states+noise"])
 def test_gradients_that_stay_the_same_are_known_as_without_a_form(row, threat):
     model = along(families.polynomials(1, dim=2), 6, SQUARE.n)

@@ -108,7 +108,7 @@ BOUNDED = "noise stays within a bound"
 @pytest.mark.parametrize(
     "algorithm",
     [
-        hk.RssNb(1.0, noise=lambda i, j, k: 10.0**k if i < j else 0.0),
+        hk.RssNb(0.0, noise=lambda i, j, k: 10.0**k if i < j else 0.0),
         hk.RssNb(1.0, distribution="gaussian"),
         hk.RssNb(1.0, distribution="gaussian", anchor=0.5),
     ],

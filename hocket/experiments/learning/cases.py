@@ -7,7 +7,6 @@ which the deviations are closed forms.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -56,8 +55,8 @@ class Method:
 
 
 def independent(sd: float, dim: int, degree: int) -> Algorithm:
-    """One uniform draw within Δ/√D."""
-    return IndependentNoise(sd * math.sqrt(3 * dim))
+    """Normal noise of each agent alone."""
+    return IndependentNoise(sd)
 
 
 METHODS = {

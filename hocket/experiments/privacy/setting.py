@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -95,7 +96,7 @@ def algorithm(name: str, network: str, delta: float, *, times: int = 1) -> Algor
         case "FS":
             return FunctionSharing(1, delta / (2 * degree * np.sqrt(DIM)), family="linear")
         case "independent noise":
-            return IndependentNoise(whole)
+            return IndependentNoise(delta / math.sqrt(3 * DIM))
         case _:
             return RssNb(whole, anchor=SHARE)
 

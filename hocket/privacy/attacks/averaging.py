@@ -141,7 +141,9 @@ class _Heard:
         plan = Setting(view.network, self.dim, view.step, view.rounds)
         draws = view.algorithm.draws(plan)
         self.shares = {
-            name: self._known(name, draw) for name, draw in draws.items() if isinstance(draw, Paired)
+            name: self._known(name, draw)
+            for name, draw in draws.items()
+            if isinstance(draw, Paired) and name in listener.rule.shares
         }
         self.said = [
             {j: _said(table, j, (view.rounds, self.dim)) for j in listener.honest.tolist()}

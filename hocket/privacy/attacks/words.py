@@ -43,8 +43,8 @@ def with_plan(view: View, *, any_words: bool = False, **plan: Unpack[Plan]) -> V
         typical = [kind.typical() for kind in ALL]
         known = ", ".join(type(one).__name__ for one in typical if one is not None and one.plain)
         raise BadInput(
-            f"no attack but averaging_attack understands what agents say in {type(algorithm).__name__}; "
-            f"they know {known}"
+            f"messages of {type(algorithm).__name__} do not stand for a state, and this attack reads those of {known} "
+            "alone; take averaging_attack, which is linear and reads the rounds of any affine algorithm"
         )
     return dataclasses.replace(view, step=planned, algorithm=algorithm.effective())
 

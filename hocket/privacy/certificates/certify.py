@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import Circumstances, assumptions
@@ -109,6 +109,7 @@ def certify(
     'the sum over {1} changes, and coalition {0, 2} learns that sum exactly: pairwise noise cancels over honest agents \
 that hang together'
     """
+    network = network_asked(network)
     network.both_ways("a certificate")
     if network.n > MOST_AGENTS:
         raise BadInput(f"certificates are worked out for {MOST_AGENTS:,} agents at most, not {network.n:,}")

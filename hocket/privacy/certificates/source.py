@@ -75,7 +75,8 @@ def source_of(
 
 def whole(name: str, value: Any, *, least: int = 1) -> int:
     """A whole number, checked."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= COUNTLESS:
+    is_number = isinstance(value, int | float | np.integer) and not isinstance(value, bool)
+    if not is_number or not least <= value <= COUNTLESS or value != int(value):
         raise BadInput(f"{name} = {value!r}; give a whole number, {least} or more, and {COUNTLESS:g} at most")
     return int(value)
 

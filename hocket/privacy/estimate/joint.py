@@ -26,6 +26,7 @@ from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.estimate.posterior import block_diagonal
 from hocket.privacy.estimate.recursion import Course, Release, determined, expected, from_start, watch
 from hocket.privacy.estimate.unknown_noise import KeptNumber, as_few_numbers
+from hocket.rationals import whole
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -61,8 +62,7 @@ class PlannedRun:
             raise BadInput(
                 f"agents = {self.agents}: the network has {self.network.n}; name as many, each of them once"
             )
-        if self.rounds < 1:
-            raise BadInput(f"rounds = {self.rounds!r}; give a whole number, 1 or more")
+        object.__setattr__(self, "rounds", whole("rounds", self.rounds))
 
     @property
     def people(self) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def _of_form(
     if len(models) != len(runs):
         raise BadInput(f"a form has {len(models)} models for {len(runs)} runs; give one for each, or None")
     told = [
-        (run, model, _listener(run, members, threat))
+        (run, model, _listener(run, members, threat, len(runs)))
         for run, model in zip(runs, models, strict=True)
         if model is not None and {*run.people} & {*people}
     ]
@@ -160,7 +160,7 @@ def _parts(
     runs: Sequence[PlannedRun], members: frozenset[int], threat: Threat, people: list[int]
 ) -> list[Part]:
     """The runs in which somebody honest takes part, over offsets that they share."""
-    heard = [(run, _listener(run, members, threat)) for run in runs if {*run.people} & {*people}]
+    heard = [(run, _listener(run, members, threat, len(runs))) for run in runs if {*run.people} & {*people}]
     columns = _columns(heard)
     shared = as_few_numbers([listener.kept_noise for _, listener in heard], columns)
     place, parts = {agent: row for row, agent in enumerate(people)}, []
@@ -174,9 +174,10 @@ def _parts(
     return parts
 
 
-def _listener(run: PlannedRun, members: frozenset[int], threat: Threat) -> Listener:
+def _listener(run: PlannedRun, members: frozenset[int], threat: Threat, runs: int) -> Listener:
     step = as_step(run.step)
-    levels = levels_of(run.network, run.algorithm, run.sigma, run.anchor_sigma, run.dim, step, run.rounds)
+    plan = (run.network, run.algorithm, run.sigma, run.anchor_sigma, run.dim, step, run.rounds)
+    levels = levels_of(*plan, runs=runs, kept=run.kept is True)
     levels = levels.exposed() if run.active else levels
     inside = frozenset(agent for agent, who in enumerate(run.people) if who in members)
     return Listener(
@@ -231,6 +232,7 @@ def _followed(
         n,
         list(enumerate(map(in_digits, shown), start=1)),
         algorithm=parts[-1].course.listener.levels.algorithm.name,
+        bounded=any(part.course.listener.levels.bounded for part in parts),
         coalition=tuple(sorted(members | ({*range(n)} - {*people}))),
         threat=threat,
         rounds=runs[-1].rounds,

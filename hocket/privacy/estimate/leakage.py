@@ -2,8 +2,8 @@
 
 No theorem covers RSS. What can be said is this: while no projection is active and gradients stay the same, everything
 a listener hears is linear in starts, gradients and noise, so its best estimate and its error are linear algebra. For
-Gaussian noise that is exact; for other noise of the same variance it is the best linear attack, and a non-linear one
-may do somewhat better.
+normal noise that is exact. Bounded draws have edges, of which a non-linear estimate makes more: for them the number is
+a lower bound on the error of every estimator (`edges`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput
 from hocket.machine import one_thread
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.privacy.estimate.levels import Levels, named_levels, planned_levels
 from hocket.privacy.estimate.listener import Listener, Scaling
 from hocket.privacy.estimate.model_class import KnownModel, Model, known_model
@@ -36,6 +36,7 @@ from hocket.privacy.estimate.recursion import (
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import SUPPOSED, braced, counted, grouped, judged, listed
+from hocket.rationals import whole
 from hocket.runs.view import Threat, check_watchers
 from hocket.steps import Constant, Number, Step, as_step
 
@@ -66,6 +67,8 @@ class Leakage:
     """`round` and `sd` (a row per round shown) over the last run, for gradients that stay the same."""
     constant: Float[np.ndarray, " agents"] = field(repr=False)
     """The same as `sd`, for gradients that stay the same; `sd` is smaller where a public form gives away more."""
+    bounded: bool = False
+    """Whether draws are bounded: then `sd` is a lower bound, which no estimator gets below, and else the best error."""
     models: tuple[KnownModel, ...] = ()
     """What is known of objectives of a public form, for each form that was asked about."""
 
@@ -136,6 +139,7 @@ class Leakage:
             "states+noise": " and a tap on words and noise",
         }
         over = f"{counted(self.rounds, 'round')}, gradients of size {gradient_size:g}"
+        over += ", bounded noise (± is what no estimator gets below)" if self.bounded else ""
         lines = [f"{self.algorithm} against {who}{tap[self.threat]}, {over}:"]
         if self.exact:
             lines.append(f"known exactly: the gradients of {listed(self.exact, labels)}")
@@ -157,7 +161,7 @@ class Leakage:
 
     def to_json(self) -> dict[str, Any]:
         """The estimate in numbers."""
-        plan = plain_values(self, "algorithm", "coalition", "threat", "rounds", "runs", "prior")
+        plan = plain_values(self, "algorithm", "coalition", "threat", "rounds", "runs", "prior", "bounded")
         return plan | plain_values(self, "sd", "exact", "identifiable", "models")
 
 
@@ -185,8 +189,9 @@ def leakage(
     """How well a coalition, or a wiretap, can estimate each honest agent's gradient after K rounds.
     Ask it before a run: everything in it is part of the plan.
 
-    `algorithm` is a name, with `sigma` the standard deviation of one directed draw per coordinate (of the raw draw
-    before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates. `start` is the
+    `algorithm` is a name, with `sigma` the standard deviation of one directed normal draw per coordinate (of the raw
+    draw before balancing for "rss-lb"), or an algorithm with its own Δ, for gradients of `dim` coordinates: if its
+    draws are bounded, `sd` is a lower bound that holds for every estimator, linear or not. `start` is the
     prior standard deviation of the starting states, zero if they are public. With several `runs` on the same data,
     `anchors_kept` says whether anchors, or noise functions, are the same in all of them. `leavers` maps an agent to
     its last round; it counts as a member, since what it knows leaves with it. `release` is what is published at the
@@ -203,7 +208,9 @@ def leakage(
     known ever better: agents 0, 1, 2, 3 and 4; best so far agent 0: ±0.447, known to 45 %
     """
     step = as_step(step)
-    _check(rounds=rounds, runs=runs, prior=prior, start=start, dim=dim)
+    network = network_asked(network)
+    rounds, runs, dim = whole("rounds", rounds), whole("runs", runs), whole("dim", dim)
+    _check(prior=prior, start=start)
     leavers = _check_leavers(leavers or {}, network.n, rounds)
     members = check_watchers({*coalition, *leavers}, threat, network.n)
     if members:
@@ -212,7 +219,9 @@ def leakage(
         one_of("anchor_scaling", anchor_scaling, Scaling),
         one_of("release", release, Release),
     )
-    levels = levels_of(network, algorithm, sigma, anchor_sigma, dim, step, rounds)
+    levels = levels_of(
+        network, algorithm, sigma, anchor_sigma, dim, step, rounds, runs=runs, kept=anchors_kept
+    )
     if active:
         levels = levels.exposed()
     listener = Listener(
@@ -248,6 +257,7 @@ def _foreseen(course: Course, *, prior: float, start: float, runs: int, anchors_
         listener.network.n,
         history,
         algorithm=listener.levels.algorithm.name,
+        bounded=listener.levels.bounded,
         coalition=tuple(sorted(listener.coalition)),
         threat=listener.threat,
         rounds=rounds,
@@ -308,9 +318,14 @@ def levels_of(
     dim: int,
     step: Step,
     rounds: int,
+    *,
+    runs: int = 1,
+    kept: bool = True,
 ) -> Levels:
+    """The noise of a plan, bounded draws as small as normal ones that hide no more."""
     if isinstance(algorithm, Algorithm):
-        return planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
+        levels = planned_levels(network, algorithm, dim=dim, step=step, rounds=rounds)
+        return levels.as_normal(network, rounds + 1, runs=runs, kept=kept)
     return named_levels(network, algorithm, sigma=sigma, anchor_sigma=anchor_sigma)
 
 
@@ -319,10 +334,7 @@ def _thinned(rounds: int) -> set[int]:
     return {int(k) for k in np.unique(np.geomspace(1, rounds, min(SHOWN, rounds)).round())}
 
 
-def _check(*, rounds: Any, runs: Any, prior: float, start: float, dim: Any) -> None:
-    for name, value in (("rounds", rounds), ("runs", runs), ("dim", dim)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise BadInput(f"{name} = {value!r}; give a whole number, 1 or more")
+def _check(*, prior: float, start: float) -> None:
     if not (np.isfinite(prior) and prior > 0):
         raise BadInput(
             f"prior = {prior!r}; what is believed before has a positive, finite standard deviation"

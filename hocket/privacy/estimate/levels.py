@@ -11,7 +11,8 @@ from hocket.algorithm import Algorithm, Setting
 from hocket.algorithms import BY_KEY
 from hocket.errors import BadInput, NoTheorem
 from hocket.networks.network import Network
-from hocket.noise.draws import Draw
+from hocket.noise.draws import Draw, Paired
+from hocket.privacy.estimate.edges import as_normal, has_edges
 from hocket.steps import Constant, Step
 
 NAMES = tuple(key for key, kind in BY_KEY.items() if kind.typical() is not None)
@@ -24,6 +25,20 @@ class Levels:
 
     algorithm: Algorithm
     draws: Mapping[str, Draw]
+    bounded: bool = False
+    """Whether draws were bounded, and are now as small as normal ones that hide no more."""
+
+    def as_normal(self, network: Network, rounds: int, *, runs: int = 1, kept: bool = True) -> Levels:
+        """The same with normal noise that hides no more from any estimator than what is drawn in all rounds and runs.
+        `kept` says whether what is drawn once is kept over all runs."""
+        counts = {
+            name: runs
+            * (1 if draw.once else rounds)
+            * (len(network.links) if isinstance(draw, Paired) else network.n)
+            for name, draw in self.draws.items()
+            if has_edges(draw, kept=kept or runs == 1)
+        }
+        return replace(self, draws=as_normal(self.draws, counts), bounded=True) if counts else self
 
     def exposed(self) -> Levels:
         """The same with all noise known that is drawn once and carried by words; noise functions are not carried."""
@@ -61,7 +76,9 @@ def named_levels(network: Network, name: str, *, sigma: float, anchor_sigma: flo
 
 
 def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: Step, rounds: int) -> Levels:
-    """What an algorithm with its own Δ or bound deals under this plan."""
+    """What an algorithm with its own Δ or bound deals under this plan; noise given by hand looks like random draws."""
+    if getattr(algorithm, "noise", None) is not None:
+        algorithm = replace(algorithm, noise=None)  # type: ignore[call-arg]
     algorithm = algorithm.effective()
     if not algorithm.decentralised:
         raise NoTheorem(

@@ -158,7 +158,9 @@ def may_reach(
     if feasible is None or not feasible.bounded:
         return False
     start, steps = feasible.project(np.zeros(dim)), step.table(1, rounds)
-    reach = float(steps.sum() * gradient_size + steps.max() * (algorithm.noise_bound or 0.0))
+    if algorithm.noise_bound is None:  # noise without a bound may carry a state anywhere
+        return True
+    reach = float(steps.sum() * gradient_size + steps.max() * algorithm.noise_bound)
     low, high = feasible.bounding_box(dim)
     nearest = min(float((start - low).min()), float((high - start).min()))
     return nearest <= reach or not all(feasible.contains(start + way * reach) for way in (1.0, -1.0))

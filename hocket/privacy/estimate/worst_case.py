@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithm import Algorithm
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.privacy.estimate.leakage import Leakage, leakage
 from hocket.privacy.estimate.model_class import Model
 from hocket.privacy.estimate.unsearched import least_deviation
@@ -25,6 +25,7 @@ from hocket.privacy.topology.connectivity import (
     neighbour_masks,
     split,
 )
+from hocket.rationals import whole
 
 WORK = 10_000_000
 """Rounds times (agents + 50)² by default before a search ends: about a second."""
@@ -77,6 +78,7 @@ def worst_leakage(
     >>> print(f"{found.searched} of {found.total} searched, none knows a gradient better than ±{found.bound:.3f}")
     1 of 30 searched, none knows a gradient better than ±0.316
     """
+    network, rounds = network_asked(network), whole("rounds", rounds)
     found = worst_searched(network, algorithm, colluders, rounds=rounds, work=work, watch=watch, **plan)
     if found.complete:
         return found

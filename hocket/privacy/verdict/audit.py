@@ -8,7 +8,7 @@ from typing import Any
 
 from hocket.algorithm import Algorithm
 from hocket.errors import BadInput, NoTheorem
-from hocket.networks.network import Network
+from hocket.networks.network import Network, network_asked
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.estimate.rehearsal import NOTHING_REHEARSED, seen_in
 from hocket.privacy.plain_values import plain_values
@@ -40,6 +40,7 @@ from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_
 from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
+from hocket.rationals import whole
 from hocket.runs.run import Ending, Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
@@ -225,7 +226,9 @@ def audit(
     >>> print(audit(Network.cycle(5), objectives="any", **plan).claim)
     no theorem: nobody has said that objectives are separable polynomials; declare objectives, such as polynomial:2
     """
+    network = network_asked(network)
     f, members = adversary(network.both_ways("an audit"), colluders, coalition)
+    rounds = None if rounds is None else whole("rounds", rounds)
     if local_steps < 1:
         raise BadInput(
             f"local_steps = {local_steps!r}; an agent takes one step or more between two exchanges"

@@ -118,6 +118,10 @@ class Finding:
         forms = [one.in_words(self.labels) for one in self.leakage.models if one.exact or one is self.form]
         forms = [*dict.fromkeys(forms)]
         algorithm = self.option.stands_for
+        if getattr(algorithm, "noise", None) is not None:
+            forms.append(
+                "noise given by hand counts as random draws within its bound, and whoever can guess it knows more"
+            )
         # What is part of the gradient is cut short along with it, and shows no more of itself.
         if self.rehearsal.active and algorithm.keeps_noise and algorithm.noise_in == "words":
             forms.append("kept noise counts as known, since states may reach the sides of the feasible set")

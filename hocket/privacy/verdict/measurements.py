@@ -39,6 +39,8 @@ CHANGES = {"sum": "how gradients change from the first round to the last"}
 BY_FORM = ("model", "sum", "projection")
 OVER_RUNS = ("changed record", "changed graph", "mixed plans")
 SUMS_ONLY = "agents say nothing but totals, of which only the sum over the honest is known (Theorem T)"
+NOT_X = "messages of this algorithm are no states, so that a gradient is no difference of two of them"
+"""Then only the linear estimate over the whole network is an attack: it reads the algorithm's own rounds."""
 ONE_RUN = "this is one run; what several tell together, hocket.privacy.attacks.joint_attack and its kin say"
 
 
@@ -185,27 +187,32 @@ def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
     formed = _with_the_form(run, view)
     nearby = {j: _nearby(run, view, j) for j in view.honest}
     by_model = next((one.found for one in formed if one.name == "model"), {})
-    best = {j: _strongest(nearby[j], by_model.get(j)) for j in view.honest}
+    best = {j: _strongest(nearby[j], by_model.get(j)) for j in view.honest if nearby[j]}
     farther: dict[int, Attack] = {}
-    if any(attack.estimate is None for attack in best.values()):
+    if unknown := [j for j in view.honest if j not in best or best[j].estimate is None]:
         # Not for the others: it takes gradients to be the same from the first round on, which they seldom are.
         farther = averaging_attacks(view, start=None if run.path is None else run.path[0])
-        best |= {j: farther[j] for j, attack in best.items() if attack.estimate is None}
+        best |= {j: farther[j] for j in unknown}
 
     def beside(attack: Attack) -> Measurement:
         return Measurement(attack, *_beside_the_truth(run, attack, everything))
 
     tried = [*_by_name(nearby, beside), _averaged(farther, beside)]
+    if not any(nearby.values()):
+        tried.insert(0, Attempt("difference", why=NOT_X))
     tried += [
         Attempt(one.name, tuple(map(beside, one.found.values())), one.why, CHANGES.get(one.name, ""))
         for one in formed
     ]
     found = [beside(attack) for attack in best.values()]
     if run.algorithm is not None and run.algorithm.functions is not None:
-        parts = honest_components(run.network, coalition)
-        sums = [Measurement(component_attack(view, part), None, None) for part in parts]
-        found += sums
-        tried.append(Attempt("component", tuple(sums), of="their sum"))
+        if run.algorithm.plain:
+            parts = honest_components(run.network, coalition)
+            sums = [Measurement(component_attack(view, part), None, None) for part in parts]
+            found += sums
+            tried.append(Attempt("component", tuple(sums), of="their sum"))
+        else:
+            tried.append(Attempt("component", why=NOT_X))
     tried += [Attempt(name, why=ONE_RUN) for name in OVER_RUNS]
     return Measured(tuple(found), tuple(tried))
 
@@ -245,7 +252,12 @@ def _averaged(farther: Mapping[int, Attack], beside: Callable[[Attack], Measurem
 
 
 def _nearby(run: Run, view: View, target: int) -> list[Attack]:
-    """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing."""
+    """Attacks that need the whole neighbourhood, those first that suppose least; without it they estimate nothing.
+
+    Where messages do not stand for x there are none: the linear estimate over the network is the attack.
+    """
+    if run.algorithm is not None and not run.algorithm.plain:
+        return []
     if run.algorithm is not None and run.algorithm.tells:
         return [lb_collusion_attack(view, target)]
     return [difference_attack(view, target), strongest_average(view, target)]
@@ -280,11 +292,18 @@ def _beside_the_truth(run: Run, attack: Attack, everything: View) -> tuple[float
     if run.problem is None or attack.estimate is None:
         return None, None
     (target,) = attack.target
-    at = mixed(everything, target)[-1:] if attack.at is None else attack.at
+    at = _last_point(run, everything, target) if attack.at is None else attack.at
     truth = np.asarray(run.problem.gradient(target, np.asarray(at[-1], dtype=np.float64)))
     if attack.name in CHANGES:
         truth = truth - np.asarray(run.problem.gradient(target, np.asarray(at[0], dtype=np.float64)))
     return _rms(truth), _rms(attack.estimate[-1] - truth)
+
+
+def _last_point(run: Run, everything: View, target: int) -> np.ndarray:
+    """Where an agent took its last gradient; its last state, where messages do not tell."""
+    if run.algorithm is not None and not run.algorithm.plain:
+        return run.x[target][None]
+    return mixed(everything, target)[-1:]
 
 
 def _rms(values: np.ndarray) -> float:

@@ -211,8 +211,9 @@ def statement(audit: Audit, *, rounds: int, runs: int, measured: bool) -> tuple[
         "honest component is exposed, and so is whatever the model itself reveals. Width is not all: who knows that "
         "objectives are convex can narrow coefficients of even power to an interval from zero to the component's sum.",
         "RSS-NB and RSS-LB have no privacy theorem. What stands here is the linear-Gaussian estimate: how closely the "
-        f"best linear attack knows {what} that stays the same, while no projection is active. Noise that is not "
-        "Gaussian can be beaten by somewhat more, up to 1.6 times on a single link. Whoever knows the public form of "
+        f"best attack knows {what} that stays the same, while no projection is active. It is exact for normal noise, "
+        "which an algorithm by name stands for; for bounded noise ± is a lower bound, which no estimator gets below. "
+        "Whoever knows the public form of "
         "the objectives knows more, since gradients that change tell more of it: an estimate with a model class says "
         "by how much. Whoever hears all words of an honest component reads everything of its objectives but their "
         "slopes exactly from noise that cancels in every round (the sum attack).",

@@ -111,6 +111,10 @@ def privacy_claim(
     if known is None or known.uncovered or known.functions is None:
         name = algorithm if isinstance(algorithm, str) else algorithm.uncovered or algorithm.title
         return PrivacyClaim(None, f"there is none for {name}")
+    if getattr(known, "noise", None) is not None:
+        return PrivacyClaim(
+            None, "its noise is given by hand, and theorems are about noise that is drawn at random"
+        )
     covers = None if isinstance(algorithm, str) else known.functions.family.covers
     span = ANY_SPAN if covers is None else covers.words
     if local_steps > 1:

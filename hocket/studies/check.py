@@ -17,6 +17,8 @@ from hocket.studies.analysis import analyse, contributed, parameters_of
 from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows
 from hocket.studies.formula import Factor, Formula, Survival
+from hocket.studies.leverage import dominated
+from hocket.studies.patterns import rare_patterns
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.releases import refuse_isolated
 from hocket.studies.row_sets import row_sets
@@ -66,7 +68,11 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     rows = replace(rows, among=among)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
     complaints = (
-        complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
+        complaints
+        or [*_too_few(rows), *_few_of_a_level(rows)]
+        or [*_told_apart(rows)]
+        or [f"{table.name}: {one}" for one in (*dominated(rows), *rare_patterns(rows))]
+        or [*_too_large(rows)]
     )
     if complaints:
         raise BadStudy("\n".join(complaints))

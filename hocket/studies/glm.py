@@ -20,7 +20,9 @@ from hocket.studies.joint_counts import JointCounts, joint_counts
 from hocket.studies.least_squares import least_squares
 from hocket.studies.newton import Maximum, Sample, maximise, robust_meat
 from hocket.studies.penalty import Penalty, penalty_of
+from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import FLAT, Scaling, joint_scaling
+from hocket.studies.steering import Declared, Watch
 from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, pairs, unpacked
 from hocket.studies.together import Analysis, together
@@ -72,7 +74,8 @@ def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
         _refuse_separated(counts)
     if question.family == "linear":
         data = replace(data, y=data.y - data.offset, offset=np.zeros_like(data.offset))
-    scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None)
+    ends = declared_ends(study, design)
+    scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None, ends=ends)
     _refuse_outcome(study, scaling)
     intercepts = counts.members if question.site else 0
     penalty = penalty_of(
@@ -104,6 +107,19 @@ class _Model:
     @property
     def freedom(self) -> int:
         return self.scaling.rows - len(self.design.names) - self.intercepts
+
+    @property
+    def watch(self) -> Watch:
+        """What the totals of the search are held against."""
+        question = self.study.question
+        plain = not (question.offset or question.weights or question.site)
+        return Watch(self.scaling.others, self.study.disclosure.smallest_cell, plain)
+
+    @property
+    def null_watch(self) -> Watch:
+        """The same for the model without columns."""
+        rows, ones = self.scaling.others.rows, np.ones(1)
+        return replace(self.watch, others=Declared(rows, rows * ones, ones, ones))
 
     @property
     def robust(self) -> bool:
@@ -175,12 +191,16 @@ def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     weighted, _, weight = map(float, model.scaling.also["outcome"])
     mean = weighted / weight
     parts: dict[str, Analysis[Any]] = {
-        "model": maximise(family, sample, names, mean=mean, weight=weight, penalty=model.penalty),
+        "model": maximise(
+            family, sample, names, mean=mean, weight=weight, penalty=model.penalty, watch=model.watch
+        ),
         "constants": _constants(family, sample),
     }
     if model.design.intercept or sample.site:
         alone = replace(sample, X=np.ones((len(sample.y), 1)), site=False)
-        parts["null"] = maximise(family, alone, ("Intercept",), mean=mean, weight=weight, flat=True)
+        parts["null"] = maximise(
+            family, alone, ("Intercept",), mean=mean, weight=weight, flat=True, watch=model.null_watch
+        )
     found = yield from together(parts)
     maximum: Maximum = found["model"]
     dispersion = maximum.pearson / model.freedom if family.free_dispersion else 1.0

@@ -20,6 +20,9 @@ from hocket.federation.plan_audit import refuse_unsafe
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
+from hocket.studies.disclosure import refuse_site
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words
 from hocket.studies.promise import Among, Promise
 from hocket.studies.seen import DIFFERENCE
 from hocket.studies.study import Study, parse_study
@@ -128,6 +131,7 @@ class StudyAudit:
             f"Each member must give {limits.fewest_rows} rows or more; counts below {limits.smallest_cell} are not "
             f"shown, nor models with more than {limits.parameters_per_row:g} parameters per joint row."
         )
+        yield from exposure_words(self.study, MOST_STEPS)
 
     def _left(self) -> Iterator[str]:
         others = len(self.plan.names) - 1
@@ -172,6 +176,8 @@ def audit_study(
             "the study promises an ε for one release of its sums, and to begin anew without a leaver would be a second "
             "one, with other noise; plan it with --on-drop stop"
         )
+    if study.question.site:
+        refuse_site(len(plan.names), promised.colluders)
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
     refuse_unsafe(found.problems, plan.audit.unsafe)
     return found

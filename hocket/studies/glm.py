@@ -12,6 +12,7 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix, response
+from hocket.studies.disclosure import refuse_site
 from hocket.studies.families import Family, family_of
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Factor
@@ -64,12 +65,14 @@ def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Obser
     )
 
 
-def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
+def fit_glm(study: Study, data: Observed, *, colluders: int = 1) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     question, design = study.question, data.design
     counts = yield from joint_counts(
         design.X, data.y, design.names, study.disclosure, own_intercepts=question.site
     )
+    if question.site:
+        refuse_site(counts.members, colluders)
     if question.family == "binomial" and not study.penalty.some:
         _refuse_separated(counts)
     if question.family == "linear":

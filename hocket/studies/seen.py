@@ -27,6 +27,7 @@ SEEN = {
     "likelihood": "the log-likelihood",
     "events": "how many events",
     "rows up to": "how many rows lie below a point",
+    "members with few rows beside a point": "how many members have a few rows beside a point",
     "levels": "how many rows have each level",
     "missing": "how many cells are missing",
     "cells": "a table of counts",

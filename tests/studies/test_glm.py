@@ -146,11 +146,11 @@ def test_a_site_has_its_own_intercept_as_with_a_column_for_each():
     """The pooled fit with a dummy for each member, though no member's intercept is part of any total."""
     data = {name: diabetes()[name] for name in ("bmi", "bp", "progression")}
     data["high"] = (data["progression"] > 150).astype(float)
-    tables = dealt(data, 3)
+    tables = dealt(data, 6)
     study = {"title": "Sites", "site": True}
-    place = np.repeat(np.arange(3), [table.rows for table in tables.values()])
+    place = np.repeat(np.arange(6), [table.rows for table in tables.values()])
     pooled = {name: np.concatenate([table.columns[name] for table in tables.values()]) for name in data}
-    X = np.column_stack([pooled["bmi"], pooled["bp"], place[:, None] == np.arange(3)]).astype(float)
+    X = np.column_stack([pooled["bmi"], pooled["bp"], place[:, None] == np.arange(6)]).astype(float)
     sm = judges()
     fits = {
         "linear": ("progression", sm.OLS(pooled["progression"], X).fit()),
@@ -379,11 +379,11 @@ def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_inter
         name: Table.of(
             {"x": rng.normal(size=40), "y": rng.integers(least, least + 2, 40), "g": [name] * 40}, name
         )
-        for name in "abc"
+        for name in "abcdef"
     }
     study = {
         "study": {"title": "T", "formula": "y ~ x + C(g)", "family": family, "site": True},
-        "columns": {"g": {"levels": ["a", "b", "c"]}},
+        "columns": {"g": {"levels": [*"abcdef"]}},
     }
     with pytest.raises(NotEstimable, match=r"C\(g\)\[b\] is the same in all rows of each member"):
         rehearse(parse_study(study), tables)

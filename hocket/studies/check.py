@@ -15,7 +15,7 @@ from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded, flat
 from hocket.studies.analysis import analyse, contributed, parameters_of
 from hocket.studies.columns import understood
-from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.disclosure import refuse_few_rows, refuse_site
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.leverage import dominated
 from hocket.studies.patterns import rare_patterns
@@ -67,6 +67,8 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     rows, complaints = understand(study, table)
     rows = replace(rows, among=among)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
+    if study.question.site and among.members > 1:
+        refuse_site(among.members, among.colluders)
     complaints = (
         complaints
         or [*_too_few(rows), *_few_of_a_level(rows)]

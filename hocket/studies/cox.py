@@ -21,6 +21,7 @@ from hocket.studies.identification import refuse_collinear, separated, separatio
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
 from hocket.studies.ranges import declared_ends
+from hocket.studies.patterns import refuse_determined
 from hocket.studies.scaling import joint_scaling
 from hocket.studies.steering import CULPRIT, SLACK, Declared, damped, refuse_curvature, refuse_far
 from hocket.studies.study import Study
@@ -52,6 +53,8 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     names = data.design.names
     counts = yield from joint_counts(data.design.X, data.event, names, study.disclosure)
     events, strata = float(counts.present[-1]), float(counts.members)
+    others = events - float(data.event.sum()) if counts.binary[:-1].all() else None
+    refuse_determined(study, counts.rows - len(data.time), MOST_STEPS, events=others)
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
     scaling = yield from joint_scaling(data.design, centred=True, ends=declared_ends(study, data.design))

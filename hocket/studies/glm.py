@@ -19,7 +19,8 @@ from hocket.studies.formula import Factor
 from hocket.studies.identification import separation
 from hocket.studies.joint_counts import JointCounts, joint_counts
 from hocket.studies.least_squares import least_squares
-from hocket.studies.newton import Maximum, Sample, maximise, robust_meat
+from hocket.studies.newton import MOST_STEPS, Maximum, Sample, maximise, robust_meat
+from hocket.studies.patterns import refuse_determined
 from hocket.studies.penalty import Penalty, penalty_of
 from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import FLAT, Scaling, joint_scaling
@@ -73,6 +74,7 @@ def fit_glm(study: Study, data: Observed, *, colluders: int = 1) -> Analysis[Fit
     )
     if question.site:
         refuse_site(counts.members, colluders)
+    refuse_determined(study, counts.rows - len(data.y), MOST_STEPS)
     if question.family == "binomial" and not study.penalty.some:
         _refuse_separated(counts)
     if question.family == "linear":

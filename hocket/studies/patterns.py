@@ -24,6 +24,7 @@ from math import prod
 import numpy as np
 from jaxtyping import Bool, Float
 
+from hocket.errors import BadStudy
 from hocket.studies.design_matrix import design_matrix, design_names
 from hocket.studies.formula import Factor, Survival
 from hocket.studies.rows import Rows
@@ -215,6 +216,25 @@ def numbers_shown(study: Study, steps: int) -> int:
         return counts + steps * (half + p + 1)
     bends = study.question.family == "gamma" and study.link == "log"
     return counts + steps * (half * (2 if bends else 1) + p + 2) + half * (study.question.errors == "robust")
+
+
+def refuse_determined(study: Study, others: float, steps: int, *, events: float | None = None) -> None:
+    """Refuse a search that shows as many numbers as the others' rows hold cells: equations enough to solve for them.
+
+    `others` counts joint rows less one's own. `events` are given where a Cox model has columns of yes and no alone:
+    then each event is of few kinds, by how many of each kind were at risk.
+    """
+    if not _counts_all(study):
+        return
+    what, count, cells = ("rows", others, len(study.modelled)) if events is None else ("events", events, 1)
+    numbers = numbers_shown(study, steps)
+    if count * cells <= numbers:
+        linear = "" if study.question.family == "cox" else ", or take family = 'linear', which shows one step"
+        raise BadStudy(
+            f"the other members have {count:,.0f} {what}, and over at most {steps} steps this model's sums show "
+            f"{numbers:,} numbers: enough to solve for these {what}. It needs more than {numbers // cells:,} {what} at "
+            f"the others; leave columns out, or bring in more rows{linear}"
+        )
 
 
 def exposure_words(study: Study, steps: int) -> tuple[str, ...]:

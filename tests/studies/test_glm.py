@@ -319,11 +319,11 @@ def test_shares_of_trials_are_those_of_the_pooled_table():
         np.testing.assert_allclose(results.data[name], value, rtol=1e-9)
 
 
-def clinics(**outcome: object) -> dict[str, Table]:
-    """Three clinics of 40 rows; at the second nothing ever happened."""
+def clinics(names: str = "abc", **outcome: object) -> dict[str, Table]:
+    """Clinics of 40 rows, three unless named; at the second nothing ever happened."""
     rng = np.random.default_rng(5)
     made = {}
-    for name in "abc":
+    for name in names:
         x = rng.normal(size=40)
         events = rng.poisson(np.exp(0.3 * x)) if name != "b" else np.zeros(40)
         made[name] = Table.of({"x": x.tolist(), "events": events.tolist(), **outcome}, name)
@@ -347,13 +347,13 @@ def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
     [
         (
             {"formula": "events ~ x", "site": True},
-            clinics(),
+            clinics("abcdef"),
             r"b: column events is 0 in every row here.*site",
         ),
         ({"formula": "none ~ x"}, clinics(none=[0] * 40), "the outcome is 0 in every joint row"),
         (
             {"formula": "same ~ x", "family": "gamma"},
-            clinics(same=[2.5] * 40),
+            clinics("abcd", same=[2.5] * 40),
             "the outcome is the same in every joint row",
         ),
         (
@@ -377,7 +377,7 @@ def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_inter
     least = 0 if family == "binomial" else 1
     tables = {
         name: Table.of(
-            {"x": rng.normal(size=40), "y": rng.integers(least, least + 2, 40), "g": [name] * 40}, name
+            {"x": rng.normal(size=60), "y": rng.integers(least, least + 2, 60), "g": [name] * 60}, name
         )
         for name in "abcdef"
     }

@@ -33,12 +33,14 @@ from hocket.studies.study import Study
 
 FEW_VALUES = 20
 """Values of a column of numbers up to which it counts as one of levels, if each stands for enough rows."""
-KNOWN = 0.01
-"""Of the variance of a pattern's indicator: with less left over, a count of four is known to within 0.2."""
+KNOWN = 1e-3
+"""Of the variance of a pattern's indicator: with less left over, a count of four is known to within 0.06."""
 MOST_FUNCTIONS = 800
 """Sums that are looked at; of wider models, those of the first steps."""
 POINTS = 3
 """Points for each function, at which indicators are held against the span."""
+CUTS = (1e-13, 1e-10, 1e-7, 1e-4)
+"""Of the largest squared singular value: smaller ones are left out. A Gram matrix has half the digits of its functions."""
 LEAST = 10
 """Points of a rare pattern."""
 EXCHANGED, BETWEEN = 0.5, 0.3
@@ -165,11 +167,14 @@ def _unexplained(
     size = np.maximum(np.sqrt(((functions[0] * root) ** 2).mean(axis=0)), 1e-300)
     F = functions[0] / size * root
     values, vectors = np.linalg.eigh(F.T @ F / len(F))
-    large = values > 1e-13 * values[-1]  # a Gram matrix has half the digits: 3e-7 of the largest function
-    half = vectors[:, large]
-    solved = half @ ((half.T @ (F.T @ (root * wanted[0]) / len(F))) / values[large, None])
-    left = wanted[1] - (functions[1] / size) @ solved
-    return (weights[1] @ left**2) / np.maximum(weights[1] @ wanted[1], 1e-300)
+    first, second = vectors.T @ (F.T @ (root * wanted[0]) / len(F)), (functions[1] / size) @ vectors
+    there = np.maximum(weights[1] @ wanted[1], 1e-300)
+    found = np.full(wanted[1].shape[1], np.inf)
+    for cut in CUTS:  # of all solutions the one that holds best: finer ones follow chance in the sample
+        large = values > cut * values[-1]
+        left = wanted[1] - second[:, large] @ (first[large] / values[large, None])
+        found = np.minimum(found, (weights[1] @ left**2) / there)
+    return found
 
 
 def _sample(

@@ -20,8 +20,8 @@ from hocket.studies.formula import Survival
 from hocket.studies.identification import refuse_collinear, separated, separation
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
-from hocket.studies.ranges import declared_ends
 from hocket.studies.patterns import refuse_determined
+from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import joint_scaling
 from hocket.studies.steering import CULPRIT, SLACK, Declared, damped, refuse_curvature, refuse_far
 from hocket.studies.study import Study

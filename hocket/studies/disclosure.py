@@ -33,8 +33,9 @@ def refuse_site(members: int, colluders: int) -> None:
     if members - t - 1 < FEWEST_BESIDES:
         raise BadStudy(
             f"[study] site = true: among {members} members, {t} of whom may collude, an honest member has "
-            f"{max(members - t - 1, 0)} other honest ones, where {FEWEST_BESIDES} are needed. An own intercept is taken "
-            "out by squares of each member's own sums, and from their sum the others' own numbers of rows, of outcomes "
+            f"{max(members - t - 1, 0)} other honest ones, where {FEWEST_BESIDES} are needed. An own intercept is "
+            "taken out by squares of each member's own sums, and from their sum the others' own numbers of rows, of "
+            "outcomes "
             f"and of every yes were found, exactly. Leave site out, or plan it among {FEWEST_BESIDES + 1 + t} members "
             "or more"
         )

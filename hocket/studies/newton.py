@@ -73,7 +73,8 @@ def maximise(
 ) -> Analysis[Maximum]:
     """The maximum of the joint likelihood, less the penalty; `mean` and `weight` are the joint outcome's.
 
-    `watch` holds each total against what the others' rows allow. `flat` begins from the joint mean in every row, which is where a model without columns ends.
+    `watch` holds each total against what the others' rows allow.
+    `flat` begins from the joint mean in every row, which is where a model without columns ends.
     """
     point, before, first, loss = _Point(np.zeros(sample.X.shape[1])), None, None, np.inf
     first_mu = np.full(len(sample.y), mean) if flat else family.start(sample.y, mean)

@@ -4,15 +4,16 @@ Every sum of a model is a sum over rows of a function that all members know: at 
 a member that keeps what it is shown solves for how many of the others' rows have each combination of the columns, the
 outcome among them ("pattern").
 
-- Where all columns have few values, there are more numbers than patterns after a few steps, and counts are whole, so that
-  fewer numbers do: a search over whole numbers rebuilt all rows of two clinics with twenty rows each. Such patterns count
-  as identified, whatever their number.
-- Beside columns of numbers a pattern is identified where a combination of the sums is its count: where its indicator lies
-  in the span of the functions, at points drawn from this member's own rows, to the part `KNOWN` of its variance. Two
-  columns alone are left to the joint counts, which show them anyway.
+- Where all columns have few values, there are more numbers than patterns after a few steps, and counts are whole, so
+  that fewer numbers do: a search over whole numbers rebuilt all rows of two clinics with twenty rows each. Such
+  patterns count as identified, whatever their number.
+- Beside columns of numbers a pattern is identified where a combination of the sums is its count: where its indicator
+  lies in the span of the functions, at points drawn from this member's own rows, to the part `KNOWN` of its variance.
+  Two columns alone are left to the joint counts, which show them anyway.
+- Few rows are solved for one by one, whatever their columns are: `refuse_determined` counts equations and unknowns.
 
-Each member checks its own rows before it sends anything. If all keep to it, the others' rows of an identified pattern are
-none, or at least `smallest_cell` at one of them, whatever a coalition takes off.
+Each member checks its own rows before it sends anything. If all keep to it, the others' rows of an identified pattern
+are none, or at least `smallest_cell` at one of them, whatever a coalition takes off.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ MOST_FUNCTIONS = 800
 POINTS = 3
 """Points for each function, at which indicators are held against the span."""
 CUTS = (1e-13, 1e-10, 1e-7, 1e-4)
-"""Of the largest squared singular value: smaller ones are left out. A Gram matrix has half the digits of its functions."""
+"""Of the largest squared singular value: smaller ones are left out. A Gram matrix has half its functions' digits."""
 LEAST = 10
 """Points of a rare pattern."""
 EXCHANGED, BETWEEN = 0.5, 0.3
@@ -130,7 +131,9 @@ def _few_values(rows: Rows, name: str, least: int) -> bool:
     return distinct <= 2 or distinct <= min(FEW_VALUES, len(values) // max(least, 1))
 
 
-def _identified(rows: Rows, found: Patterns, rare: Bool[np.ndarray, " patterns"]) -> Bool[np.ndarray, " rare"]:
+def _identified(
+    rows: Rows, found: Patterns, rare: Bool[np.ndarray, " patterns"]
+) -> Bool[np.ndarray, " rare"]:
     """Which rare patterns' indicators lie in the span of what is shown."""
     formula, study, kept = rows.study.formula, rows.study, rows.modelled
     assert formula is not None
@@ -162,7 +165,8 @@ def _unexplained(
     wanted: Sequence[Float[np.ndarray, "points patterns"]],
     weights: Sequence[Float[np.ndarray, " points"]],
 ) -> Float[np.ndarray, " patterns"]:
-    """The part of each indicator that no combination of the functions gives: fitted to one sample, held against another."""
+    """The part of each indicator that no combination of the functions gives, fitted to one sample and held against
+    another."""
     root = np.sqrt(weights[0])[:, None]
     size = np.maximum(np.sqrt(((functions[0] * root) ** 2).mean(axis=0)), 1e-300)
     F = functions[0] / size * root
@@ -248,13 +252,20 @@ def exposure_words(study: Study, steps: int) -> tuple[str, ...]:
     if formula is None or study.privacy is not None:
         return ()
     left = formula.response.event if isinstance(formula.response, Survival) else formula.response.column
-    sizes = {name: len(study.column(name).coded) or 2 for name in _explaining(study) if not study.column(name).numeric}
+    sizes = {
+        name: len(study.column(name).coded) or 2
+        for name in _explaining(study)
+        if not study.column(name).numeric
+    }
     if not study.column(left).numeric or study.question.family in ("binomial", "cox"):
         sizes[left] = 2
     if len(sizes) < 2:
         return ()
     whole = all(name in sizes for name in _explaining(study))
-    least, often = study.disclosure.smallest_cell, f"over at most {steps} steps " if _counts_all(study) else ""
+    least, often = (
+        study.disclosure.smallest_cell,
+        f"over at most {steps} steps " if _counts_all(study) else "",
+    )
     first = (
         f"{', '.join(sizes)} can be combined in {prod(sizes.values()):,} ways, and the model {often}shows up to "
         f"{numbers_shown(study, steps):,} numbers. "
@@ -265,7 +276,7 @@ def exposure_words(study: Study, steps: int) -> tuple[str, ...]:
             f"before it sends anything if a combination has 1 to {least - 1} of its own rows.",
         )
     return (
-        f"{first}A member can compute how many of the others' rows have some of these combinations, and estimate others. "
-        f"Each member refuses before it sends anything if one that it finds computable has 1 to {least - 1} of its own "
-        "rows.",
+        f"{first}A member can compute how many of the others' rows have some of these combinations, and estimate "
+        "others. Each member refuses before it sends anything if one that it finds computable has 1 to "
+        f"{least - 1} of its own rows.",
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hocket.studies.design_matrix import Design, term_width
 from hocket.studies.private_linear import factor_range
 from hocket.studies.scaling import Ends, unbounded

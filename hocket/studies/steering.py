@@ -1,10 +1,10 @@
-"""Whether the others' part of a sum can come from their rows, and whether the search stays where theirs and ours are hidden.
+"""Whether the others' part of a sum can come from their rows, and whether the search stays where single rows hide.
 
 Masks hide what each member gave, so that one who makes its numbers up chooses where all members evaluate next: where
 all rows but a few weigh nothing, sums are about these few. Each member therefore holds *the total less its own part*
-against what rows of the declared number, within the declared ranges and with the sums of squares of the first total can
-come to; steps are damped, the linear predictor's spread is bounded, and a member stops where a few of its own rows would
-carry its part. Within these bounds a liar still chooses the points; what sums at so many points tell, it learns.
+against what rows of the declared number, within the declared ranges and with the sums of squares of the first total
+can come to; steps are damped, the linear predictor's spread is bounded, and a member stops where a few of its own rows
+would carry its part. Within these bounds a liar still chooses the points; what sums at so many points tell, it learns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from hocket.studies.symmetric import unpacked
 REACH = 10.0
 """The linear predictor's standard deviation over the rows, at most: odds of e¹⁰ to either side are no estimate."""
 FARTHEST = 4.0
-"""By how much a step moves the linear predictor, root mean square; Newton's steps are shorter but for the first ones."""
+"""By how much a step moves the linear predictor, root mean square; but for the first, Newton's are shorter."""
 SLACK = 1e-6
 """Relative: sums of numbers in fixed point, of which columns were brought to size with fewer bits."""
 CULPRIT = (
@@ -72,7 +72,10 @@ class Watch:
             if name in own:
                 most = family.most_weight if name == "information" and self.plain else None
                 refuse_curvature(unpacked(total[name]), unpacked(own[name]), self.others, most)
-        left = {name: float(total[name][0]) - float(own[name][0]) for name in ("deviance", "pearson", "own", "beyond")}
+        left = {
+            name: float(total[name][0]) - float(own[name][0])
+            for name in ("deviance", "pearson", "own", "beyond")
+        }
         for name, value in left.items():
             if value < -SLACK * max(1.0, abs(float(total[name][0]))):
                 raise NotEstimable(f"the others' {name} in sum is below 0: {CULPRIT}")
@@ -134,8 +137,7 @@ def damped(
     first = int(names[:1] == (INTERCEPT,))
     if len(move) <= first:
         return move
-    M = metric[first:, first:]
-    M = M * (len(M) / np.trace(M))
+    M = metric[first:, first:] * ((len(move) - first) / np.trace(metric[first:, first:]))
     length = float(np.sqrt(max(move[first:] @ M @ move[first:], 0.0)))
     move = move * min(1.0, FARTHEST / max(length, 1e-300))
     to = (beta + move)[first:]
@@ -148,8 +150,8 @@ def _left(which: str) -> NotEstimable:
     return NotEstimable(
         f"{which}: the outcome is separated, or all but so: the search left the region that a study allows, where the "
         f"linear predictor's standard deviation is {REACH:g} at most; leave columns out, join levels, or add a ridge "
-        "([penalty] ridge = 0.01). A member who gives made-up numbers can lead all members there too; who it was cannot "
-        "be known"
+        "([penalty] ridge = 0.01). A member who gives made-up numbers can lead all members there too; who it was "
+        "cannot be known"
     )
 
 
@@ -167,10 +169,11 @@ def refuse_sums(
         raise NotEstimable(f"the others' rows in sum are {rows:g}, which is no number of rows: {CULPRIT}")
     wrong = total**2 > rows * squares + slack * max(1.0, rows)
     bounded = np.isfinite(low) & np.isfinite(high)
-    l, h = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
-    # Between l and h, (x − l)(h − x) is not below 0.
-    wrong |= bounded & ((total < rows * l - slack) | (total > rows * h + slack))
-    wrong |= bounded & ((l + h) * total - squares - rows * l * h < -slack * np.maximum(1.0, np.abs(l) + np.abs(h)))
+    a, b = np.where(bounded, low, 0.0), np.where(bounded, high, 0.0)
+    # Between a and b, (x − a)(b − x) is not below 0.
+    wrong |= bounded & ((total < rows * a - slack) | (total > rows * b + slack))
+    inside = (a + b) * total - squares - rows * a * b
+    wrong |= bounded & (inside < -slack * np.maximum(1.0, np.abs(a) + np.abs(b)))
     if wrong.any():
         raise NotEstimable(
             f"the others' sums of {names[int(np.argmax(wrong))]} cannot come from {rows:,.0f} rows within the declared "

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
-from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.disclosure import suppressed
+from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.study import DisclosureSection, EvaluateSection
 from tests.studies.cases import asked, cancer, dealt, diabetes
 
@@ -62,7 +62,9 @@ def test_levels_tables_and_histograms(described):
     shares=st.lists(st.floats(0.05, 0.95), min_size=1, max_size=3),
     smallest=st.integers(1, 8),
 )
-def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_points_is_small(values, shares, smallest):
+def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_points_is_small(
+    values, shares, smallest
+):
     pooled = np.array(values, dtype=float)
     mean, sd = pooled.mean(), pooled.std(ddof=1)
     if sd < 1e-6:

@@ -26,7 +26,7 @@ def flags(family: str = "binomial", names: tuple[str, ...] = NAMES, **columns: A
     return parse_study(
         {
             "study": {"title": "T", "formula": formula, "family": family},
-            "columns": {name: FLAGS for name in (*names, "y")} | columns,
+            "columns": dict.fromkeys((*names, "y"), FLAGS) | columns,
         }
     )
 
@@ -61,7 +61,9 @@ def test_a_member_computes_how_many_of_the_others_rows_have_each_combination_so_
     A = np.array([_gives(study, cell, totals) for cell in cells]).T
     b = np.concatenate([flat(total) - mine for total, mine in zip(totals, own, strict=True)])
     same = np.abs(A[:, 0::2] - A[:, 1::2]).max(axis=1) < 1e-15  # sums in which the outcome has no part
-    used = same & (np.abs(A).max(axis=1) > 1e-12) & (np.abs(A - 1 / 12).max(axis=1) > 1e-9)  # nor members counted
+    used = (
+        same & (np.abs(A).max(axis=1) > 1e-12) & (np.abs(A - 1 / 12).max(axis=1) > 1e-9)
+    )  # nor members counted
     A, b = A[used][:, 0::2], b[used]
     found = np.rint(np.linalg.lstsq(A, b, rcond=1e-13)[0])
     true = np.zeros(8)
@@ -69,8 +71,10 @@ def test_a_member_computes_how_many_of_the_others_rows_have_each_combination_so_
         rows = members[name]
         np.add.at(true, (rows.values["x0"] * 4 + rows.values["x1"] * 2 + rows.values["x2"]).astype(int), 1)
     assert (found == true).all()
-    assert ((0 < true) & (true < 5)).any()
-    said = r"combinations of x0, x1, x2, y have fewer than 5 rows here, and a member can compute .* join levels"
+    assert ((true > 0) & (true < 5)).any()
+    said = (
+        r"combinations of x0, x1, x2, y have fewer than 5 rows here, and a member can compute .* join levels"
+    )
     for one in tables.values():
         with pytest.raises(BadStudy, match=said):
             check_table(study, one)
@@ -138,7 +142,8 @@ def test_few_rows_are_refused_where_the_sums_are_as_many_as_their_cells():
         }
 
     with pytest.raises(
-        BadStudy, match=r"the other members have 60 rows, and over at most 15 steps .* 361 numbers: enough to solve"
+        BadStudy,
+        match=r"the other members have 60 rows, and over at most 15 steps .* 361 numbers: enough to solve",
     ):
         rehearse(study, tables(30))
     numbers = numbers_shown(study, 15)
@@ -167,7 +172,9 @@ def test_cox_of_yes_or_no_alone_needs_more_events_than_numbers():
         split = {"x": ["no", "yes"] * (rows // 2), "dead": ["no", "no", "yes", "yes"] * (rows // 4)}
         return {name: Table.of(split | {"t": rng.exponential(1, rows).tolist()}, name) for name in "abc"}
 
-    with pytest.raises(BadStudy, match=r"the other members have 40 events, .* shows? 50 numbers: enough to solve"):
+    with pytest.raises(
+        BadStudy, match=r"the other members have 40 events, .* shows? 50 numbers: enough to solve"
+    ):
         rehearse(study, tables(40))
     rehearse(study, tables(80))
     few = {"x": ["no"] * 30 + ["yes"] * 10, "dead": ["yes"] * 20 + ["no"] * 17 + ["yes"] * 3}
@@ -198,6 +205,8 @@ def test_a_term_that_one_row_carries_is_refused_by_name(formula, values, term):
 
 def test_a_plan_says_how_many_combinations_there_are_and_how_many_numbers_are_shown():
     (words,) = exposure_words(flags(), 15)
-    assert words.startswith("x0, x1, x2, y can be combined in 16 ways, and the model over at most 15 steps shows up to")
+    assert words.startswith(
+        "x0, x1, x2, y can be combined in 16 ways, and the model over at most 15 steps shows up to"
+    )
     assert "A member can compute how many of the others' rows have each combination." in words
     assert exposure_words(parse_study({"study": {"title": "T", "formula": "y ~ x"}}), 15) == ()

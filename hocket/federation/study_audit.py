@@ -137,7 +137,8 @@ class StudyAudit:
         others = len(self.plan.names) - 1
         yield (
             f"If all {others} others collude, they know a member's part of every sum: its counts, means and cross "
-            "products of the columns above, and single rows only where it has few."
+            "products of the columns above, how many of its rows have each combination of columns of few values, and "
+            "single rows where it has few."
         )
         if self.plan.algorithm.begins_anew:
             yield (
@@ -151,8 +152,9 @@ class StudyAudit:
                 f"{DIFFERENCE.format(left='a leaver')}; plan again only if it agrees."
             )
         yield (
-            "Out of scope: what the results themselves tell, and members who give other numbers than their own; a "
-            "member who shows others different sums is noticed, and learns noise."
+            "A member who gives made-up numbers changes the answer, and chooses where sums are taken, within what each "
+            "member checks: the others' rows and ranges, 15 steps, the search's region. Who it was cannot be known. A "
+            "member who shows others different sums is noticed, and learns noise. Out of scope: what the results tell."
         )
 
 

@@ -18,7 +18,8 @@ from hocket.studies.columns import understood
 from hocket.studies.disclosure import refuse_few_rows, refuse_site
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.leverage import dominated
-from hocket.studies.patterns import rare_patterns
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words, rare_patterns
 from hocket.studies.promise import ALONE, Among
 from hocket.studies.releases import refuse_isolated
 from hocket.studies.row_sets import row_sets
@@ -79,7 +80,7 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
-    notes = [*table.notes, *_flat(rows), *_clipped(rows, table)]
+    notes = [*table.notes, *_flat(rows), *_clipped(rows, table), *exposure_words(study, MOST_STEPS)]
     return (
         Check(
             table.name,

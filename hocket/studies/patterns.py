@@ -34,6 +34,8 @@ from hocket.studies.study import Study
 
 FEW_VALUES = 20
 """Values of a column of numbers up to which it counts as one of levels, if each stands for enough rows."""
+FEWEST_COLUMNS = 3
+"""Columns of few values beside columns of numbers: combinations of two are shown by the joint counts."""
 KNOWN = 1e-3
 """Of the variance of a pattern's indicator: with less left over, a count of four is known to within 0.06."""
 MOST_FUNCTIONS = 800
@@ -85,7 +87,7 @@ def rare_patterns(rows: Rows) -> Iterator[str]:
     if not rare.any():
         return
     if not (_counts_all(study) and found.whole):
-        if study.question.family == "cox" or len(found.columns) < 3:
+        if study.question.family == "cox" or len(found.columns) < FEWEST_COLUMNS:
             return
         rare[rare] = _identified(rows, found, rare)
     if rare.any():
@@ -259,7 +261,7 @@ def exposure_words(study: Study, steps: int) -> tuple[str, ...]:
     }
     if not study.column(left).numeric or study.question.family in ("binomial", "cox"):
         sizes[left] = 2
-    if len(sizes) < 2:
+    if len(sizes) < FEWEST_COLUMNS - 1:
         return ()
     whole = all(name in sizes for name in _explaining(study))
     least, often = (
@@ -275,6 +277,8 @@ def exposure_words(study: Study, steps: int) -> tuple[str, ...]:
             f"{first}A member can compute how many of the others' rows have each combination. So each member refuses "
             f"before it sends anything if a combination has 1 to {least - 1} of its own rows.",
         )
+    if len(sizes) < FEWEST_COLUMNS:
+        return (f"{first}A member can compute how many of the others' rows have each combination.",)
     return (
         f"{first}A member can compute how many of the others' rows have some of these combinations, and estimate "
         "others. Each member refuses before it sends anything if one that it finds computable has 1 to "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hocket.report.tables import Table
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words
 from hocket.studies.results import Results
 from hocket.studies.study import Study
 
@@ -81,5 +83,6 @@ def disclosure_rules(study: Study) -> list[str]:
     return [
         f"Every member held its own rows against the study's rules: no fewer than {rules.fewest_rows} rows, no level "
         f"or cell below {rules.smallest_cell}, at most {rules.parameters_per_row:g} parameters per joint row. Small "
-        "joint counts are left out of this page; members' own programs saw them on the way."
+        "joint counts are left out of this page; members' own programs saw them on the way.",
+        *exposure_words(study, MOST_STEPS),
     ]

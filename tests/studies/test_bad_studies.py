@@ -46,7 +46,7 @@ def test_a_table_that_fits():
     found = checked()
     assert (found.rows, found.kept) == (ROWS, ROWS)
     assert found.parameters == ("Intercept", "age", "C(cp)[2]", "C(cp)[3]", "chol")
-    assert found.notes == ()
+    assert [one.split(" can be")[0] for one in found.notes] == ["cp, y"]
 
 
 AGE = cells()["age"]

@@ -24,6 +24,9 @@ from hocket.privacy.certificates.sampling import Sampled
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
 from hocket.studies.analysis import parameters_of
+from hocket.studies.disclosure import refuse_site
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words
 from hocket.studies.promise import Among, Promise
 from hocket.studies.seen import DIFFERENCE
 from hocket.studies.study import Study, parse_study
@@ -151,12 +154,14 @@ class StudyAudit:
             f"Each member must give {limits.fewest_rows} rows or more; counts below {limits.smallest_cell} are not "
             f"shown, nor models with more than {limits.parameters_per_row:g} parameters per joint row."
         )
+        yield from exposure_words(self.study, MOST_STEPS)
 
     def _left(self) -> Iterator[str]:
         others = len(self.plan.names) - 1
         yield (
             f"If all {others} others collude, they know a member's part of every sum: its counts, means and cross "
-            "products of the columns above, and single rows only where it has few."
+            "products of the columns above, how many of its rows have each combination of columns of few values, and "
+            "single rows where it has few."
         )
         if self.plan.algorithm.begins_anew:
             yield (
@@ -170,8 +175,9 @@ class StudyAudit:
                 f"{DIFFERENCE.format(left='a leaver')}; plan again only if it agrees."
             )
         yield (
-            "Out of scope: what the results themselves tell, and members who give other numbers than their own; a "
-            "member who shows others different sums is noticed, and learns noise."
+            "A member who gives made-up numbers changes the answer, and chooses where sums are taken, within what each "
+            "member checks: the others' rows and ranges, 15 steps, the search's region. Who it was cannot be known. A "
+            "member who shows others different sums is noticed, and learns noise. Out of scope: what the results tell."
         )
 
 
@@ -197,6 +203,8 @@ def audit_study(
             "the study promises an ε for one release of its sums, and to begin anew without a leaver would be a second "
             "one, with other noise; plan it with --on-drop stop"
         )
+    if study.question.site:
+        refuse_site(len(plan.names), promised.colluders)
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
     refuse_unsafe(found.problems, plan.audit.unsafe if unsafe is None else unsafe)
     return found

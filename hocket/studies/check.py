@@ -15,8 +15,11 @@ from hocket.errors import BadInput, BadStudy
 from hocket.noise.summands import encoded, flat
 from hocket.studies.analysis import analyse, contributed, parameters_of, promise_of
 from hocket.studies.columns import understood
-from hocket.studies.disclosure import refuse_few_rows
+from hocket.studies.disclosure import refuse_few_rows, refuse_site
 from hocket.studies.formula import Factor, Formula, Survival
+from hocket.studies.leverage import dominated
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words, rare_patterns
 from hocket.studies.promise import ALONE, HIDES, Among
 from hocket.studies.releases import refuse_isolated, rule_of
 from hocket.studies.remarks import repeated_ids
@@ -67,13 +70,25 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     remarks = () if study.privacy is not None else tuple(repeated_ids(study, table))
     rows = replace(rows, among=among, remarks=remarks)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
+    if study.question.site and among.members > 1:
+        refuse_site(among.members, among.colluders)
     complaints = (
-        complaints or [*_too_few(rows), *_few_of_a_level(rows)] or [*_told_apart(rows)] or [*_too_large(rows)]
+        complaints
+        or [*_too_few(rows), *_few_of_a_level(rows)]
+        or [*_told_apart(rows)]
+        or [f"{table.name}: {one}" for one in (*dominated(rows), *rare_patterns(rows))]
+        or [*_too_large(rows)]
     )
     if complaints:
         raise BadStudy("\n".join(complaints))
     columns = tuple(_column(rows, name) for name in study.used)
-    notes = [*table.notes, *_flat(rows), *_clipped(rows, table), *repeated_ids(study, table)]
+    notes = [
+        *table.notes,
+        *_flat(rows),
+        *_clipped(rows, table),
+        *exposure_words(study, MOST_STEPS),
+        *repeated_ids(study, table),
+    ]
     return (
         Check(
             table.name,

@@ -13,7 +13,7 @@ from hocket.studies.study import LINKS, DescribeSection, Study
 
 MOST_NUMBERS = 1 << 16
 """Numbers of one total: what links make room for."""
-MOST_QUANTILES = 100
+MOST_QUANTILES = 5
 MOST_TIMES = 10_000
 MOST_CONDITIONS = 100
 
@@ -92,7 +92,10 @@ def _of_description(study: Study) -> Iterator[str]:
     if not all(0 < share < 1 for share in part.quantiles):
         yield "[describe] quantiles are shares between 0 and 1; extremes are not shown"
     if len(part.quantiles) > MOST_QUANTILES:
-        yield f"[describe] asks for {len(part.quantiles):,} quantiles, where {MOST_QUANTILES} are the most"
+        yield (
+            f"[describe] asks for {len(part.quantiles):,} quantiles, where {MOST_QUANTILES} are the most: each more "
+            "is a count nearer to single rows; name up to five, such as [0.1, 0.25, 0.5, 0.75, 0.9]"
+        )
     if (numbers := _numbers(study, part)) > MOST_NUMBERS:
         yield (
             f"[describe] asks for {numbers:,} numbers at once, where {MOST_NUMBERS:,} go over a link: describe fewer "

@@ -7,7 +7,7 @@ may differ in any way over time, and share the coefficients.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,10 @@ from hocket.studies.formula import Survival
 from hocket.studies.identification import refuse_collinear, separated, separation
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
+from hocket.studies.patterns import refuse_determined
+from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import joint_scaling
+from hocket.studies.steering import CULPRIT, SLACK, Declared, damped, refuse_curvature, refuse_far
 from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, pairs, products, unpacked
 from hocket.studies.together import Analysis
@@ -50,10 +53,14 @@ def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     names = data.design.names
     counts = yield from joint_counts(data.design.X, data.event, names, study.disclosure)
     events, strata = float(counts.present[-1]), float(counts.members)
+    others = events - float(data.event.sum()) if counts.binary[:-1].all() else None
+    refuse_determined(study, counts.rows - len(data.time), MOST_STEPS, events=others)
     if events == 0:
         raise NotEstimable("no event came in any joint row; there is nothing to explain")
-    scaling = yield from joint_scaling(data.design, centred=True)
-    peak = yield from _maximised(scaling.apply(data.design.X), data, study.question.ties, events)
+    scaling = yield from joint_scaling(data.design, centred=True, ends=declared_ends(study, data.design))
+    peak = yield from _maximised(
+        scaling.apply(data.design.X), data, study.question.ties, events, scaling.others
+    )
     measures = {
         "log_likelihood": peak.likelihood,
         "null_log_likelihood": peak.null,
@@ -86,17 +93,21 @@ class _Peak:
     """With all coefficients 0."""
 
 
-def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str, events: float) -> Analysis[_Peak]:
+def _maximised(
+    X: Float[np.ndarray, "rows p"], data: Followed, ties: str, events: float, others: Declared
+) -> Analysis[_Peak]:
     """Newton's method on totals, a step taken back by half where it went too far."""
     names = data.design.names
     labels = {"score": names, "information": pairs(names)}
     beta, before, first, best, null = np.zeros(len(names)), None, None, -np.inf, 0.0
     for _ in range(MOST_STEPS):
-        value, score, information = partial_likelihood(X, data.time, data.event, beta, ties)
+        refuse_far(X @ beta)
+        value, score, own = partial_likelihood(X, data.time, data.event, beta, ties)
         total = yield Total(
-            {"likelihood": np.array([value]), "score": score, "information": packed(information)},
+            {"likelihood": np.array([value]), "score": score, "information": packed(own)},
             names=labels,
         )
+        _refuse_impossible(total, value, score, own, events - float(data.event.sum()), others)
         likelihood, information = float(total["likelihood"][0]), unpacked(total["information"])
         if before is not None and not likelihood >= best - RISE * max(1.0, abs(best)):
             beta = (beta + before) / 2
@@ -106,11 +117,31 @@ def _maximised(X: Float[np.ndarray, "rows p"], data: Followed, ties: str, events
             refuse_collinear(information, names, rows=events, within=True)
         elif which := separated(information, first, names):
             raise separation(which)
-        move = np.linalg.solve(information, total["score"])
+        move = damped(np.linalg.solve(information, total["score"]), beta, first, names)
         best, before, beta = likelihood, beta, beta + move
         if float(move @ information @ move) <= SETTLED**2:
             return _Peak(beta, information, likelihood, null)
     raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")
+
+
+def _refuse_impossible(
+    total: Mapping[str, np.ndarray],
+    value: float,
+    score: np.ndarray,
+    information: np.ndarray,
+    events: float,
+    others: Declared,
+) -> None:
+    """Refuse a total whose rest cannot come from the others' events and rows."""
+    # A covariate differs from its mean over those at risk by its range at most, and by its size.
+    reach = np.minimum(others.high - others.low, np.sqrt(2 * np.maximum(others.squares, 0.0)))
+    rest = replace(others, squares=events * reach**2)
+    refuse_curvature(unpacked(total["information"]), information, rest, 0.25)
+    slack = SLACK * max(1.0, events)
+    if (np.abs(total["score"] - score) > events * reach * (1 + SLACK) + slack).any():
+        raise NotEstimable(f"the others' scores are larger than their events allow: {CULPRIT}")
+    if float(total["likelihood"][0]) - value > SLACK * max(1.0, abs(value)):
+        raise NotEstimable(f"the others' log-likelihood is above 0: {CULPRIT}")
 
 
 def partial_likelihood(

@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from hocket.algorithm import Total
 from hocket.studies.disclosure import suppressed
+from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.rows import Rows
 from hocket.studies.scaling import BITS
 from hocket.studies.study import DescribeSection, Study
@@ -21,8 +22,6 @@ from hocket.studies.together import Analysis, together
 
 REACH = 3.0
 """Standard deviations to either side that a histogram spans where no range is declared."""
-FINE = 1e-3
-"""Of a standard deviation: intervals of quantiles that are narrower are not halved."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,8 @@ class Summary:
     mean: float | None = None
     sd: float | None = None
     quantiles: dict[str, float] | None = None
+    quantiles_within: dict[str, float] | None = None
+    """How far each quantile may be from that of the pooled rows, at most."""
     levels: dict[str, int | None] | None = None
     histogram: tuple[tuple[float, ...], tuple[int | None, ...]] | None = None
     """Edges, and a count between each two; the outer bars hold what lies beyond them too."""
@@ -120,8 +121,17 @@ def _numbers(
         low, high = rows.study.column(name).range or (mean - REACH * sd, mean + REACH * sd)
         jobs["histogram"] = _histogram(rows, values, np.linspace(low, high, part.histograms + 1), absent)
     found = yield from together(jobs)
-    named = dict(zip([f"{share:g}" for share in part.quantiles], found.get("quantiles", []), strict=False))
-    return Summary(_shown_rows(count, shown), shown, mean, sd, named or None, None, found.get("histogram"))
+    places = found.get("quantiles", [])
+    names = [f"{share:g}" for share in part.quantiles]
+    return Summary(
+        _shown_rows(count, shown),
+        shown,
+        mean,
+        sd,
+        dict(zip(names, [value for value, _ in places], strict=False)) or None,
+        dict(zip(names, [within for _, within in places], strict=False)) or None,
+        histogram=found.get("histogram"),
+    )
 
 
 def _histogram(
@@ -144,37 +154,3 @@ def _crossed(rows: Rows, one: str, other: str) -> Analysis[dict[str, Any]]:
     total = yield Total({"cells": counts}, names={"cells": across})
     cells: Sequence[Sequence[int | None]] = suppressed(total["cells"], rows.study.disclosure)
     return {"rows": down, "columns": across, "cells": cells}
-
-
-def joint_quantiles(
-    values: Float[np.ndarray, " rows"],
-    shares: Sequence[float],
-    *,
-    rows: float,
-    mean: float,
-    sd: float,
-    smallest: int,
-) -> Analysis[list[float]]:
-    """A quantile for each share, by bisection on joint counts: nobody's own value is asked for, nor shown.
-
-    `rows`, `mean` and `sd` are those of all members together. An interval is no longer halved once it holds fewer rows
-    than a cell that may be shown, or is narrower than a thousandth of a standard deviation. Least and greatest values
-    are not found this way, and are not shown.
-    """
-    share = np.array(shares, dtype=np.float64)
-    # No quantile is farther from the mean, whatever the values are [Cantelli].
-    low = mean - sd * np.sqrt((1 - share) / share)
-    high = mean + sd * np.sqrt(share / (1 - share))
-    below, upto = np.zeros_like(share), np.full_like(share, rows)
-    while True:
-        halved = (high - low > FINE * sd) & (upto - below >= smallest)
-        if not halved.any():
-            return [float(one) for one in (low + high) / 2]
-        middle = (low + high) / 2
-        # Those that are found go on being counted at the same place, so that a total tells nothing of who is done.
-        counts = (values[:, None] <= middle).sum(axis=0).astype(np.float64)
-        total = yield Total({"rows up to": counts})
-        count = total["rows up to"]
-        left = count >= share * rows
-        high, upto = np.where(halved & left, middle, high), np.where(halved & left, count, upto)
-        low, below = np.where(halved & ~left, middle, low), np.where(halved & ~left, count, below)

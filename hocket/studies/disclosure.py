@@ -20,6 +20,27 @@ def refuse_few_rows(rules: DisclosureSection, rows: int, who: str) -> None:
         )
 
 
+FEWEST_BESIDES = 4
+"""Honest members besides each honest member, with less than which sums of squares of members' own sums tell them."""
+
+
+def refuse_site(members: int, colluders: int) -> None:
+    """Refuse sums of squares of members' own sums among few; one member may always collude.
+
+    Of m members, t of whom collude, an honest one has m − t − 1 honest members besides it.
+    """
+    t = max(colluders, 1)
+    if members - t - 1 < FEWEST_BESIDES:
+        raise BadStudy(
+            f"[study] site = true: among {members} members, {t} of whom may collude, an honest member has "
+            f"{max(members - t - 1, 0)} other honest ones, where {FEWEST_BESIDES} are needed. An own intercept is "
+            "taken out by squares of each member's own sums, and from their sum the others' own numbers of rows, of "
+            "outcomes "
+            f"and of every yes were found, exactly. Leave site out, or plan it among {FEWEST_BESIDES + 1 + t} members "
+            "or more"
+        )
+
+
 def refuse_saturated(rules: DisclosureSection, *, parameters: int, rows: int) -> None:
     """A model with a parameter for every few rows would tell the rows themselves."""
     if parameters > rules.parameters_per_row * rows or parameters >= rows:

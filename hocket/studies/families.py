@@ -24,6 +24,10 @@ class Family(ABC):
     """Whether the dispersion is estimated, not 1."""
     separable: ClassVar[bool] = False
     """Whether a column can drive fitted means to an edge that no coefficient reaches."""
+    most_weight: ClassVar[float | None] = None
+    """What a row's part in the information is at most, of its columns' products; None where nothing bounds it."""
+    most_pull: ClassVar[float | None] = None
+    """The same of its part in the score."""
 
     @abstractmethod
     def start(self, y: Vector, mean: float) -> Vector:
@@ -77,6 +81,7 @@ class Binomial(Family):
 
     ratio = "odds ratio"
     separable = True
+    most_weight, most_pull = 0.25, 1.0
 
     def start(self, y: Vector, mean: float) -> Vector:
         return (y + 0.5) / 2

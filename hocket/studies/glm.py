@@ -12,15 +12,19 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix, response
+from hocket.studies.disclosure import refuse_site
 from hocket.studies.families import Family, family_of
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Factor
 from hocket.studies.identification import separation
 from hocket.studies.joint_counts import JointCounts, joint_counts
 from hocket.studies.least_squares import least_squares
-from hocket.studies.newton import Maximum, Sample, maximise, robust_meat
+from hocket.studies.newton import MOST_STEPS, Maximum, Sample, maximise, robust_meat
+from hocket.studies.patterns import refuse_determined
 from hocket.studies.penalty import Penalty, penalty_of
+from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import FLAT, Scaling, joint_scaling
+from hocket.studies.steering import Declared, Watch
 from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, pairs, unpacked
 from hocket.studies.together import Analysis, together
@@ -62,17 +66,21 @@ def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Obser
     )
 
 
-def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
+def fit_glm(study: Study, data: Observed, *, colluders: int = 1) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     question, design = study.question, data.design
     counts = yield from joint_counts(
         design.X, data.y, design.names, study.disclosure, own_intercepts=question.site
     )
+    if question.site:
+        refuse_site(counts.members, colluders)
+    refuse_determined(study, counts.rows - len(data.y), MOST_STEPS)
     if question.family == "binomial" and not study.penalty.some:
         _refuse_separated(counts)
     if question.family == "linear":
         data = replace(data, y=data.y - data.offset, offset=np.zeros_like(data.offset))
-    scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None)
+    ends = declared_ends(study, design)
+    scaling = yield from joint_scaling(design, data.sums, centred=True if question.site else None, ends=ends)
     _refuse_outcome(study, scaling)
     intercepts = counts.members if question.site else 0
     penalty = penalty_of(
@@ -104,6 +112,19 @@ class _Model:
     @property
     def freedom(self) -> int:
         return self.scaling.rows - len(self.design.names) - self.intercepts
+
+    @property
+    def watch(self) -> Watch:
+        """What the totals of the search are held against."""
+        question = self.study.question
+        plain = not (question.offset or question.weights or question.site)
+        return Watch(self.scaling.others, self.study.disclosure.smallest_cell, plain)
+
+    @property
+    def null_watch(self) -> Watch:
+        """The same for the model without columns."""
+        rows, ones = self.scaling.others.rows, np.ones(1)
+        return replace(self.watch, others=Declared(rows, rows * ones, ones, ones))
 
     @property
     def robust(self) -> bool:
@@ -175,12 +196,16 @@ def _iterated(model: _Model, family: Family, sample: Sample) -> Analysis[Fit]:
     weighted, _, weight = map(float, model.scaling.also["outcome"])
     mean = weighted / weight
     parts: dict[str, Analysis[Any]] = {
-        "model": maximise(family, sample, names, mean=mean, weight=weight, penalty=model.penalty),
+        "model": maximise(
+            family, sample, names, mean=mean, weight=weight, penalty=model.penalty, watch=model.watch
+        ),
         "constants": _constants(family, sample),
     }
     if model.design.intercept or sample.site:
         alone = replace(sample, X=np.ones((len(sample.y), 1)), site=False)
-        parts["null"] = maximise(family, alone, ("Intercept",), mean=mean, weight=weight, flat=True)
+        parts["null"] = maximise(
+            family, alone, ("Intercept",), mean=mean, weight=weight, flat=True, watch=model.null_watch
+        )
     found = yield from together(parts)
     maximum: Maximum = found["model"]
     dispersion = maximum.pearson / model.freedom if family.free_dispersion else 1.0

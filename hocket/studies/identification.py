@@ -43,7 +43,7 @@ def refuse_collinear(
     values, vectors = eigh(information / np.outer(size, size))
     if values[0] < COLLINEAR * values[-1]:
         raise NotEstimable(
-            f"{_named(vectors[:, 0], names)} are collinear over the joint rows: one follows from the others, so that "
+            f"{combined(vectors[:, 0], names)} are collinear over the joint rows: one follows from the others, so that "
             "their coefficients cannot be told apart; leave one of them out"
         )
 
@@ -53,7 +53,7 @@ def separated(
 ) -> str | None:
     """The columns along which outcomes are separated, if any."""
     values, vectors = eigh(information, first)
-    return _named(vectors[:, 0], names) if values[0] < SEPARATED else None
+    return combined(vectors[:, 0], names) if values[0] < SEPARATED else None
 
 
 def separation(which: str) -> NotEstimable:
@@ -64,7 +64,8 @@ def separation(which: str) -> NotEstimable:
     )
 
 
-def _named(direction: Float[np.ndarray, " p"], names: Sequence[str]) -> str:
+def combined(direction: Float[np.ndarray, " p"], names: Sequence[str]) -> str:
+    """The columns that take part in a direction, in words."""
     weight = np.abs(direction)
     # An intercept only makes up for the others' origin.
     own = [place for place, name in enumerate(names) if name != "Intercept"]

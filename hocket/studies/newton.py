@@ -18,10 +18,12 @@ from hocket.errors import NotEstimable
 from hocket.studies.families import Family
 from hocket.studies.identification import refuse_collinear, separated, separation
 from hocket.studies.penalty import Penalty
+from hocket.studies.steering import Watch, damped
 from hocket.studies.symmetric import packed, pairs, products, unpacked
 from hocket.studies.together import Analysis
 
-MOST_STEPS = 40
+MOST_STEPS = 15
+"""Totals of a search: Newton's method takes about eight, and what members see grows with each."""
 SETTLED = 1e-9
 """In standard errors: a step that is shorter ends the search; the next would be about its square."""
 RISE = 1e-10
@@ -65,19 +67,22 @@ def maximise(
     *,
     mean: float,
     weight: float,
+    watch: Watch,
     penalty: Penalty | None = None,
     flat: bool = False,
 ) -> Analysis[Maximum]:
     """The maximum of the joint likelihood, less the penalty; `mean` and `weight` are the joint outcome's.
 
+    `watch` holds each total against what the others' rows allow.
     `flat` begins from the joint mean in every row, which is where a model without columns ends.
     """
     point, before, first, loss = _Point(np.zeros(sample.X.shape[1])), None, None, np.inf
     first_mu = np.full(len(sample.y), mean) if flat else family.start(sample.y, mean)
     labels = {"score": names, "information": pairs(names), "curvature": pairs(names)}
     for step in range(MOST_STEPS):
-        parts, own = _parts(family, sample, point, first_mu if step == 0 else None)
+        parts, own = _parts(family, sample, point, watch, first_mu if step == 0 else None)
         total = yield Total(parts, names=labels)
+        watch.refuse_impossible(family, total, parts, point.beta)
         if step and before is None and total["beyond"][0] > 0:
             raise NotEstimable(
                 "the first step leads to means that the family cannot have; choose link = 'log'"
@@ -97,6 +102,7 @@ def maximise(
             raise separation(which)
         curvature = unpacked(total["curvature"]) if family.bends else information
         move = _step(curvature, total["score"], point.beta, penalty, weight)
+        move = damped(move, point.beta, first, names)
         beta = point.beta + move
         after = _Point(beta, point.own + own.step(move))
         scale = SETTLED**2 * (float(total["pearson"][0]) / weight if family.free_dispersion else 1.0)
@@ -141,7 +147,7 @@ class _Own:
 
 
 def _parts(
-    family: Family, sample: Sample, point: _Point, start: np.ndarray | None
+    family: Family, sample: Sample, point: _Point, watch: Watch, start: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], _Own]:
     """What this member gives, and what it keeps; means are the `start`, or follow from the point."""
     linear = sample.X @ point.beta + point.own + sample.offset
@@ -154,6 +160,8 @@ def _parts(
     gap = sample.y - mu
     working = gap / slope + (0.0 if start is None else family.eta(mu) - linear)
     weights = sample.weights * slope**2 / variance
+    if start is None and not beyond:
+        watch.refuse_few(linear - sample.offset, weights)
     # Not through `working`: where slope and variance are equal they cancel, however small they are.
     pull = weights * working if start is not None else sample.weights * gap * (slope / variance)
     information, score, own = _reduced(sample, weights, pull)

@@ -136,9 +136,8 @@ def _summary(
         middle + reach * z,
         reach * float(np.sqrt(spread)),
         quantiles,
-        None,
-        histogram,
-        reach * sd * float(np.sqrt(1 + z**2)) / count,
+        histogram=histogram,
+        mean_noise=reach * sd * float(np.sqrt(1 + z**2)) / count,
     )
 
 

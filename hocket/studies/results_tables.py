@@ -6,7 +6,7 @@ from math import exp
 
 from hocket.report.tables import Table, plain
 from hocket.studies.columns import ColumnSection
-from hocket.studies.describe import Description
+from hocket.studies.describe import Description, Summary
 from hocket.studies.evaluate import Evaluation
 from hocket.studies.fit import Coefficient, Fit
 from hocket.studies.study import Study
@@ -157,6 +157,13 @@ def _median(curve: Curve) -> str:
     return f"after {after:g}, if at all" if by is None else f"after {after:g}, by {by:g}"
 
 
+def _quantile(one: Summary, share: str) -> str:
+    """With how far it may be from the pooled rows', where that is known."""
+    within = (one.quantiles_within or {}).get(share)
+    value = number((one.quantiles or {}).get(share))
+    return value if within is None else f"{value} ± {number(within)}"
+
+
 def description_tables(found: Description, study: Study) -> list[Table]:
     """Numbers, levels and tables of two."""
     numbers = {name: one for name, one in found.columns.items() if one.mean is not None}
@@ -170,7 +177,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
                 few(one.missing),
                 number(one.mean),
                 number(one.sd),
-                *(number((one.quantiles or {}).get(share)) for share in shares),
+                *(_quantile(one, share) for share in shares),
             )
             for name, one in numbers.items()
         )

@@ -15,12 +15,21 @@ from jaxtyping import Float
 from hocket.algorithm import Total
 from hocket.errors import NotEstimable
 from hocket.studies.design_matrix import Design
+from hocket.studies.steering import Declared, refuse_sums
 from hocket.studies.together import Analysis
 
 BITS = 44
 """Bits after the point: numbers up to 10²⁵ over all members, in steps of 6e-14."""
 FLAT = 1e-7
 """A column whose deviation is a smaller part of its size is called constant."""
+
+Ends = tuple[Float[np.ndarray, " columns"], Float[np.ndarray, " columns"]]
+"""The lower and the upper end of each column's range; infinite where none is declared."""
+
+
+def unbounded(columns: int) -> Ends:
+    """No range for any column."""
+    return np.full(columns, -np.inf), np.full(columns, np.inf)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,8 @@ class Scaling:
     """Whether the first column is all ones."""
     also: Mapping[str, np.ndarray]
     """Other sums that were asked for in the same total."""
+    others: Declared
+    """What the other members' scaled columns come to."""
 
     def apply(self, X: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
         """Columns of about the same size."""
@@ -61,15 +72,24 @@ def sums_of(X: Float[np.ndarray, "rows columns"]) -> dict[str, np.ndarray]:
 
 
 def joint_scaling(
-    design: Design, also: Mapping[str, np.ndarray] | None = None, *, centred: bool | None = None
+    design: Design,
+    also: Mapping[str, np.ndarray] | None = None,
+    *,
+    centred: bool | None = None,
+    ends: Ends | None = None,
 ) -> Analysis[Scaling]:
     """The scale that all members have in common; one total.
 
-    `centred` by default where there is an intercept to take the centres up; `also` is summed beside.
+    `centred` by default where there is an intercept to take the centres up; `also` is summed beside; `ends` are where
+    the columns' declared ranges end, against which the others' sums are held.
     """
     also = {} if also is None else dict(also)
     names = {"rows": ("rows",), "sum": design.names, "squares": design.names}
-    total = yield Total(sums_of(design.X) | {"also": also}, bits=BITS, names=names)
+    own = sums_of(design.X)
+    total = yield Total(own | {"also": also}, bits=BITS, names=names)
+    others = {name: np.asarray(total[name]) - own[name] for name in own}
+    low, high = unbounded(len(design.names)) if ends is None else ends
+    refuse_sums(design.names, others, low, high)
     rows = float(total["rows"][0])
     if rows == 0:
         raise NotEstimable(
@@ -98,4 +118,10 @@ def joint_scaling(
         round(rows),
         design.intercept,
         total["also"],
+        Declared(
+            float(others["rows"][0]),
+            (others["squares"] - 2 * centre * others["sum"] + centre**2 * others["rows"][0]) / size**2,
+            (low - centre) / size,
+            (high - centre) / size,
+        ),
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hocket.report.tables import Table
+from hocket.studies.newton import MOST_STEPS
+from hocket.studies.patterns import exposure_words
 from hocket.studies.results import Results
 from hocket.studies.study import Study
 
@@ -27,6 +29,7 @@ SEEN = {
     "likelihood": "the log-likelihood",
     "events": "how many events",
     "rows up to": "how many rows lie below a point",
+    "members with few rows beside a point": "how many members have a few rows beside a point",
     "levels": "how many rows have each level",
     "missing": "how many cells are missing",
     "cells": "a table of counts",
@@ -81,5 +84,6 @@ def disclosure_rules(study: Study) -> list[str]:
     return [
         f"Every member held its own rows against the study's rules: no fewer than {rules.fewest_rows} rows, no level "
         f"or cell below {rules.smallest_cell}, at most {rules.parameters_per_row:g} parameters per joint row. Small "
-        "joint counts are left out of this page; members' own programs saw them on the way."
+        "joint counts are left out of this page; members' own programs saw them on the way.",
+        *exposure_words(study, MOST_STEPS),
     ]

@@ -46,7 +46,7 @@ def test_a_table_that_fits():
     found = checked()
     assert (found.rows, found.kept) == (ROWS, ROWS)
     assert found.parameters == ("Intercept", "age", "C(cp)[2]", "C(cp)[3]", "chol")
-    assert found.notes == ()
+    assert [one.split(" can be")[0] for one in found.notes] == ["cp, y"]
 
 
 AGE = cells()["age"]
@@ -115,11 +115,11 @@ def test_all_complaints_come_at_once():
 def test_a_column_that_is_constant_here_is_noted_and_refused_if_it_is_so_everywhere():
     assert "column age is the same in every row here" in checked(age=[50] * 60).notes[0]
     study = parse_study(TABLES)
-    tables = {name: Table.of(cells(seed, age=[50] * 60)) for seed, name in enumerate("ab")}
+    tables = {name: Table.of(cells(seed, age=[50] * 60)) for seed, name in zip((0, 1, 4), "abc", strict=True)}
     with pytest.raises(NotEstimable, match="age is constant over the joint rows"):
         rehearse(study, tables)
-    one = {"a": Table.of(cells(1, age=[50] * 60)), "b": Table.of(cells(2))}
-    assert rehearse(study, one).data["rows"] == 120
+    one = {"a": Table.of(cells(1, age=[50] * 60)), "b": Table.of(cells(2)), "c": Table.of(cells(3))}
+    assert rehearse(study, one).data["rows"] == 180
 
 
 def test_collinear_columns_are_named():
@@ -135,7 +135,7 @@ def test_collinear_columns_are_named():
 def test_separation_by_a_level_is_named_after_the_first_total():
     study = parse_study(TABLES)
     tables = {}
-    for seed, name in enumerate("ab"):
+    for seed, name in enumerate("abc"):
         columns = cells(seed)
         columns["y"] = [0 if cp == 3 else y for y, cp in zip(columns["y"], columns["cp"], strict=True)]
         tables[name] = Table.of(columns)
@@ -148,7 +148,7 @@ def test_separation_by_a_level_is_named_after_the_first_total():
 def test_separation_by_a_number_is_named():
     study = parse_study(TABLES)
     tables = {}
-    for seed, name in enumerate("ab"):
+    for seed, name in enumerate("abc"):
         columns = cells(seed)
         tables[name] = Table.of({**columns, "y": [int(age > 50) for age in columns["age"]]})
     with pytest.raises(NotEstimable, match=r"^age: the outcome is separated"):
@@ -160,7 +160,7 @@ def test_a_level_without_any_count_is_named_too():
         {**TABLES, "study": {"title": "T", "formula": "n ~ age + C(cp)", "family": "poisson"}}
     )
     tables = {}
-    for seed, name in enumerate("ab"):
+    for seed, name in enumerate("abc"):
         columns = cells(seed)
         tables[name] = Table.of({**columns, "n": [0 if cp == 3 else cp for cp in columns["cp"]]})
     with pytest.raises(NotEstimable, match=r"C\(cp\)\[3\]: the outcome is separated"):
@@ -178,7 +178,7 @@ def test_an_outcome_that_follows_from_the_columns():
 
 
 def test_an_outcome_that_is_always_the_same():
-    tables = {name: Table.of(cells(seed, y=[1] * 60)) for seed, name in enumerate("ab")}
+    tables = {name: Table.of(cells(seed, y=[1] * 60)) for seed, name in enumerate("abc")}
     with pytest.raises(NotEstimable, match="the outcome is the same in every joint row"):
         rehearse(parse_study(TABLES), tables)
 
@@ -295,16 +295,17 @@ levels = [1, 2, 3]
 
 def test_the_commands(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(STUDY)
-    a, b = written(tmp_path, "a.csv", cells(1)), written(tmp_path, "b.csv", cells(2))
+    a, b, c = (written(tmp_path, f"{name}.csv", cells(seed)) for seed, name in enumerate("abc", 1))
     assert main(["study", "check", str(tmp_path / "study.toml"), "--data", str(a)]) == 0
     assert "a.csv fits the study: 60 of 60 rows are kept." in capsys.readouterr().out
     out = tmp_path / "out"
-    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", str(a), str(b), "--out", str(out)]
+    tables = map(str, (a, b, c))
+    command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", *tables, "--out", str(out)]
     assert main([*command, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     kept = json.loads((out / "results.json").read_text())
     assert printed == kept | {"folder": str(out), "report": str(out / "results.html")}
-    assert printed["rows_by_member"] == {"a": 60, "b": 60}
+    assert printed["rows_by_member"] == {"a": 60, "b": 60, "c": 60}
     assert set(printed["coefficients"]["age"]) == {"estimate", "se", "z", "p", "low", "high"}
     lines = (out / "coefficients.csv").read_text().splitlines()
     assert lines[0] == "term,estimate,se,z,p,low,high"

@@ -146,11 +146,11 @@ def test_a_site_has_its_own_intercept_as_with_a_column_for_each():
     """The pooled fit with a dummy for each member, though no member's intercept is part of any total."""
     data = {name: diabetes()[name] for name in ("bmi", "bp", "progression")}
     data["high"] = (data["progression"] > 150).astype(float)
-    tables = dealt(data, 3)
+    tables = dealt(data, 6)
     study = {"title": "Sites", "site": True}
-    place = np.repeat(np.arange(3), [table.rows for table in tables.values()])
+    place = np.repeat(np.arange(6), [table.rows for table in tables.values()])
     pooled = {name: np.concatenate([table.columns[name] for table in tables.values()]) for name in data}
-    X = np.column_stack([pooled["bmi"], pooled["bp"], place[:, None] == np.arange(3)]).astype(float)
+    X = np.column_stack([pooled["bmi"], pooled["bp"], place[:, None] == np.arange(6)]).astype(float)
     sm = judges()
     fits = {
         "linear": ("progression", sm.OLS(pooled["progression"], X).fit()),
@@ -319,11 +319,11 @@ def test_shares_of_trials_are_those_of_the_pooled_table():
         np.testing.assert_allclose(results.data[name], value, rtol=1e-9)
 
 
-def clinics(**outcome: object) -> dict[str, Table]:
-    """Three clinics of 40 rows; at the second nothing ever happened."""
+def clinics(names: str = "abc", **outcome: object) -> dict[str, Table]:
+    """Clinics of 40 rows, three unless named; at the second nothing ever happened."""
     rng = np.random.default_rng(5)
     made = {}
-    for name in "abc":
+    for name in names:
         x = rng.normal(size=40)
         events = rng.poisson(np.exp(0.3 * x)) if name != "b" else np.zeros(40)
         made[name] = Table.of({"x": x.tolist(), "events": events.tolist(), **outcome}, name)
@@ -347,13 +347,13 @@ def test_a_clinic_where_nothing_happened_takes_part_in_a_count_of_events():
     [
         (
             {"formula": "events ~ x", "site": True},
-            clinics(),
+            clinics("abcdef"),
             r"b: column events is 0 in every row here.*site",
         ),
         ({"formula": "none ~ x"}, clinics(none=[0] * 40), "the outcome is 0 in every joint row"),
         (
             {"formula": "same ~ x", "family": "gamma"},
-            clinics(same=[2.5] * 40),
+            clinics("abcd", same=[2.5] * 40),
             "the outcome is the same in every joint row",
         ),
         (
@@ -377,13 +377,13 @@ def test_what_is_the_same_in_all_rows_of_each_member_is_no_news_beside_own_inter
     least = 0 if family == "binomial" else 1
     tables = {
         name: Table.of(
-            {"x": rng.normal(size=40), "y": rng.integers(least, least + 2, 40), "g": [name] * 40}, name
+            {"x": rng.normal(size=60), "y": rng.integers(least, least + 2, 60), "g": [name] * 60}, name
         )
-        for name in "abc"
+        for name in "abcdef"
     }
     study = {
         "study": {"title": "T", "formula": "y ~ x + C(g)", "family": family, "site": True},
-        "columns": {"g": {"levels": ["a", "b", "c"]}},
+        "columns": {"g": {"levels": [*"abcdef"]}},
     }
     with pytest.raises(NotEstimable, match=r"C\(g\)\[b\] is the same in all rows of each member"):
         rehearse(parse_study(study), tables)

@@ -16,7 +16,7 @@ from hocket.studies.study import DisclosureSection
 from hocket.studies.time_grid import Followed, joint_intervals
 from tests.studies.cases import judges, lifelines, table_of
 
-TERMS = ("fin", "age", "wexp", "mar", "paro", "prio")
+TERMS = ("fin", "age", "wexp", "mar", "race", "prio")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def members(frame: Any, by: str) -> dict[str, Table]:
 def cox(frame: Any, ties: str) -> Results:
     formula = f"Surv(week, arrest) ~ {' + '.join(TERMS)}"
     study = {"study": {"title": "Rossi", "formula": formula, "family": "cox", "ties": ties}}
-    return rehearse(parse_study(study), members(frame, "race"))
+    return rehearse(parse_study(study), members(frame, "paro"))
 
 
 def test_cox_stratified_by_member_with_efrons_ties(rossi):
@@ -46,7 +46,7 @@ def test_cox_stratified_by_member_with_efrons_ties(rossi):
         judge = (
             lifelines()
             .CoxPHFitter()
-            .fit(rossi, "week", "arrest", strata=["race"], fit_options={"precision": 1e-12})
+            .fit(rossi, "week", "arrest", strata=["paro"], fit_options={"precision": 1e-12})
         )
     estimate, se = table_of(results)
     order = list(TERMS)
@@ -54,8 +54,8 @@ def test_cox_stratified_by_member_with_efrons_ties(rossi):
     np.testing.assert_allclose(se, judge.standard_errors_[order], rtol=1e-6)
     np.testing.assert_allclose(results.data["log_likelihood"], judge.log_likelihood_, rtol=1e-12)
     age = results.data["coefficients"]["age"]
-    assert f"{age['estimate']:.6f} {age['se']:.6f}" == "-0.057640 0.022002"
-    assert f"{results.data['log_likelihood']:.6f}" == "-620.563609"
+    assert f"{age['estimate']:.6f} {age['se']:.6f}" == "-0.057154 0.021991"
+    assert f"{results.data['log_likelihood']:.6f}" == "-582.165032"
     assert results.data["exponentiated"] == "hazard ratio"
     assert results.totals <= 8
 
@@ -70,7 +70,7 @@ def test_cox_with_breslows_ties(rossi):
                 rossi["week"],
                 rossi[list(TERMS)],
                 status=rossi["arrest"],
-                strata=rossi["race"],
+                strata=rossi["paro"],
                 ties="breslow",
             )
             .fit(tol=1e-13)

@@ -1,0 +1,79 @@
+"""Quantiles over all members by bisection on joint counts, with no small count between two points that were asked for.
+
+All quantiles of a column halve the same intervals, at points that halve what a normal column has in them. Before rows are counted at a point, members are asked whether one of
+them would have 1 to `smallest_cell` − 1 rows of its own between the point and its neighbours; where one has, the
+interval stays whole, and the quantile is known to its width. So whoever takes its own rows off a count, or a coalition
+theirs, is left with none or with enough in each interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from hocket.algorithm import Total
+from hocket.studies.together import Analysis
+
+FINE = 1e-3
+"""Of a standard deviation: intervals that are narrower are not halved."""
+EDGE = 1e-9
+
+
+def joint_quantiles(
+    values: Float[np.ndarray, " rows"],
+    shares: Sequence[float],
+    *,
+    rows: float,
+    mean: float,
+    sd: float,
+    smallest: int,
+) -> Analysis[list[tuple[float, float]]]:
+    """A quantile for each share, and how far it may be from that of the pooled rows.
+
+    `rows`, `mean` and `sd` are those of all members together. Nobody's own value is asked for. Least and greatest
+    values are not found this way, and are not shown.
+    """
+    share = np.array(shares, dtype=np.float64)
+    # Halves of what a normal column has: about as many rows lie in each, and all quantiles share the points.
+    left, right = np.zeros_like(share), np.ones_like(share)
+    below, upto = np.zeros_like(share), np.full_like(share, rows)
+    # No quantile is farther from the mean, whatever the values are [Cantelli].
+    least, most = mean - sd * np.sqrt((1 - share) / share), mean + sd * np.sqrt(share / (1 - share))
+
+    def ends() -> tuple[np.ndarray, np.ndarray]:
+        return np.maximum(least, mean + sd * ndtri(left)), np.minimum(most, mean + sd * ndtri(right))
+
+    halved = np.ones(len(share), dtype=bool)
+    while True:
+        low, high = ends()
+        halved &= (high - low > FINE * sd) & (upto - below >= 2 * smallest)
+        if not halved.any():
+            break
+        middle = (left + right) / 2
+        points = [mean + sd * ndtri(one) for one in (left, middle, right)]
+        few = [
+            _few(values, start, point, smallest) or _few(values, point, end, smallest)
+            for start, point, end in zip(*points, strict=True)
+        ]
+        refused = yield Total({"members with few rows beside a point": np.where(halved, few, 0.0)})
+        halved &= refused["members with few rows beside a point"] < 0.5
+        if not halved.any():
+            break
+        own = (values[:, None] <= points[1]).sum(axis=0).astype(np.float64)
+        total = yield Total({"rows up to": np.where(halved, own, 0.0)})
+        count = total["rows up to"]
+        lower = count >= share * rows
+        right, upto = np.where(halved & lower, middle, right), np.where(halved & lower, count, upto)
+        left, below = np.where(halved & ~lower, middle, left), np.where(halved & ~lower, count, below)
+    # Within what is left of the interval rows are taken to lie as a normal column's would.
+    part = np.clip((share * rows - below) / np.maximum(upto - below, 1.0), EDGE, 1 - EDGE)
+    place = np.clip(mean + sd * ndtri(left + (right - left) * part), low, high)
+    within = np.maximum(place - low, high - place)
+    return [(float(value), float(reach)) for value, reach in zip(place, within, strict=True)]
+
+
+def _few(values: Float[np.ndarray, " rows"], left: float, right: float, smallest: int) -> bool:
+    return 0 < int(((values > left) & (values <= right)).sum()) < smallest

@@ -112,6 +112,10 @@ that hang together'
     network.both_ways("a certificate")
     if network.n > MOST_AGENTS:
         raise BadInput(f"certificates are worked out for {MOST_AGENTS:,} agents at most, not {network.n:,}")
+    if problem is not None and problem.n != network.n:
+        raise BadInput(
+            f"the problem has {problem.n} agents, and {network.name} has {network.n}; pass its own network"
+        )
     runs = whole("runs", runs)
     dim = _dimension(algorithm, move, shift, dim if problem is None else problem.dim)
     gone = _known(leavers, network.n)

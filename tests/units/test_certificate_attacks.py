@@ -68,6 +68,14 @@ def test_a_step_that_follows_from_the_objectives_tells_them_and_is_refused():
     assert "worked out from the objectives" in hk.certify(RING, sharing, step=derived, **ask).reason
     assert "without step= the algorithm inside" in hk.certify(RING, sharing, **ask).reason
     assert hk.certify(RING, sharing, step=0.1, **ask).holds
+    degree_two = {
+        "objectives": "polynomial:2",
+        "colluders": 1,
+        "rounds": 3,
+        "algorithm": hk.FunctionSharing(2, 1.0),
+    }
+    assert "a step that is public" in hk.audit(RING, step=derived, **degree_two).claim.reason
+    assert hk.audit(RING, step=0.1, **degree_two).covered
 
 
 CHANGES = {

@@ -274,6 +274,6 @@ def _budget(rounds: int | None, budget: Mapping[str, float] | None) -> dict[str,
             f"there is no budget of {unknown[0] if unknown else 'nothing'}; name {', '.join(BUDGETS)}"
         )
     for what, limit in asked.items():
-        if not isinstance(limit, int | float | np.number) or not limit >= 1:
+        if not limit >= 1:
             raise BadInput(f"{what} = {limit}; a run needs at least one round")
     return {what: float(limit or 0) for what, limit in asked.items()}

@@ -1,9 +1,9 @@
 """Quantiles over all members by bisection on joint counts, with no small count between two points that were asked for.
 
 All quantiles of a column halve the same intervals, at points that halve what a normal column has in them. Before rows
-are counted at a point, members are asked whether one of them would have 1 to `smallest_cell` − 1 rows of its own between
-the point and its neighbours; where one has, the interval stays whole, and the quantile is known to its width. So a member
-that takes its own rows off a count, or a coalition that takes theirs, is left with none or with enough in each interval.
+are counted at a point, members are asked whether one of them would have 1 to `smallest_cell` − 1 rows of its own
+between the point and its neighbours. Where one has, the interval stays whole, and the quantile is known to its width.
+So a member that takes its own rows off a count, or a coalition theirs, is left with none or with enough in each.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hocket.studies.together import Analysis
 FINE = 1e-3
 """Of a standard deviation: intervals that are narrower are not halved."""
 EDGE = 1e-9
+"""How near to an interval's ends a quantile is looked for, as a part of its rows."""
 
 
 def joint_quantiles(

@@ -124,10 +124,12 @@ def _play_again(run: Run, other: Functions) -> Run:
     dtype = object if exact else np.float64
     hidden = other.dealt.powers + 1
     table = other.noise[:, :, :hidden].reshape(1, len(other.noise), 2, -1).astype(dtype)
+    # An alternative may take more noise than the bound: what it takes is told beside it, and no bound is stated here.
+    unbounded = {} if getattr(other.algorithm, "bound", None) is None else {"bound": 0.0}
     return solve(
         polynomials(list(other.objectives.astype(dtype)), feasible=run.problem.feasible, dim=other.dim),
         run.network,
-        dataclasses.replace(other.algorithm, noise=table),
+        dataclasses.replace(other.algorithm, noise=table, **unbounded),
         rounds=len(run.path) - 1,
         step=run.step,
         seed=run.settings["seed"],

@@ -13,6 +13,7 @@ from scipy.stats import norm
 import hocket as hk
 from hocket.errors import BadAlgorithm, BadInput
 from hocket.privacy.certificates.strength import BANDS, in_practice, strength
+from tests.units.certificate_cases import Clipped
 from tests.units.neighbouring_inputs import DIM, moved_by, path_under_one_sum, sent_without_noise
 
 K5, RING = hk.Network.complete(5), hk.Network.cycle(5)
@@ -67,6 +68,14 @@ def test_a_step_that_follows_from_the_objectives_tells_them_and_is_refused():
     assert "worked out from the objectives" in hk.certify(RING, sharing, step=derived, **ask).reason
     assert "without step= the algorithm inside" in hk.certify(RING, sharing, **ask).reason
     assert hk.certify(RING, sharing, step=0.1, **ask).holds
+    degree_two = {
+        "objectives": "polynomial:2",
+        "colluders": 1,
+        "rounds": 3,
+        "algorithm": hk.FunctionSharing(2, 1.0),
+    }
+    assert "a step that is public" in hk.audit(RING, step=derived, **degree_two).claim.reason
+    assert hk.audit(RING, step=0.1, **degree_two).covered
 
 
 CHANGES = {
@@ -256,6 +265,31 @@ def test_by_its_key_rss_nb_projects_after_the_step(feasible, penalty, why):
     problem = hk.Problem(hk.problems.Polynomial(), [np.ones((3, 1))] * 5, feasible=feasible, dim=1, **more)
     ask = {"coalition": {0}, "move": (1, 3, [0.1]), "rounds": 4, "problem": problem}
     assert why in hk.certify(K5, "rss-nb", sigma=3.0, **ask).reason
+
+
+def test_linear_objectives_lie_in_the_span_of_noise_on_gradients():
+    ask = {"sigma": 2.0, "rounds": 5, "colluders": 1, "transfer": 1.0}
+    held = {one: hk.certify(K5, "rss-nb", objectives=f"polynomial:{one}", **ask).holds for one in range(4)}
+    assert held == {0: True, 1: True, 2: False, 3: False}
+
+
+def test_that_somebody_s_own_algorithm_clips_is_its_own_word():
+    problem, ask = far_out(hk.Everywhere(), None), {"coalition": {0}, "rounds": 5}
+    assert "nothing clips a record" in hk.certify(RING, Clipped(1.0, 0.5), problem=problem, **ask).reason
+    alone = hk.certify(RING, Clipped(1.0, 0.5), **ask)
+    assert any(one.startswith("supposed: the whole way of every step") for one in alone.assumptions)
+
+
+def test_a_problem_of_other_agents_is_refused():
+    with pytest.raises(BadInput, match="the problem has 5 agents, and cycle:4 has 4"):
+        hk.certify(
+            hk.Network.cycle(4),
+            "function-sharing",
+            sigma=1.0,
+            colluders=1,
+            transfer=1.0,
+            problem=far_out(hk.Everywhere(), None),
+        )
 
 
 def test_agents_with_independent_noise_do_not_sleep():

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hocket.algorithm import Algorithm
@@ -19,14 +17,15 @@ from hocket.privacy.certificates.conditions import Circumstances, assumptions
 from hocket.privacy.certificates.linearised import by_linearisation
 from hocket.privacy.certificates.looks import Look, looks_at_gradients, looks_at_objectives
 from hocket.privacy.certificates.magnitudes import check_magnitudes
-from hocket.privacy.certificates.protected import (
-    Cost,
-    Protected,
-    Record,
-    Shift,
-    Transfer,
-    as_move,
-    as_shift,
+from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift, Transfer
+from hocket.privacy.certificates.question import (
+    adversary_of,
+    check_dimension,
+    class_of,
+    dimension_of,
+    known_agents,
+    protected_of,
+    weighed,
 )
 from hocket.privacy.certificates.refusals import Asked, by_theorem
 from hocket.privacy.certificates.sampling import check_rate
@@ -36,7 +35,6 @@ from hocket.privacy.estimate.leakage import one_of
 from hocket.privacy.estimate.recursion import Release
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
-from hocket.runs.view import check_coalition
 from hocket.steps import Number, Step, as_step
 
 By = Literal["theorem", "linearisation"]
@@ -112,10 +110,14 @@ that hang together'
     network.both_ways("a certificate")
     if network.n > MOST_AGENTS:
         raise BadInput(f"certificates are worked out for {MOST_AGENTS:,} agents at most, not {network.n:,}")
+    if problem is not None and problem.n != network.n:
+        raise BadInput(
+            f"the problem has {problem.n} agents, and {network.name} has {network.n}; pass its own network"
+        )
     runs = whole("runs", runs)
-    dim = _dimension(algorithm, move, shift, dim if problem is None else problem.dim)
-    gone = _known(leavers, network.n)
-    members, f = _adversary(network, coalition, colluders, gone)
+    dim = dimension_of(algorithm, move, shift, dim if problem is None else problem.dim)
+    gone = known_agents(leavers, network.n)
+    members, f = adversary_of(network, coalition, colluders, gone)
     found = source_of(
         network,
         algorithm,
@@ -126,9 +128,9 @@ that hang together'
         rounds=rounds,
         dim=dim,
     )
-    _check_dimension(found, dim)
-    protected = _weighed(
-        _protected(network, found, move, shift, transfer, sensitivity, records), found.algorithm, dim
+    check_dimension(found, dim)
+    protected = weighed(
+        protected_of(network, found, move, shift, transfer, sensitivity, records), found.algorithm, dim
     )
     check_magnitudes(found.mechanism, protected)
     exposed = sorted(gone & set(protected.agents))
@@ -158,7 +160,7 @@ that hang together'
         step=found.step,
         dim=dim or 1,
         said_dim=dim,
-        objectives=_class_of(problem, objectives),
+        objectives=class_of(problem, objectives),
         rounded=on_grid or (isinstance(protected, Record) and sensitivity is None),
     )
     with threadpool_limits(1, user_api="blas"):  # many small factorisations
@@ -261,131 +263,6 @@ def _per_round(
         return None
     assert isinstance(protected.held, int)
     return protected.size * protected.held * math.sqrt(kappa * looks[0].peak)
-
-
-def _protected(
-    network: Network,
-    source: Source,
-    move: Any,
-    shift: Any,
-    transfer: float | None,
-    sensitivity: float | None,
-    records: int | Mapping[int, int],
-) -> Protected:
-    given = {"move": move, "shift": shift, "transfer": transfer, "sensitivity": sensitivity}
-    named_ones = [name for name, value in given.items() if value is not None]
-    if (
-        not named_ones
-        and isinstance(source.mechanism, Mechanism)
-        and source.mechanism.sensitivity is not None
-    ):
-        sensitivity, named_ones = source.mechanism.sensitivity, ["sensitivity"]
-    if len(named_ones) != 1:
-        raise BadInput(
-            f"a certificate hides one kind of change, and {' and '.join(named_ones) or 'none'} was named; give one of "
-            "move=(i, j, c), shift={agent: c}, transfer=norm and sensitivity=S"
-        )
-    if move is not None:
-        return as_move(network.n, move)
-    if shift is not None:
-        return as_shift(network.n, shift)
-    if transfer is not None:
-        return Transfer(_size("transfer", transfer))
-    assert sensitivity is not None
-    return Record(_size("sensitivity", sensitivity), _held(records, network.n))
-
-
-def _weighed(protected: Protected, algorithm: str | Algorithm, dim: int | None) -> Protected:
-    """A shift in units of noise, where some coefficients have less of it than others: of those that are not known by
-    their place, all count as if they had the least."""
-    functions = algorithm.functions if isinstance(algorithm, Algorithm) else None
-    if not isinstance(protected, Shift) or functions is None:
-        return protected
-    relative = functions.family.relative_variance(dim or 1)
-    if relative is None:
-        return protected
-    known = protected.rows.shape[1] == len(relative)
-    return replace(protected, rows=protected.rows / np.sqrt(relative if known else relative.min()))
-
-
-def _dimension(algorithm: str | Algorithm, move: Any, shift: Any, dim: int | None) -> int | None:
-    """How many coordinates a state has: as was said, or as many as what moves between gradients."""
-    given = next(iter(shift.values())) if isinstance(shift, Mapping) and shift else move[2] if move else None
-    if not isinstance(algorithm, Algorithm) or algorithm.noise_on != "gradients" or given is None:
-        return dim
-    width = int(np.size(given))
-    if dim is not None and dim != width:
-        raise BadInput(
-            f"dim = {dim}, and what moves has {width} coefficients; a slope has one per coordinate"
-        )
-    return width
-
-
-def _class_of(problem: Problem | None, objectives: ObjectiveClass | str | None) -> ObjectiveClass | None:
-    """The class of all objectives: what is declared must hold those of the problem."""
-    declared = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
-    if problem is None:
-        return declared
-    found = problem.objective_class
-    if declared is not None and not declared.includes(found):
-        raise BadInput(
-            f"objectives = {declared}, and those of the problem are {found}; leave objectives= out"
-        )
-    return found if declared is None else declared
-
-
-def _check_dimension(source: Source, dim: int | None) -> None:
-    """Noise by a bound is dealt over all coordinates: how many there are must be said."""
-    if dim is not None or not isinstance(source.algorithm, Algorithm) or source.setting is None:
-        return
-    one, two = (source.algorithm.mechanism(replace(source.setting, dim=some)) for some in (1, 2))
-    if (
-        isinstance(one, Mechanism)
-        and isinstance(two, Mechanism)
-        and not np.array_equal(one.link_sd, two.link_sd)
-    ):
-        raise BadInput(f"noise of {source.title} is dealt over all coordinates; say how many there are: dim=")
-
-
-def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
-    if not isinstance(records, Mapping):
-        return whole("records", records)
-    held = {agent: whole(f"records of agent {agent}", count) for agent, count in records.items()}
-    _known(held, n)
-    return held
-
-
-def _known(agents: Iterable[int], n: int) -> frozenset[int]:
-    """Agents of this network; nobody is a coalition too, of one who hears all words."""
-    some = frozenset(agents)
-    return check_coalition(some, n) if some else some
-
-
-def _adversary(
-    network: Network, coalition: Iterable[int] | None, colluders: int | None, gone: frozenset[int]
-) -> tuple[frozenset[int] | None, int]:
-    """The coalition by name with those who left, or None and how many collude."""
-    if (coalition is None) == (colluders is None):
-        both = "both were named" if coalition is not None else "neither was named"
-        raise BadInput(f"a certificate is against a coalition= by name or so many colluders=, and {both}")
-    if coalition is not None:
-        members = _known(coalition, network.n) | gone
-        if len(members) == network.n:
-            raise BadInput(f"the coalition is all {network.n} agents; leave out whoever is to be protected")
-        return members, len(members)
-    f = whole("colluders", colluders, least=0)
-    if f + len(gone) >= network.n:
-        raise BadInput(
-            f"{f} colluders and {len(gone)} who left, of {network.n} agents, leave nobody honest; plan for "
-            f"at most {network.n - len(gone) - 1}"
-        )
-    return None, f
-
-
-def _size(name: str, value: Any) -> float:
-    if not (np.isfinite(value) and value >= 0):
-        raise BadInput(f"{name} = {value!r} is a norm; give a number that is zero or more")
-    return float(value)
 
 
 __all__ = ["By", "Shift", "certify"]

@@ -32,7 +32,9 @@ def outside_span(
 
 def _of_slopes(protected: Protected, objectives: ObjectiveClass | None) -> tuple[str, ...]:
     """Slopes that are named, by move= or shift=, are linear functions whatever else objectives are."""
-    if not isinstance(protected, Transfer) or objectives is None or (objectives.degree or 9) <= 1:
+    if not isinstance(protected, Transfer) or objectives is None:
+        return ()
+    if objectives.degree is not None and objectives.degree <= 1:
         return ()
     return (
         f"noise on gradients spans linear functions, and objectives are {_words(objectives)}: what moves between two "

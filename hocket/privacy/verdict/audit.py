@@ -257,7 +257,12 @@ def audit(
         # With all noise known one coalition is like another: whom a tap on words serves best is followed.
         last = findings[-1] if threat == "states+noise" else None
         claim = privacy_claim(
-            option.algorithm, objectives, dim=plan["dim"], local_steps=local_steps, batches=batches
+            option.algorithm,
+            objectives,
+            dim=plan["dim"],
+            local_steps=local_steps,
+            batches=batches,
+            step=plan["step"],
         )
         if runs > 1:
             claim = claim.kept_over_runs()

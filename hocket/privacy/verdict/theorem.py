@@ -24,6 +24,7 @@ from hocket.privacy.certificates.vouched import rewritten
 from hocket.problems import Objective
 from hocket.problems.objective_class import ANY, QUADRATIC, ObjectiveClass
 from hocket.runs.run import Run
+from hocket.steps import Derived, Step
 
 THEOREM = "Theorem 2"
 TOTALS = "Theorem T"
@@ -93,6 +94,7 @@ def privacy_claim(
     dim: int | None = None,
     local_steps: int = 1,
     batches: bool = False,
+    step: Step | None = None,
 ) -> PrivacyClaim:
     """The theorem on privacy that covers this algorithm on objectives of this class.
 
@@ -117,6 +119,9 @@ def privacy_claim(
         return PrivacyClaim(None, f"Theorem 2 is about one step between two exchanges, not {local_steps}")
     if batches:
         return PrivacyClaim(None, "Theorem 2 is about gradients over all records, not over batches")
+    if isinstance(step, Derived):
+        why = f"Theorem 2 is about a step that is public, and this one is worked out from the objectives ({step})"
+        return PrivacyClaim(None, why)
     if objectives is None:
         return PrivacyClaim(THEOREM, f"its noise hides {span}", f"objectives are {span}")
     return _judged(objectives if dim is None else objectives.in_dimension(dim), covers, span)

@@ -47,8 +47,9 @@ def clipped_by_layer(
     The model only ever sees one record, as a batch of one. All that a layer is called on belongs to that record:
     tokens and pixels are places of it, whatever axes they lie along.
     """
-    layers, structure = jax.tree.flatten(parameters, is_leaf=lambda node: isinstance(node, Layer))
-    if not all(isinstance(layer, Layer) for layer in layers):
+    # Of exactly this type: a subclass may make something else of its inputs than products with its weight.
+    layers, structure = jax.tree.flatten(parameters, is_leaf=lambda node: type(node) is Layer)
+    if not all(type(layer) is Layer for layer in layers):
         return None
 
     def through(taps: list[Any], one: Any, label: Any) -> tuple[Any, list[Any]]:

@@ -1,4 +1,4 @@
-"""The learning variant of every algorithm: small batches, and H local steps between exchanges.
+"""The learning variant of algorithms that step with `agent.descend`: small batches, H local steps between exchanges.
 
 An algorithm stays the generator that it is. What changes is what `agent.descend` does: from the mixed state v an agent
 takes H steps along gradients of small batches of its own data, each of size α_k/H, where α_k is the step of the whole

@@ -86,3 +86,16 @@ def test_layers_that_are_used_twice_or_in_another_way_are_left_alone():
             clipped_by_layer(lambda p, x, _, f=apply: f(p, x).sum(axis=-1), layer, inputs, labels, 1.0)
             is None
         )
+
+
+class Scaled(Layer):
+    """Three times what a layer makes of its inputs."""
+
+    def __call__(self, inputs: Any) -> Any:
+        return 3 * super().__call__(inputs)
+
+
+def test_a_layer_of_somebodys_own_is_no_layer_that_gradients_are_known_of():
+    inputs, labels = batch((3,))
+    layer = Scaled(jnp.eye(3), jnp.zeros(3))
+    assert clipped_by_layer(lambda p, x, _: p(x).sum(axis=-1), layer, inputs, labels, 1.0) is None

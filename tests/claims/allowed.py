@@ -57,6 +57,7 @@ MAY_SPEAK = {
     "privacy/certificates/linearised.py": REFUSES,
     "privacy/certificates/looks.py": REFUSES,
     "privacy/certificates/planner.py": PASSES,
+    "privacy/certificates/question.py": REFUSES,
     "privacy/certificates/source.py": REFUSES,
     "privacy/certificates/vouched.py": REFUSES,
     "privacy/topology/guarantees.py": "claims: P1 and P2, held against every coalition in tests/laws/test_privacy.py",

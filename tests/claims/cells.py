@@ -19,8 +19,9 @@ from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
 from hocket.runs.job import Job
 from hocket.steps import as_step
-from tests.claims.forced import Scene, achieved, real_messages
+from tests.claims.attack import achieved, real_messages
 from tests.claims.options import COMMON, FIELDS, PARAMETERS
+from tests.claims.scene import Scene
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
 
 NOTHING_SEEN = 1e-9
@@ -254,13 +255,13 @@ def _meaningless(cell: Cell, about: Mapping[str, Any]) -> bool:
         about["masked"] or about["relation"] == "member" or not fields <= TAKEN_BY_KEY
     ):
         return True
-    if (
-        about["said"] == "dim"
-    ):  # then it is assumed, and said so, that objectives are in the span, or slopes alone
+    # What takes part in some rounds only is a question of the general accountant, about records.
+    of_some = about["by"] == "linearisation" and about["relation"] in ("sensitivity", "member")
+    if about["every"] != 1 and not of_some:
+        return True
+    if about["said"] == "dim":  # then it is assumed that objectives are in the span, or slopes alone
         spanned = about["workload"] in ("slopes", "squares")
         return not spanned or about["prox"] is not None or type(about["feasible"]) is not hk.Everywhere
-    if about["every"] != 1:  # else it is not asked about
-        return about["by"] != "linearisation" or about["relation"] not in ("sensitivity", "member")
     return False
 
 

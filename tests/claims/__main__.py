@@ -13,7 +13,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.claims.cells import BASES, EXPECTED_TODAY, cells, evaluate
+from tests.claims.bases import BASES, EXPECTED_TODAY
+from tests.claims.cells import cells, evaluate
 from tests.claims.test_claims import two_by_two
 
 

@@ -21,10 +21,11 @@ from hocket.engines.transcripts import transcripts
 from hocket.privacy import plan_certificate
 from tests.claims import cells, options, texts, training
 from tests.claims.allowed import MAY_SPEAK
-from tests.claims.cells import BASES, BY_NAME, EXPECTED_TODAY, Base, Cell, Result, axes, evaluate
+from tests.claims.bases import BASES, BY_NAME, EXPECTED_TODAY, PROMISING, Base
+from tests.claims.cells import Cell, Result, axes, evaluate
 from tests.claims.worlds import WORKLOADS, Asked
 
-PLAYED = [base for base in BASES if type(base.build()) in cells.PROMISING]
+PLAYED = [base for base in BASES if type(base.build()) in PROMISING]
 REFUSED = [base for base in BASES if base not in PLAYED]
 
 

@@ -93,7 +93,7 @@ FIELDS: dict[str, dict[str, Values]] = {
         "unprotected": {"yes": {"unprotected": True}},
         "noise": {"given": {"noise": lambda i, j, k: np.array([0.5])}},
     },
-    "IndependentNoise": {"delta": {"3": {"delta": 3.0}}},
+    "IndependentNoise": {"sd": {"3": {"sd": 3.0}}},
     "AcceleratedTracking": {
         "share": {"half": {"share": 0.5}},
         "strong_convexity": {"1": {"strong_convexity": 1.0}},

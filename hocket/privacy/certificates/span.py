@@ -64,7 +64,7 @@ def _of_objectives(
     if isinstance(algorithm, str) and objectives.in_dimension(dim or 2) == QUADRATIC:
         return (
             "what noise functions do not span stays exposed: objectives are quadratics, and by its key nothing is "
-            f"known of the family of {algorithm}; pass FunctionSharing(2, sd=…, family='quadratic') itself",
+            f"known of the family of {algorithm}; pass the algorithm itself, with family='quadratic'",
         )
     claim = privacy_claim(algorithm, objectives, dim=dim)
     return (
@@ -79,10 +79,10 @@ def _cure(objectives: ObjectiveClass) -> str:
     if objectives == ANY:
         return ""  # what to declare has been said
     if QUADRATIC.includes(objectives):
-        return "; take the full quadratic family, FunctionSharing(2, sd=…, family='quadratic')"
+        return "; take the full quadratic family, degree=2 and family='quadratic'"
     if objectives.degree is not None:
-        return f"; take noise functions of that degree, FunctionSharing({objectives.degree}, sd=…)"
-    return "; protect records that are clipped under noise of each agent's own, RssNb.certified(sd=…, own=…)"
+        return f"; take noise functions of that degree, degree={objectives.degree}"
+    return "; protect records that are clipped, with clip=, under noise of each agent's own, own="
 
 
 def _words(objectives: ObjectiveClass) -> str:

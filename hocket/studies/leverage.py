@@ -23,7 +23,9 @@ def dominated(rows: Rows) -> Iterator[str]:
     values = {name: np.where(np.isnan(one), np.nanmean(one), one) for name, one in values.items()}
     with np.errstate(all="ignore"):
         design = design_matrix(study.formula, study.columns, values, int(kept.sum()), intercept=False)
-    for name, x in zip(design.names, design.X.T, strict=True):
+    weighing = [name for name in (study.question.weights,) if name]
+    terms = [*design.X.T, *(rows.column(name, kept) for name in weighing)]
+    for name, x in zip((*design.names, *weighing), terms, strict=True):
         if not np.isin(x, (0, 1)).all() and carried(x) > MOST:
             yield (
                 f"one row carries more than half of the term {name} here, so that its sums would be about that row; "

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 from jaxtyping import Bool
@@ -20,11 +21,14 @@ from hocket.studies.design_matrix import design_matrix, response
 from hocket.studies.evaluate import held_out
 from hocket.studies.formula import Survival
 from hocket.studies.rows import Rows
+from hocket.studies.study import DescribeSection
 
 PARTS = "rows"
 """The family of whole parts of a study."""
 YES = "yes by "
 """How families begin of what maps and levels of one column set apart."""
+MAPS = "maps of "
+"""How families begin of what maps of one column make, without the whole."""
 TWINS = "columns of two studies"
 """The family of all that columns of a model set apart, which is held against earlier studies, two sets at a time."""
 
@@ -91,15 +95,46 @@ def _of_curves(rows: Rows) -> Iterator[RowSet]:
         yield from _yes(rows, columns, rows.surviving, "the survival curves")
 
 
+def _twin(what: str, found: Bool[np.ndarray, " rows"], whole: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
+    """Rows that are counted apart, if they are not all or nothing."""
+    if up_to := min(int(found.sum()), int(whole.sum()) - int(found.sum())):
+        yield RowSet(what, found, frozenset({TWINS}), up_to)
+
+
 def _of_description(rows: Rows) -> Iterator[RowSet]:
     part = rows.study.describe
     if part is None:
         return
-    yield RowSet("the description", rows.described, frozenset({PARTS, TWINS}))
-    for name in part.columns or tuple(rows.study.columns):
+    names = part.columns or tuple(rows.study.columns)
+    crossed = tuple(one for pair in part.cross for one in pair)
+    columns = tuple(dict.fromkeys([*names, *crossed]))
+    families = frozenset({PARTS, TWINS}) | _told_apart(rows, columns)
+    yield RowSet("the description", rows.described, families)
+    for name in names:
         if rows.study.column(name).numeric:
             there = rows.described & ~np.isnan(rows.values[name])
             yield RowSet(f"the description of {name}", there, _summed(rows, name), int(there.sum()))
+            yield from _bars(rows, name, part.histograms, there)
+    yield from _yes(rows, columns, rows.described, "the description")
+    yield from _cells(rows, part)
+
+
+def _bars(rows: Rows, name: str, bars: int, there: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
+    """Rows below each edge of a histogram, where the study declares its ends."""
+    ends = rows.study.column(name).range
+    for edge in np.linspace(*ends, bars + 1)[1:-1].tolist() if ends and bars else ():
+        yield from _twin(f"rows with {name} below {edge:g}", there & (rows.values[name] < edge), there)
+
+
+def _cells(rows: Rows, part: DescribeSection) -> Iterator[RowSet]:
+    """Each cell of a table of two."""
+    kept, study = rows.described, rows.study
+    for pair in dict.fromkeys(part.cross):
+        (one, first), (other, second) = ((name, rows.values[name]) for name in pair)
+        for i, j in product(*(range(len(study.column(name).coded) or 2) for name in pair)):
+            yield from _twin(
+                f"cell {i + 1}, {j + 1} of {one} × {other}", kept & (first == i) & (second == j), kept
+            )
 
 
 def _told_apart(rows: Rows, columns: tuple[str, ...]) -> frozenset[str]:
@@ -119,9 +154,10 @@ def _yes(
     whole = int(kept.sum())
     for name in columns:
         column = study.column(name)
-        family = frozenset({_yes_by(rows, name)})
         if column.numeric:
             continue
+        made = {f"{MAPS}{_source(rows, name)}"} if column.map is not None else set[str]()
+        family = frozenset({_yes_by(rows, name)} | made)
         values = [1.0] if column.map is not None else range(len(column.levels))
         for value in values:
             label = name if column.map is not None else f"{name} {column.levels[int(value)]}"

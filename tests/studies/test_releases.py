@@ -354,3 +354,52 @@ def test_an_epsilon_that_hides_nothing_does_not_switch_the_rule_off(tmp_path, or
         second()
     if order == "noise second":
         told(4.0)
+
+
+def crossed(title: str, *cuts: int) -> Study:
+    columns = {f"above{cut}": {"from": "y", "map": f"y > {cut}"} for cut in cuts}
+    cross = [[name, "ill"] for name in columns]
+    return parse_study(
+        {
+            "study": {"title": title},
+            "describe": {"columns": ["ill"], "cross": cross},
+            "columns": {"ill": {"from": "x", "map": "x > 3"}, **columns},
+        }
+    )
+
+
+def test_tables_of_two_at_thresholds_that_differ_by_one_row_are_refused(home):
+    with pytest.raises(BadStudy, match=r"with above41 and of .* above40 tell 1 apart"):
+        check_table(crossed("Both", 40, 41), table(100))
+    begin(home, table(100), crossed("One", 40))
+    begin(home, table(100), crossed("Far", 60))
+    with pytest.raises(BadStudy, match=r"above40 of 'One' and of .* above41 tell 1 apart"):
+        begin(home, table(100), crossed("Two", 41))
+
+
+def test_three_maps_that_add_up_to_one_row_are_refused():
+    """No two of them differ by few: 0 to 10, 11 to 20, and both but for 10."""
+    maps = {"s1": range(11), "s2": range(11, 21), "s3": [one for one in range(21) if one != 10]}
+    columns = {name: {"from": "x", "map": [*levels]} for name, levels in maps.items()}
+    rows = Table.of({"x": [*range(60)], "y": [one % 7 for one in range(60)]})
+    study = parse_study({"study": {"title": "T", "formula": "y ~ s1 + s2 + s3"}, "columns": columns})
+    with pytest.raises(BadStudy, match=r"with s1 and of .* s2 and of .* s3 tell 1 apart"):
+        check_table(study, rows)
+
+
+def test_a_histogram_with_an_edge_moved_by_one_row_is_refused(home):
+    def bars(high: int) -> Study:
+        column = {"range": [-1, high]}
+        part = {"columns": ["y"], "histograms": 2}
+        return parse_study({"study": {"title": f"To {high}"}, "describe": part, "columns": {"y": column}})
+
+    begin(home, table(100), bars(100))
+    with pytest.raises(BadStudy, match="tell 1 apart"):
+        begin(home, table(100), bars(102))
+
+
+def test_a_weight_that_one_row_carries_is_refused():
+    rows = Table.of({**table(60).columns, "w": [5000.0, *[1.0] * 59]})
+    study = parse_study({"study": {"title": "T", "formula": "y ~ x", "weights": "w"}})
+    with pytest.raises(BadStudy, match="one row carries more than half of the term w "):
+        check_table(study, rows)

@@ -120,8 +120,8 @@ class Clip:
         return (
             f"gradients are cut to {self.norm:g} per record and their sum is divided by {batch}: {self.neighbours} "
             f"moves a member's gradient by S = {self.sensitivity(batch):.4g} at most, and takes part in a round with "
-            f"probability {poisson.rate:.4g}, secret for a secret seed that no other run uses; nothing is claimed of a record added or "
-            f"removed: {last}"
+            f"probability {poisson.rate:.4g}, secret for a secret seed that no other run uses; "
+            f"nothing is claimed of a record added or removed: {last}"
         )
 
 

@@ -197,7 +197,7 @@ def test_what_has_no_length_in_single_precision_is_cut_or_refused():
     with pytest.raises(BadAlgorithm, match="norm = 1e-20 of Clip; gradients below 1e-19 have no length"):
         Clip(1e-20)
     with pytest.raises(
-        BadAlgorithm, match="clip = 1e-20 of DpSgd; it is .* gradients below 1e-19 have no length"
+        BadAlgorithm, match=r"clip = 1e-20 of DpSgd; it is .* gradients below 1e-19 have no length"
     ):
         learning.DpSgd(1.0, clip=1e-20)
     at, way = jnp.zeros(1000), jnp.full(1000, 1e-20)

@@ -106,7 +106,7 @@ def test_places_that_cancel_are_added_up_as_they_were_measured(seed):
     """A record whose places nearly cancel: rounding left thousands of what was cut to one."""
     rng = np.random.default_rng(seed)
     half = (rng.normal(size=(32, 2)) * [1e9, 1e3]).astype(np.float32)
-    record = np.concatenate([half, half * np.float32([1, -1])])[rng.permutation(64)]
+    record = np.concatenate([half, half * np.array([1, -1], np.float32)])[rng.permutation(64)]
     beside = rng.normal(size=(7, 64, 2)).astype(np.float32)
 
     def losses(parameters: Any, inputs: Any, labels: Any) -> Any:

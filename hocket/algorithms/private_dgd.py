@@ -82,7 +82,7 @@ class PrivateDgd(Algorithm):
     def round(self, agent: Agent, state: Any, k: Any) -> Round:
         heard = yield Say(state)
         v = agent.mix(state, heard)
-        noisy = Ball(self.clip).project(agent.gradient(v)) + agent.own_noise(k)
+        noisy = Ball(self.clip).project(_finite(agent.gradient(v))) + agent.own_noise(k)
         return agent.feasible.project(v - agent.step(k) * noisy)
 
     @property
@@ -117,6 +117,14 @@ class PrivateDgd(Algorithm):
             f"({self.epsilon:g}, {self.failure:g})-differential privacy for one agent's objective replaced, gradients "
             f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}"
         ]
+
+
+def _finite(gradient: Any) -> Any:
+    """The gradient, or nothing where it is no number: a state that is none would show whose objective led there."""
+    if gradient.dtype == object:
+        return gradient
+    xp = gradient.__array_namespace__()
+    return xp.where(xp.all(xp.isfinite(gradient)), gradient, xp.zeros_like(gradient))
 
 
 class _Unclipped(PrivateDgd):

@@ -18,7 +18,7 @@ from hocket.agent import Agent
 from hocket.algorithm import Algorithm
 from hocket.algorithms.private_dgd import check_budget
 from hocket.errors import BadAlgorithm
-from hocket.learning.clipping import clipped_sum
+from hocket.learning.clipping import SHORTEST, clipped_sum, too_short
 from hocket.noise import threefry
 from hocket.privacy.certificates.sampling import dp_accounting
 
@@ -27,6 +27,7 @@ LEAST = 0.05
 PRECISION = 1e-3
 ORDERS = (1.25, 1.5, 1.75, 2, 2.25, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128)
 """Of Rényi divergence, at which the account is kept: with these few it is as tight as with all, in half the time."""
+CLIPS = f"it is the length of a gradient, positive and finite; {too_short('clip')}"
 NOISE = 18
 """Names the random stream."""
 
@@ -54,7 +55,8 @@ class DpSgd:
 
     That account assumes that subsets are secret: sampling amplifies privacy only against those who do not know who was
     drawn. In the simulator subsets, and noise with them, follow from the run's seed. So the promise is against those
-    who do not know the seed: draw it in secret, `secrets.randbits(63)`, and keep it. For anybody who learns subsets but
+    who do not know the seed: draw it in secret, `secrets.randbits(63)`, for one run alone. A second run by the same
+    seed draws the same noise, which falls out of the difference of the two. For anybody who learns subsets but
     not noise, the promise is `epsilon_if_known`.
 
     Opacus and most other libraries promise something else at the same ε: that nobody tells a sample that was added or
@@ -73,10 +75,15 @@ class DpSgd:
     """δ: the probability with which the promise may fail; well below one over the number of samples."""
 
     def __post_init__(self) -> None:
-        check_budget(self)
+        check_budget(self, clip=(SHORTEST <= self.clip < math.inf, CLIPS))
 
     def sigma(self, *, samples: int, batch: int, steps: int) -> float:
         """Standard deviation of the noise on a sum of clipped gradients, for an agent with so many samples."""
+        if batch > samples:
+            raise BadAlgorithm(
+                f"batch = {batch} with DpSgd, and an agent has {samples} samples: its account is of subsets of them; "
+                f"choose batch={samples} at most, or give that agent more"
+            )
         if self.failure >= 1 / samples:
             raise BadAlgorithm(
                 f"failure = {self.failure:g} of DpSgd, and an agent has {samples} samples: handing one of them out "

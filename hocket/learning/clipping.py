@@ -18,13 +18,24 @@ import scipy
 from jaxtyping import Bool, Float, PyTree
 
 from hocket.errors import BadAlgorithm
-from hocket.learning.layer_gradients import TINY, clipped_by_layer
+from hocket.learning.layer_gradients import TINY, clipped_by_layer, length_of
 
 OVERFLOW = 1e-20
 """How likely a Poisson batch may be to hold more records than there is room for, which leaves some out; a δ that nobody
 notices, even a billion times."""
 CELLS = 1 << 31
 """Lots that a record may draw; those below its rate take part."""
+
+SHORTEST = 1e-12
+"""The least norm to cut to: squares of parts below 1e-19 are lost in single precision, and their length with them."""
+
+
+def too_short(name: str) -> str:
+    """Why a norm below the least is refused."""
+    return (
+        f"gradients below 1e-19 have no length in single precision and would not be cut: choose {name} of at least "
+        f"{SHORTEST:g}, and scale the loss up if its gradients are that small"
+    )
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,8 @@ class Clip:
     def __post_init__(self) -> None:
         if not 0 < self.norm < math.inf:
             raise BadAlgorithm(f"norm = {self.norm!r} of Clip; it is a length: choose it positive and finite")
+        if self.norm < SHORTEST:
+            raise BadAlgorithm(f"norm = {self.norm:g} of Clip; {too_short('norm')}")
         if self.per not in ("record", "member"):
             raise BadAlgorithm(f"per = {self.per!r} of Clip; choose 'record' or 'member'")
 
@@ -107,8 +120,8 @@ class Clip:
         return (
             f"gradients are cut to {self.norm:g} per record and their sum is divided by {batch}: {self.neighbours} "
             f"moves a member's gradient by S = {self.sensitivity(batch):.4g} at most, and takes part in a round with "
-            f"probability {poisson.rate:.4g}, secret for a secret seed; nothing is claimed of a record added or "
-            f"removed: {last}"
+            f"probability {poisson.rate:.4g}, secret for a secret seed that no other run uses; "
+            f"nothing is claimed of a record added or removed: {last}"
         )
 
 
@@ -187,6 +200,8 @@ def _added_up(slope: Callable[[Any], PyTree], records: Any, norm: Any, present: 
 def shortened(v: Any, x: Any, most: Any) -> Any:
     """The point towards x that is no farther from v than `most`; v itself where x is nowhere."""
     way = x - v
-    length = jnp.linalg.norm(way)
+    length = length_of(
+        way, axis=0
+    )  # steps may be as small as they like, and squares of their parts have a least
     share = jnp.minimum(1, most / jnp.maximum(length, TINY))
     return v + jnp.where(jnp.isfinite(length), way * share, 0)

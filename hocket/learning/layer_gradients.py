@@ -72,33 +72,50 @@ def clipped_by_layer(
     parts = [
         (_by_place(went_in), _by_place(back)) for [(went_in, _)], back in zip(noted, slopes, strict=True)
     ]
-    lengths = _length(jnp.stack([_lengths(went_in, back) for went_in, back in parts]), axis=0)
-    counts = jnp.isfinite(lengths) if present is None else jnp.isfinite(lengths) & present
-    share = jnp.minimum(1, norm / jnp.maximum(lengths, TINY))[:, None, None]
+    # One place needs no slope written out: its length follows from what went in and what comes back.
+    slopes = [None if went_in.shape[1] == 1 else Layer(*_slope(went_in, back)) for went_in, back in parts]
+    lengths = [
+        _lengths(*part) if one is None else _of_slope(one) for part, one in zip(parts, slopes, strict=True)
+    ]
+    length = length_of(jnp.stack(lengths), axis=0)
+    counts = jnp.isfinite(length) if present is None else jnp.isfinite(length) & present
+    share = jnp.minimum(1, norm / jnp.maximum(length, TINY))[:, None, None]
 
-    def summed(went_in: Any, back: Any) -> Layer:
-        # Both are wiped where a record does not count: nothing times what is no number is none either.
-        went_in, back = (jnp.where(counts[:, None, None], part, 0) for part in (went_in, share * back))
-        return Layer(jnp.einsum("spi,spo->io", went_in, back), back.sum(axis=(0, 1)))
+    def summed(went_in: Any, back: Any, one: Layer | None) -> Layer:
+        # All is wiped where a record does not count: nothing times what is no number is none either.
+        if one is None:
+            went_in, back = (jnp.where(counts[:, None, None], part, 0) for part in (went_in, share * back))
+            return Layer(jnp.einsum("spi,spo->io", went_in, back), back.sum(axis=(0, 1)))
+        # What was measured is added up. Places that cancel leave another remainder in every order of adding them.
+        weight = jnp.where(counts[:, None, None], share * one.weight, 0)
+        return Layer(weight.sum(axis=0), jnp.where(counts[:, None], share[:, 0] * one.bias, 0).sum(axis=0))
 
-    return structure.unflatten([summed(*part) for part in parts])
+    return structure.unflatten([summed(*part, one) for part, one in zip(parts, slopes, strict=True)])
 
 
 def _by_place(values: Any) -> Float[Any, "records places numbers"]:
-    return values.reshape(len(values), -1, values.shape[-1])
+    # Single precision, whatever a model computes in: lengths are measured to a millionth.
+    return values.astype(jnp.result_type(values, jnp.float32)).reshape(len(values), -1, values.shape[-1])
+
+
+def _slope(went_in: Any, back: Any) -> tuple[Any, Any]:
+    """Every record's gradient in one layer, weight and bias, behind a barrier: computed once, and not once for its
+    length and in another order for the sum."""
+    return jax.lax.optimization_barrier((jnp.einsum("spi,spo->sio", went_in, back), back.sum(axis=1)))
+
+
+def _of_slope(slope: Layer) -> Float[Any, " records"]:
+    return length_of(jnp.stack([length_of(slope.weight, axis=(1, 2)), length_of(slope.bias, axis=1)]), axis=0)
 
 
 def _lengths(went_in: Any, back: Any) -> Float[Any, " records"]:
-    """The length of every record's gradient in one layer, weight and bias."""
-    if went_in.shape[1] == 1:
-        # A product of lengths, not of squares: 1e19 times 1e-20 is a length that counts, and its parts have no squares.
-        entering = _length(went_in, axis=(1, 2))
-        return _length(jnp.stack([entering, jnp.ones_like(entering)]), axis=0) * _length(back, axis=(1, 2))
-    slope = jnp.einsum("spi,spo->sio", went_in, back)
-    return _length(jnp.stack([_length(slope, axis=(1, 2)), _length(back.sum(axis=1), axis=1)]), axis=0)
+    """The same in a layer that is used at one place."""
+    # A product of lengths, not of squares: 1e19 times 1e-20 is a length that counts, and its parts have no squares.
+    entering = length_of(went_in, axis=(1, 2))
+    return length_of(jnp.stack([entering, jnp.ones_like(entering)]), axis=0) * length_of(back, axis=(1, 2))
 
 
-def _length(values: Any, axis: int | tuple[int, ...]) -> Any:
+def length_of(values: Any, axis: int | tuple[int, ...]) -> Any:
     """The norm, from numbers that were divided by the largest: without it squares of small ones are lost."""
     largest = jnp.maximum(jnp.max(jnp.abs(values), axis=axis, keepdims=True), TINY)
     length = jnp.sqrt(jnp.sum((values / largest) ** 2, axis=axis))

@@ -65,9 +65,10 @@ def train(
     `step` is the size of one local step, by exchange; noise levels are per local step too. An agent takes 40 local
     steps on batches of 32, unless you say otherwise. `feasible` keeps the parameters in a set, a `Ball` say; `private`
     trains with differential privacy, against those who do not know `seed`: subsets and noise follow from it, so draw
-    it in secret and keep it. `clip` cuts gradients, for the algorithm's own noise to hide: see `Clip`. Every so many
-    epochs (`every`) all agents' models and their mean are judged on `test`: see `epoch`, `accuracy`, `mean_accuracy`
-    and `loss` in `run.history`; with `clip`, `private` or certified noise models are judged as they would be published.
+    it in secret, and anew for every run. `clip` cuts gradients, for the algorithm's own noise to hide: see
+    `Clip`. Every so many epochs (`every`) all agents' models and their mean are judged on `test`: see `epoch`,
+    `accuracy`, `mean_accuracy` and `loss` in `run.history`; with `clip`, `private` or certified noise models are
+    judged as they would be published.
     `checkpoint` names a folder in which the run keeps its state; the same call later goes on from there.
     Algorithms that ask for gradients by themselves, as those with constant steps do, take one step along the exact
     gradient of the whole shard in each exchange, and refuse batches, momentum, `clip` and `private`.

@@ -109,7 +109,7 @@ def _noise(rms: float, steps: int) -> str:
 def _promise(private: DpSgd, sigma: float, timetable: Timetable, known: float) -> str:
     return (
         f"({private.epsilon:g}, {private.failure:g})-differential privacy for one record replaced, subsets and "
-        f"noise secret, so for a secret seed: gradients clipped to {private.clip:g}, normal noise of σ = "
-        f"{sigma:.4g} on the sum of {timetable.batch}, {timetable.rounds * timetable.local_steps} steps; "
+        f"noise secret, so for a secret seed that no other run uses: gradients clipped to {private.clip:g}, normal "
+        f"noise of σ = {sigma:.4g} on the sum of {timetable.batch}, {timetable.rounds * timetable.local_steps} steps; "
         f"without amplification, if subsets are known, ε = {known:.3g}"
     )

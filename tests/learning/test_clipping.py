@@ -192,6 +192,19 @@ def test_a_clip_that_is_none_is_refused(wrong):
         Clip(**wrong)
 
 
+def test_what_has_no_length_in_single_precision_is_cut_or_refused():
+    """Squares of 1e-20 are zero there: what had a length of zero was not cut at all."""
+    with pytest.raises(BadAlgorithm, match="norm = 1e-20 of Clip; gradients below 1e-19 have no length"):
+        Clip(1e-20)
+    with pytest.raises(
+        BadAlgorithm, match=r"clip = 1e-20 of DpSgd; it is .* gradients below 1e-19 have no length"
+    ):
+        learning.DpSgd(1.0, clip=1e-20)
+    at, way = jnp.zeros(1000), jnp.full(1000, 1e-20)
+    moved = np.asarray(shortened(at, at + way, 1e-20), np.float64)
+    assert np.linalg.norm(moved) == pytest.approx(1e-20, rel=1e-5)
+
+
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 3e38])
 def test_a_record_without_a_gradient_counts_for_nothing_and_hides_no_other(bad):
     """One that is no number, or too long for one: the sum is that of the others, and never no number."""

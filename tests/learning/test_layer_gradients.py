@@ -99,3 +99,38 @@ def test_a_layer_of_somebodys_own_is_no_layer_that_gradients_are_known_of():
     inputs, labels = batch((3,))
     layer = Scaled(jnp.eye(3), jnp.zeros(3))
     assert clipped_by_layer(lambda p, x, _: p(x).sum(axis=-1), layer, inputs, labels, 1.0) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_places_that_cancel_are_added_up_as_they_were_measured(seed):
+    """A record whose places nearly cancel: rounding left thousands of what was cut to one."""
+    rng = np.random.default_rng(seed)
+    half = (rng.normal(size=(32, 2)) * [1e9, 1e3]).astype(np.float32)
+    record = np.concatenate([half, half * np.array([1, -1], np.float32)])[rng.permutation(64)]
+    beside = rng.normal(size=(7, 64, 2)).astype(np.float32)
+
+    def losses(parameters: Any, inputs: Any, labels: Any) -> Any:
+        (layer,) = parameters
+        return (layer(inputs[..., :1]) * inputs[..., 1:]).sum(axis=(1, 2))
+
+    @jax.jit
+    def total(inputs: Any) -> Any:
+        parameters = [Layer(jnp.zeros((1, 2)), jnp.zeros(2))]
+        cut = clipped_by_layer(losses, parameters, inputs, jnp.zeros(8, int), 1.0)
+        assert cut is not None
+        return ravel_pytree(cut)[0]
+
+    with_it, without = (total(np.concatenate([beside, one[None]])) for one in (record, 0 * record))
+    assert np.linalg.norm(with_it - without) <= 1 + 1e-5
+
+
+def test_a_length_is_of_single_precision_whatever_a_model_computes_in():
+    def losses(parameters: Any, inputs: Any, labels: Any) -> Any:
+        scores = parameters[0](inputs.astype(jnp.bfloat16))
+        return scores[:, 0]
+
+    for seed in range(5):
+        inputs = np.random.default_rng(seed).normal(size=(1, 3000)).astype(np.float32)
+        parameters = [Layer(jnp.zeros((3000, 2)), jnp.zeros(2))]
+        cut = clipped_by_layer(losses, parameters, inputs, jnp.zeros(1, int), 1.0)
+        assert np.linalg.norm(ravel_pytree(cut)[0]) <= 1 + 1e-5

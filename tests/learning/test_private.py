@@ -113,6 +113,19 @@ def test_budgets_that_promise_nothing_are_refused() -> None:
             DpSgd(**wrong)
     with pytest.raises(BadAlgorithm, match="an agent has 200 samples: handing one of them out"):
         DpSgd(1.0, failure=0.01).sigma(samples=200, batch=20, steps=10)
+    small = [DATA.train.take(np.arange(start, start + 10)) for start in (0, 10, 20)]
+    for algorithm in (hk.Centralised(), hk.Dgd()):
+        with pytest.raises(BadAlgorithm, match="batch = 20 with DpSgd, and an agent has 10 samples"):
+            train(
+                NET,
+                small,
+                hk.Network.complete(3),
+                algorithm,
+                test=DATA.test,
+                batch=20,
+                epochs=1,
+                private=DpSgd(1.0),
+            )
 
 
 def test_the_noise_is_larger_than_other_libraries_promise_needs() -> None:

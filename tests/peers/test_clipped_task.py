@@ -35,6 +35,12 @@ def test_the_gradient_is_the_sum_of_what_was_cut_over_a_public_constant():
     np.testing.assert_allclose(at(task(), seed), cut[took_part].sum(axis=0) / 8, rtol=1e-10)
 
 
+def test_a_member_without_records_goes_on_as_one_of_whose_records_none_takes_part():
+    """One record fewer than one: stopping there would tell the two apart."""
+    assert not at(task(ROWS[:0], TARGETS[:0]), 0).any()
+    assert np.linalg.norm(at(task(ROWS[:1], TARGETS[:1], batch=40), 0)) <= 0.5 / 40 * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_one_record_moves_it_by_no_more_than_the_sensitivity(seed):
     """One more record at the end: the others' coins stay the same."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -97,6 +98,26 @@ def test_long_gradients_are_clipped():
 def test_numbers_that_promise_nothing_are_refused(numbers, message):
     with pytest.raises(hk.HocketError, match=message):
         hk.PrivateDgd(**({"epsilon": 1.0, "clip": 1.0, "releases": 10} | numbers))
+
+
+def test_a_gradient_that_is_no_number_shows_nobody():
+    """The slope of a distance at its end is none: whose objective that is would be seen in the first message."""
+
+    def published(centre: float) -> np.ndarray:
+        centres = np.array([1.0, 2.0, 3.0, 4.0, centre])
+        problem = hk.Problem(
+            lambda x, c: jnp.sqrt(jnp.sum((x - c) ** 2)),
+            centres,
+            feasible=hk.Ball(10.0),
+            dim=2,
+            convex=True,
+            optimum=np.zeros(2),
+        )
+        private = hk.PrivateDgd(0.1, clip=1.0, releases=3)
+        return hk.solve(problem, RING, private, rounds=3, start=np.zeros((5, 2)), step=0.01).published
+
+    for centre in (0.0, 5.0):
+        assert np.isfinite(published(centre)).all()
 
 
 def test_a_run_longer_than_its_budget_is_refused():

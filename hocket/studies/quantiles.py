@@ -73,6 +73,7 @@ def joint_quantiles(
         lower = count >= share * rows
         right, upto = np.where(halved & lower, middle, right), np.where(halved & lower, count, upto)
         left, below = np.where(halved & ~lower, middle, left), np.where(halved & ~lower, count, below)
+    low, high = ends()
     # Within what is left of the interval rows are taken to lie as a normal column's would.
     part = np.clip((share * rows - below) / np.maximum(upto - below, 1.0), EDGE, 1 - EDGE)
     place = np.clip(mean + sd * ndtri(left + (right - left) * part), low, high)

@@ -48,19 +48,26 @@ def equalities(findings: Findings) -> Iterator[Equality]:
             yield Equality(
                 "quantiles",
                 False,
-                "found by bisection: to a thousandth of a standard deviation, or to as few rows as may be shown",
+                "found by bisection, to the width that is printed (of type 1: the smallest value up to which at least "
+                "that share of the rows lies)",
             )
     if curves is not None:
-        test = "survival curves" if curves.log_rank is None else "survival curves and log-rank test"
         if curves.exact:
-            yield Equality(test, True, "the Kaplan-Meier curve of the pooled rows")
+            yield Equality("survival curves", True, "the Kaplan-Meier curve of the pooled rows")
         else:
             yield Equality(
-                test,
+                "survival curves",
                 False,
                 "a life table: times are merged, and the Kaplan-Meier curve of the pooled rows may be "
-                f"{curves.within:.2g} away at most (bounds at each time are in the table)"
-                + ("" if curves.log_rank is None else "; the log-rank test is of the merged intervals"),
+                f"{curves.within:.2g} away at most (bounds at each time are in the table)",
+            )
+        if curves.log_rank is not None and curves.exact and curves.log_rank_exact:
+            yield Equality(
+                "log-rank test", True, "that of the pooled rows, followed up to the last time of the grid"
+            )
+        elif curves.log_rank is not None:
+            yield Equality(
+                "log-rank test", False, "of merged intervals, with other numbers than that of exact times"
             )
     if tested is not None:
         yield Equality(

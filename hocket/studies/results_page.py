@@ -209,7 +209,7 @@ def _forest_caption(fit: Fit) -> str:
 
 def _survival_caption(found: Survivals) -> str:
     test = "" if found.log_rank is None else f" Log-rank χ² {found.log_rank:.3g}, {p_told(found.p)}"
-    test += "" if not test else "." if found.exact else ", on the intervals of the life table."
+    test += "" if not test else "." if found.exact and found.log_rank_exact else ", on merged intervals."
     words = "The share without the event, at times that the study declares, with bands of "
     words += f"{found.curves[0].confidence:.0%} confidence."
     if found.coarser:

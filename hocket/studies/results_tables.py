@@ -169,7 +169,8 @@ def description_tables(found: Description, study: Study) -> list[Table]:
     numbers = {name: one for name, one in found.columns.items() if one.mean is not None}
     tables: list[Table] = []
     if numbers:
-        shares = list(next(iter(numbers.values())).quantiles or {})
+        # A column that is constant has none.
+        shares = list(dict.fromkeys(share for one in numbers.values() for share in one.quantiles or {}))
         rows = tuple(
             (
                 plain_label(study, name),
@@ -181,7 +182,7 @@ def description_tables(found: Description, study: Study) -> list[Table]:
             )
             for name, one in numbers.items()
         )
-        head = ("", "rows", "missing", "mean", "sd", *(f"{float(share):.0%}" for share in shares))
+        head = ("", "rows", "missing", "mean", "sd", *(f"{100 * float(share):g}%" for share in shares))
         tables.append(Table(head, rows, _with_noise("Numbers", found), frozenset(range(1, len(head)))))
     counts = [
         (plain_label(study, name), level, few(count))

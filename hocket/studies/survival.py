@@ -79,6 +79,9 @@ class Survivals:
     log_rank: float | None = None
     """The test's χ², with one degree of freedom fewer than there are curves."""
     p: float | None = None
+    log_rank_exact: bool = True
+    """Whether the test is that of the pooled rows followed up to the last time. Curves may be without the test being: a
+    group in which nothing happens has no factor, but is compared."""
     coarser: bool = False
     """Whether times of the declared grid were left out, since few rows would be between them."""
     kind: str = "Kaplan-Meier"
@@ -88,7 +91,7 @@ class Survivals:
 
     @property
     def exact(self) -> bool:
-        """Whether all curves, and the test, are those of the pooled rows."""
+        """Whether all curves are those of the pooled rows."""
         return all(curve.exact for curve in self.curves)
 
 
@@ -99,6 +102,8 @@ class AtRisk:
     most: Float[np.ndarray, " intervals"]
     least: Float[np.ndarray, " intervals"]
     counted: Float[np.ndarray, " intervals"]
+    compared: Bool[np.ndarray, " intervals"]
+    """Where it is known at the one time at which events of the interval come, in whichever group: what a test needs."""
 
     @property
     def known(self) -> Bool[np.ndarray, " intervals"]:
@@ -131,6 +136,7 @@ def survival_curves(rows: Rows, part: SurvivalSection, confidence: float = 0.95)
         curves,
         chi,
         p,
+        all(bool(one.compared.all()) for one in risks),
         grid != part.grid,
         "Kaplan-Meier" if exact else "life table",
         0.0 if exact else max(curve.within for curve in curves),
@@ -149,16 +155,21 @@ def at_risk(found: Intervals, group: int, grid: Sequence[float]) -> AtRisk:
     begin, end = (ends[[getattr(one, side) for one in blocks]] for side in ("first", "last"))
     firsts, lasts = (np.array([getattr(one, side) for one in blocks]) for side in ("first", "last"))
     leavers = np.array([float(one.most) for one in blocks])
-    rows, left = list[tuple[float, float, float]](), float(found.sizes[group])
+    rows, left = list[tuple[float, float, float, float]](), float(found.sizes[group])
     for one in found.events:
         at_end = _tied(found, group, one)
         most = left - leavers[lasts <= (one.last if at_end else one.first)].sum()
         least = left - leavers[firsts < one.last].sum() if one.counts[group] else most
         when = ends[one.last] if at_end else (ends[one.first] + ends[one.last]) / 2
         share = np.clip((when - begin) / np.where(end > begin, end - begin, np.inf), 0, 1)
-        rows.append((most, least, float(np.clip(left - (leavers * share).sum(), least, most))))
+        counted = float(np.clip(left - (leavers * share).sum(), least, most))
+        at_one_time = one.last - one.first == 1 and bool(found.on_time.all())
+        unsure = leavers[(firsts < one.last) & (lasts > one.last)].sum() > 0
+        compared = not one.counts.any() or (at_one_time and not unsure)
+        rows.append((most, least, counted, float(compared)))
         left -= float(one.counts[group])
-    return AtRisk(*np.array(rows).T)
+    most, least, counted, compared = np.array(rows).T
+    return AtRisk(most, least, counted, compared == 1)
 
 
 def _tied(found: Intervals, group: int, one: Stretch) -> bool:

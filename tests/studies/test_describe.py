@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.disclosure import suppressed
 from hocket.studies.quantiles import joint_quantiles
+from hocket.studies.results_tables import description_tables
 from hocket.studies.study import DisclosureSection, EvaluateSection
 from tests.studies.cases import asked, cancer, dealt, diabetes
 
@@ -94,6 +95,34 @@ def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_p
     for share, (quantile, within) in zip(shares, found.result, strict=True):
         true = np.sort(pooled)[max(int(np.ceil(share * len(pooled) - 1e-9)) - 1, 0)]
         assert abs(true - quantile) <= within * (1 + 1e-9) + 1e-9 * sd
+
+
+@pytest.mark.parametrize(("share", "sign"), [(0.999, 1), (0.001, -1)])
+def test_a_quantile_in_a_far_tail_ends_too(share, sign):
+    """It went on for 989 secure sums below, and without end above."""
+    rng = np.random.default_rng(1)
+    x = sign * np.concatenate([rng.normal(size=20_000), np.full(30, 1e4)])
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"], "quantiles": [share]}})
+
+    def watch(totals: int, numbers: int) -> None:
+        assert totals <= 35
+
+    results = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)}, watch)
+    found = results.findings.description.columns["x"]
+    true = np.quantile(x, share, method="inverted_cdf")
+    (value,), (within,) = found.quantiles.values(), found.quantiles_within.values()
+    assert abs(value - true) <= within
+
+
+def test_quantiles_have_their_shares_above_them_though_the_first_column_is_constant():
+    """97.5 % stood as 98 %, and a constant first column took away the quantiles of all others."""
+    x = np.random.default_rng(1).normal(size=100)
+    columns = {"columns": ["flat", "x"], "quantiles": [0.025, 0.5, 0.975]}
+    study = parse_study({"study": {"title": "T"}, "describe": columns})
+    members = {str(j): Table.of({"flat": [1.0] * 50, "x": x[j::2].tolist()}) for j in range(2)}
+    (table,) = description_tables(rehearse(study, members).findings.description, study)
+    assert table.head[-3:] == ("2.5%", "50%", "97.5%")
+    assert "±" in table.rows[1][-1]
 
 
 counts = st.lists(st.integers(0, 30), min_size=3, max_size=3)

@@ -19,6 +19,7 @@ from hocket.cli.study import _found  # pyright: ignore[reportPrivateUsage]
 from hocket.errors import BadStudy
 from hocket.noise.summands import flat
 from hocket.studies import Results, Table, parse_study, rehearse
+from hocket.studies.equality import equalities
 from hocket.studies.results_page import results_page
 from hocket.studies.study import DisclosureSection
 from hocket.studies.survival import Survivals
@@ -182,7 +183,7 @@ def test_a_life_table_is_called_one_everywhere():
     assert results.data["survival"]["kind"] == "life table"
     assert results.data["survival"]["within"] == found.within
     printed = " ".join(one for one in _found(results) if isinstance(one, str))
-    assert "Not as the pooled rows would give: survival curves and log-rank test: a life table" in printed
+    assert "Not as the pooled rows would give: survival curves: a life table" in printed
 
 
 def test_the_log_rank_test_of_a_life_table_is_that_of_its_intervals():
@@ -193,10 +194,42 @@ def test_the_log_rank_test_of_a_life_table_is_that_of_its_intervals():
         found = asked(sample, grid).findings.survival
         assert found is not None
         assert found.log_rank == pytest.approx(judge.test_statistic, rel=0.15)  # as measured; it is no bound
-    assert (
-        "the log-rank test is of the merged intervals"
-        in results_page(asked(sample, grid), commands=[]).html()
-    )
+        assert not found.log_rank_exact
+        assert "Log-rank test: of merged intervals" in results_page(asked(sample, grid), commands=[]).html()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_log_rank_test_is_called_that_of_the_pooled_rows_only_where_it_is(seed):
+    """Curves are exact where nothing happens in a group between two times; the test compares it all the same."""
+    rng = np.random.default_rng(seed)
+    time, came = rng.integers(1, 25, 60).astype(float), (rng.random(60) < 0.5).astype(int)
+    group = np.array(["a", "b", "c"])[rng.integers(0, 3, 60)]
+    sample, said = (time, came, group, np.arange(60) % 3), set[bool]()
+    for grid in (np.arange(1.0, 25), np.arange(1.0, 25, 3), np.arange(2.0, 20, 1.5)):
+        found = asked(sample, grid.tolist(), smallest_cell=1).findings.survival
+        assert found is not None
+        stop = np.minimum(time, found.grid[-1])
+        events = np.where(time <= found.grid[-1], came, 0)
+        judge = lifelines().statistics.multivariate_logrank_test(stop, group, events)
+        said.add(found.log_rank_exact)
+        if found.log_rank_exact:
+            assert found.log_rank == pytest.approx(judge.test_statistic, rel=1e-9)
+    assert said == {True, False}
+
+
+def test_the_page_says_apart_whether_curves_and_their_test_are_those_of_the_pooled_rows():
+    """Nobody leaves between events, so that the curves are exact on any grid; merged times are another test."""
+    time, came = np.repeat(np.arange(1.0, 13), 4), np.ones(48, dtype=int)
+    came[time == 12] = 0
+    sample = time, came, np.where(np.arange(48) % 4 < 1 + (time > 6), "a", "b"), np.arange(48) % 3
+    results = asked(sample, [6.0, 12.0], smallest_cell=1)
+    judge = lifelines().statistics.multivariate_logrank_test(time, sample[2], came)
+    found = results.findings.survival
+    assert found is not None
+    assert found.exact
+    assert abs(found.log_rank - judge.test_statistic) > 0.1
+    said = {one.part: one.equal for one in equalities(results.findings)}
+    assert said == {"survival curves": True, "log-rank test": False}
 
 
 # What is published

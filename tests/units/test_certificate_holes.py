@@ -450,3 +450,26 @@ def test_draws_that_are_not_what_their_deviation_says(which, says, by):
         assert found.mu == math.inf
         reason = found.reason
     assert says in reason
+
+
+def test_noise_of_rounds_is_never_kept_from_run_to_run():
+    """Kept under two starts, it would show the difference of two gradients bare."""
+    algorithm = hk.RssNb.certified(1.0, 1.0)
+    found = hk.certify(K5, algorithm, coalition={0}, sensitivity=0.5, rounds=3, runs=2, kept=True)
+    assert "which keep their noise" not in str(found)
+    assert "noise of rounds is drawn anew in each" in str(found)
+
+
+def test_questions_that_mean_nothing_are_refused_in_words():
+    ask: dict[str, Any] = {"sigma": 1.0, "coalition": {0}, "rounds": 3}
+    with pytest.raises(BadInput, match="records is empty"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, records={}, **ask)
+    with pytest.raises(BadInput, match="agent '1' is no whole number"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, records={"1": 1}, **ask)
+    with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, **ask | {"coalition": {1.5}})
+    with pytest.raises(BadInput, match="every = 0; give a whole number"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, by="linearisation", every=0, **ask)
+    with pytest.raises(BadInput, match="transfer = 'a' is a norm"):
+        hk.certify(K5, "rss-nb", transfer="a", **ask)  # type: ignore[arg-type]
+    assert hk.certify(K5, "function-sharing", sensitivity=0.0, **ask).mu == 0.0

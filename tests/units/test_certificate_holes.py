@@ -391,7 +391,7 @@ class OneSided(hk.Algorithm):
 
 @pytest.mark.parametrize("how", ["floor", "size", "wait"])
 def test_what_shows_on_one_side_of_zero_or_near_it_is_not_affine(how):
-    asked = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3}
+    asked: dict[str, Any] = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3}
     found = hk.certify(K5, OneSided(how), by="linearisation", **asked)
     assert found.mu == math.inf
     assert "is not affine" in found.reason
@@ -441,7 +441,7 @@ class OtherDraws(hk.Algorithm):
     ],
 )
 def test_draws_that_are_not_what_their_deviation_says(which, says, by):
-    how = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3, "by": by}
+    how: dict[str, Any] = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3, "by": by}
     try:
         found = hk.certify(K5, OtherDraws(which), **how)
     except NoTheorem as error:
@@ -467,7 +467,8 @@ def test_questions_that_mean_nothing_are_refused_in_words():
     with pytest.raises(BadInput, match="agent '1' is no whole number"):
         hk.certify(K5, "rss-nb", sensitivity=1.0, records={"1": 1}, **ask)
     with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
-        hk.certify(K5, "rss-nb", sensitivity=1.0, **ask | {"coalition": {1.5}})
+        broken: dict[str, Any] = ask | {"coalition": {1.5}}
+        hk.certify(K5, "rss-nb", sensitivity=1.0, **broken)
     with pytest.raises(BadInput, match="every = 0; give a whole number"):
         hk.certify(K5, "rss-nb", sensitivity=1.0, by="linearisation", every=0, **ask)
     with pytest.raises(BadInput, match="transfer = 'a' is a norm"):

@@ -128,7 +128,9 @@ def check_watchers(coalition: Iterable[int], threat: str, n: int) -> frozenset[i
 def check_coalition(coalition: Any, n: int) -> frozenset[int]:
     """A coalition is a non-empty set of known agents."""
     coalition = [*coalition]
-    odd = [one for one in coalition if not isinstance(one, int | float | np.integer) or one % 1 != 0]
+    odd: list[Any] = [
+        one for one in coalition if not isinstance(one, int | float | np.integer) or one % 1 != 0
+    ]
     if odd:
         raise BadInput(f"agent {odd[0]!r} is no whole number; agents are numbered 0 to {n - 1}")
     members = frozenset(int(member) for member in coalition)

@@ -127,6 +127,12 @@ def check_watchers(coalition: Iterable[int], threat: str, n: int) -> frozenset[i
 
 def check_coalition(coalition: Any, n: int) -> frozenset[int]:
     """A coalition is a non-empty set of known agents."""
+    coalition = [*coalition]
+    odd: list[Any] = [
+        one for one in coalition if not isinstance(one, int | float | np.integer) or one % 1 != 0
+    ]
+    if odd:
+        raise BadInput(f"agent {odd[0]!r} is no whole number; agents are numbered 0 to {n - 1}")
     members = frozenset(int(member) for member in coalition)
     for member in sorted(members):
         check_honest(member, frozenset(), n)

@@ -7,10 +7,14 @@ import math
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.errors import BadInput
+from hocket.errors import BadInput, NoTheorem
+from hocket.noise.draws import Gaussian
+from hocket.noise.mechanism import Mechanism
 from hocket.privacy import gdp
 from hocket.privacy.attacks import likelihood_ratios
 from hocket.privacy.certificates.empirical import Told
@@ -363,3 +367,110 @@ def test_code_in_a_field_or_inside_another_algorithm_is_not_vouched_for():
     for inner, holds in ((hk.AugDgm(), True), (hk.Safeguard(hk.Nids()), True), (Inside(), False)):
         found = hk.certify(K5, hk.FunctionSharing(1, sd=10.0, inner=inner), **ask)
         assert found.holds == holds
+
+
+class OneSided(hk.Algorithm):
+    """Noise of each agent's own, and something that only shows on one side of zero, or near it."""
+
+    how: str = eqx.field(static=True, default="floor")
+
+    def draws(self, setting):
+        return {"own": Gaussian(np.asarray(1.0), label=7, width=setting.dim)}
+
+    def round(self, agent, state, k):
+        noise = agent.own_noise(k)
+        word = state + agent.step(k - 1) * (jnp.abs(noise) if self.how == "size" else noise)
+        heard = yield hk.Say(word)
+        v = agent.mix(word, heard)
+        gradient = agent.gradient(v)
+        if self.how == "wait":
+            gradient = jnp.where(jnp.abs(gradient) > 1e-3, gradient, 0.0)
+        stepped = v - agent.step(k) * gradient
+        return jnp.maximum(stepped, -1.0) if self.how == "floor" else stepped
+
+
+@pytest.mark.parametrize("how", ["floor", "size", "wait"])
+def test_what_shows_on_one_side_of_zero_or_near_it_is_not_affine(how):
+    asked: dict[str, Any] = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3}
+    found = hk.certify(K5, OneSided(how), by="linearisation", **asked)
+    assert found.mu == math.inf
+    assert "is not affine" in found.reason
+
+
+class Thousandth(Gaussian):
+    """Normal by its name."""
+
+    def raw(self, key, when, tables, dtype):
+        return super().raw(key, when, tables, dtype) * 1e-3
+
+
+class OtherDraws(hk.Algorithm):
+    """Draws that are not what their deviation says."""
+
+    which: str = eqx.field(static=True, default="relative")
+
+    def draws(self, setting):
+        how = {"label": 7, "width": setting.dim}
+        own = Gaussian(np.asarray(1.0), **how)
+        match self.which:
+            case "relative":
+                return {"own": Gaussian(np.asarray(1.0), relative=np.full(setting.dim, 1e-3), **how)}
+            case "subclass":
+                return {"own": Thousandth(np.asarray(1.0), **how)}
+            case _:
+                return {"own": own, "other": own}
+
+    def round(self, agent, state, k):
+        noise = agent.own_noise(k) - (agent.shares["other"] if self.which == "label" else 0.0)
+        word = state + agent.step(k - 1) * noise
+        heard = yield hk.Say(word)
+        return agent.descend(agent.mix(word, heard), k, project="mixed")
+
+    def mechanism(self, setting):
+        silent = np.zeros((1, len(setting.network.links)))
+        return Mechanism("gradients", silent, 1.0, scaled_by="last step", projects="before the step")
+
+
+@pytest.mark.parametrize("by", ["theorem", "linearisation"])
+@pytest.mark.parametrize(
+    ("which", "says"),
+    [
+        ("relative", "relative= changes its size coordinate by coordinate"),
+        ("subclass", "Thousandth is not hocket's, and what it draws is not read"),
+        ("label", "label = 7 is that of 'own' too, so that both are the same random numbers"),
+    ],
+)
+def test_draws_that_are_not_what_their_deviation_says(which, says, by):
+    how: dict[str, Any] = {"coalition": {0}, "sensitivity": 0.5, "step": 0.1, "rounds": 3, "by": by}
+    try:
+        found = hk.certify(K5, OtherDraws(which), **how)
+    except NoTheorem as error:
+        reason = str(error)
+    else:
+        assert found.mu == math.inf
+        reason = found.reason
+    assert says in reason
+
+
+def test_noise_of_rounds_is_never_kept_from_run_to_run():
+    """Kept under two starts, it would show the difference of two gradients bare."""
+    algorithm = hk.RssNb.certified(1.0, 1.0)
+    found = hk.certify(K5, algorithm, coalition={0}, sensitivity=0.5, rounds=3, runs=2, kept=True)
+    assert "which keep their noise" not in str(found)
+    assert "noise of rounds is drawn anew in each" in str(found)
+
+
+def test_questions_that_mean_nothing_are_refused_in_words():
+    ask: dict[str, Any] = {"sigma": 1.0, "coalition": {0}, "rounds": 3}
+    with pytest.raises(BadInput, match="records is empty"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, records={}, **ask)
+    with pytest.raises(BadInput, match="agent '1' is no whole number"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, records={"1": 1}, **ask)
+    with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
+        broken: dict[str, Any] = ask | {"coalition": {1.5}}
+        hk.certify(K5, "rss-nb", sensitivity=1.0, **broken)
+    with pytest.raises(BadInput, match="every = 0; give a whole number"):
+        hk.certify(K5, "rss-nb", sensitivity=1.0, by="linearisation", every=0, **ask)
+    with pytest.raises(BadInput, match="transfer = 'a' is a norm"):
+        hk.certify(K5, "rss-nb", transfer="a", **ask)  # type: ignore[arg-type]
+    assert hk.certify(K5, "function-sharing", sensitivity=0.0, **ask).mu == 0.0

@@ -115,7 +115,7 @@ that hang together'
         raise BadInput(
             f"the problem has {problem.n} agents, and {network.name} has {network.n}; pass its own network"
         )
-    runs = whole("runs", runs)
+    runs, every = whole("runs", runs), whole("every", every)
     dim = dimension_of(algorithm, move, shift, dim if problem is None else problem.dim)
     gone = known_agents(leavers, network.n)
     members, f = adversary_of(network, coalition, colluders, gone)

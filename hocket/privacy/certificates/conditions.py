@@ -96,11 +96,15 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
             " is rounding of what was given and stands for zero"
         )
     if about.runs > 1:
-        said.append(
-            "supposed: the data are the same in all runs, which keep their noise"
-            if about.kept
-            else "covered: each run draws noise of its own, and runs compose"
-        )
+        if not about.kept:
+            said.append("covered: each run draws noise of its own, and runs compose")
+        elif mechanism.on == "objective":
+            said.append("supposed: the data are the same in all runs, which keep their noise")
+        else:  # the same noise under two gradients shows their difference bare
+            said.append(
+                "supposed: the data are the same in all runs, which keep their anchors alone: noise of rounds is drawn "
+                "anew in each, under a seed of its own"
+            )
     said.append(
         "checked: what is hidden and what hides it are whole numbers on one public grid, and all words follow from "
         "their stored sum"

@@ -126,6 +126,8 @@ class Record(Protected):
 
     def squared(self, kappa: Float[np.ndarray, "... agents"]) -> Float[np.ndarray, "..."]:
         """The squared μ, from every agent's κ."""
+        if not self.size:
+            return np.zeros(kappa.shape[:-1])  # whatever is exposed, nothing changes
         if isinstance(self.held, int):
             return (self.size * self.held) ** 2 * kappa.max(axis=-1)
         roots = np.sqrt(np.maximum(kappa, 0.0))

@@ -106,9 +106,12 @@ def check_dimension(source: Source, dim: int | None) -> None:
 def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
     if not isinstance(records, Mapping):
         return whole("records", records)
-    held = {agent: whole(f"records of agent {agent}", count) for agent, count in records.items()}
-    known_agents(held, n)
-    return held
+    if not records:
+        raise BadInput(
+            "records is empty; map agents to how many of their records are replaced, or give a number"
+        )
+    known_agents(records, n)
+    return {int(agent): whole(f"records of agent {agent}", count) for agent, count in records.items()}
 
 
 def known_agents(agents: Iterable[int], n: int) -> frozenset[int]:
@@ -139,6 +142,7 @@ def adversary_of(
 
 
 def _size(name: str, value: Any) -> float:
-    if not (np.isfinite(value) and value >= 0):
+    number = np.shape(value) == () and np.asarray(value).dtype.kind in "fiu"
+    if not (number and np.isfinite(value) and value >= 0):
         raise BadInput(f"{name} = {value!r} is a norm; give a number that is zero or more")
     return float(value)

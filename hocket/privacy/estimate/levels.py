@@ -90,4 +90,26 @@ def planned_levels(network: Network, algorithm: Algorithm, *, dim: int, step: St
     one, all_of_them = (algorithm.draws(Setting(network, width, step, rounds)) for width in (1, dim))
     # Coordinates are alike and apart: one of them, with the deviation that it has among all.
     draws = {name: replace(draw, width=one[name].width) for name, draw in all_of_them.items()}
+    _check_counted(algorithm, draws)
     return Levels(algorithm, draws)
+
+
+def _check_counted(algorithm: Algorithm, draws: Mapping[str, Draw]) -> None:
+    """Refuse draws that are not what their deviation says: a law of somebody's own, factors by coordinate, or one
+    stream of random numbers under two names."""
+    by_label: dict[int, str] = {}
+    for name, draw in draws.items():
+        why = ""
+        if not type(draw).__module__.startswith("hocket."):
+            kind = type(draw).__name__
+            why = f"{kind} is not hocket's, and what it draws is not read; take Paired, Balanced, Own or Gaussian"
+        elif draw.label in by_label:
+            why = (
+                f"label = {draw.label} is that of {by_label[draw.label]!r} too, so that both are the same random "
+                "numbers and may cancel; give each kind of noise a label of its own"
+            )
+        elif algorithm.functions is None and getattr(draw, "relative", None) is not None:
+            why = "relative= changes its size coordinate by coordinate; leave it out, or multiply it in the round"
+        if why:
+            raise NoTheorem(f"no leakage model covers noise {name!r} of {type(algorithm).__name__}: {why}")
+        by_label[draw.label] = name

@@ -26,6 +26,8 @@ from hocket.steps import Step
 
 A_LOT = 1e9
 """How far out a round must still be affine: clipping shows there, wherever it begins."""
+HARDLY = 1e-6
+"""How close to nothing it must still be: what waits for a change to be large enough shows there."""
 AFFINE = 1e-9
 """How far a world may be off, as a part of its terms: doubles lose seven digits less in a sum of ten."""
 TOGETHER = 2048
@@ -319,9 +321,10 @@ def _worlds(inputs: int) -> Float[np.ndarray, "inputs worlds"]:
 
 @cache
 def _trials(inputs: int) -> tuple[Float[np.ndarray, "inputs 1"], ...]:
-    """A little of all and a lot of all, each by itself: one vector's clipping scales all of its coordinates alike."""
+    """A little of all and a lot of all, and hardly anything, each by itself: one vector's clipping scales all of its
+    coordinates alike. In both signs: a floor, or a size, shows on one side alone."""
     little = np.random.default_rng(0).normal(size=(inputs, 1))
-    return little, A_LOT * little
+    return tuple(sign * size * little for size in (1.0, A_LOT, HARDLY) for sign in (1.0, -1.0))
 
 
 def numbers_of(leaf: Any, worlds: int) -> Float[np.ndarray, "numbers worlds"]:

@@ -68,7 +68,7 @@ EXPECTED_TODAY: dict[str, str] = {
     "projection for active, although the problem has a box",
 }
 """Cells by name in which a promise is known to fall, with the issue that mends it. One that holds is an error."""
-PROMISING = {hk.RssNb, hk.FunctionSharing, hk.JointAverage, hk.PrivateDgd}
+PROMISING = {hk.RssNb, hk.FunctionSharing, hk.IndependentNoise, hk.JointAverage, hk.PrivateDgd}
 BASES += [
     Base(kind.__name__, lambda kind=kind: kind.typical() or kind(), {"workload": "slopes"})
     for kind in ALL

@@ -21,7 +21,7 @@ LITTLE = RSS_NB | {"delta": 0.1}
 def test_nobodys_gradient_may_be_known_better_than_to_a_tenth_unless_a_plan_says_so():
     assert AuditSection(colluders=1).min_sd == MIN_SD == 0.1
     with pytest.raises(
-        UnsafePlan, match=r"±0\.00115, known to 0\.1\d %.*where 10 % of a gradient of size 1 is"
+        UnsafePlan, match=r"±0\.000687, known to 0\.069 %.*where 10 % of a gradient of size 1 is"
     ):
         audit_plan(drawn(algorithm=LITTLE | {"delta": 0.1624}, rounds=50, min_sd=MIN_SD))
     assert audit_plan(drawn(algorithm=LITTLE, min_sd=0.0)).problems == ()

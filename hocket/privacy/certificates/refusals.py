@@ -191,7 +191,11 @@ def linear_states(asked: Asked) -> Iterator[str]:
         return
     if isinstance(problem.feasible, Everywhere) and problem.penalty is None:
         return
-    if about.algorithm is None or about.setting is None or not projects_received(about.algorithm, about.setting):
+    if (
+        about.algorithm is None
+        or about.setting is None
+        or not projects_received(about.algorithm, about.setting)
+    ):
         what = "the problem has a penalty" if problem.penalty is not None else "the problem has a bounded set"
         yield (
             f"{what}: states that are projected are not linear in the noise, as linearisation takes them to be; ask "

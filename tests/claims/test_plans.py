@@ -112,6 +112,12 @@ def test_a_plan_with_one_key_changed_or_two_is_refused_or_is_what_certify_says(b
     assert None in found.values()
 
 
+def test_coins_of_records_hide_no_member():
+    """A member takes part in every round, whatever coins its records toss: a tenth of them made ε far smaller."""
+    plan = drawn(MEMBER, key="rss-nb", objectives="any")
+    assert "no coin decides what takes part" in (judged(plan, ("certificate.rate", 0.1)) or "")
+
+
 CORNERS = [*itertools.product((-1.0, 0.0, 1.0), repeat=DIM + 1)]
 
 

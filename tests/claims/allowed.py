@@ -16,6 +16,7 @@ TLS = "speaks of TLS certificates"
 MAY_SPEAK = {
     "algorithm.py": REFUSES,
     "algorithms/function_sharing.py": REFUSES,
+    "algorithms/independent_noise.py": REFUSES,
     "algorithms/private_dgd.py": "claims: an ε, the cells of PrivateDgd",
     "algorithms/rss_nb_noise.py": REFUSES,
     "bench/page.py": REFUSES,
@@ -27,6 +28,7 @@ MAY_SPEAK = {
     "cli/relay.py": TLS,
     "cli/reproduce.py": "explains an option",
     "config/sections.py": "explains a key",
+    "federation/account.py": REFUSES,
     "federation/cards.py": TLS,
     "federation/certificate_check.py": CERTIFICATE,
     "federation/expiry.py": TLS,
@@ -58,6 +60,7 @@ MAY_SPEAK = {
     "privacy/certificates/looks.py": REFUSES,
     "privacy/certificates/planner.py": PASSES,
     "privacy/certificates/question.py": REFUSES,
+    "privacy/certificates/refusals.py": REFUSES,
     "privacy/certificates/source.py": REFUSES,
     "privacy/certificates/vouched.py": REFUSES,
     "privacy/topology/guarantees.py": "claims: P1 and P2, held against every coalition in tests/laws/test_privacy.py",

@@ -336,6 +336,7 @@ INSIDE = {
     "Alone": "sends nothing",
     "EvenPushSum": "stands in for PushSum",
     "EvenPushDiging": "stands in for PushDiging",
+    "_Unclipped": "stands in for PrivateDgd, and promises nothing",
     "_OwnSteps": "stands in for JointAverage where rounds are read",
     "Replayed": "plays real noise again",
     "Watched": "counts what is paid",

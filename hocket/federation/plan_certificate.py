@@ -130,6 +130,12 @@ def certificate_for(
         **hidden,
     )
     found = replace(found, assumptions=tuple(PLANNED.get(one, one) for one in found.assumptions))
+    if section.rate is not None and section.protect != "record":
+        return _void(
+            found,
+            f'rate = {section.rate:g} counts on secret coins of single records, and with protect = "{section.protect}" '
+            "no coin decides what takes part in a round; leave rate out",
+        )
     if section.protect != "member" and local_steps > 1 and algorithm.functions is None:
         return _void(
             found, f"gradients take part in {local_steps} local steps, and their whole way is not clipped"

@@ -147,8 +147,8 @@ def _too_large(rows: Rows) -> Generator[str]:
             if np.isnan(flat(total.values)).any():
                 return
             encoded(total.values, bits=total.bits, members=MOST_MEMBERS, names=total.names)
-        except (StopIteration, BadStudy, ArithmeticError):  # what joint rows cannot tell is for them to say
-            return
+        except (StopIteration, BadStudy, ArithmeticError, np.linalg.LinAlgError):
+            return  # what joint rows cannot tell is for them to say
         except BadInput as error:
             yield f"{rows.name}: {error}"
             return

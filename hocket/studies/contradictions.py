@@ -8,7 +8,7 @@ from hocket.errors import BadStudy
 from hocket.studies.condition import parse_condition
 from hocket.studies.design_matrix import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
-from hocket.studies.private_linear import factor_range
+from hocket.studies.private_linear import Bounds, factor_range, unscalable
 from hocket.studies.study import LINKS, DescribeSection, Study
 
 MOST_NUMBERS = 1 << 16
@@ -162,6 +162,21 @@ def _of_privacy(study: Study) -> Iterator[str]:
             f"[privacy] {what} has no bounds: noise is as large as what one row can change; declare "
             "range = [low, high] in its section, or leave it out"
         )
+    for what in dict.fromkeys(() if needed else _unscalable(study)):
+        yield (
+            f"[privacy] the declared ends of {what} are too large, or too close together, to be scaled to -1 and 1: "
+            "noise is made for that scale; declare a range = [low, high] such as values really have"
+        )
+
+
+def _unscalable(study: Study) -> Iterator[str]:
+    if study.formula is not None:
+        yield from unscalable(study.formula, study.columns)
+    part = study.describe
+    for name in () if part is None else part.columns or tuple(study.columns):
+        low, high = study.column(name).range or (0.0, 1.0)
+        if not Bounds(low / 2 + high / 2, high / 2 - low / 2).can_scale:
+            yield name
 
 
 def _unbounded_factors(study: Study) -> Iterator[str]:

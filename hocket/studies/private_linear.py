@@ -32,6 +32,8 @@ from hocket.studies.together import Analysis
 
 STEPS = 1 << (GRID_BITS // 2)
 """Steps from 0 to the end of a range: a column is rounded to these, so that products lie on the grid of the noise."""
+LARGEST = 1e300
+"""Reaches above the one part of this are not yet rounded to 0."""
 CLEAR = 2.0
 """Deviations of noise (times the root of how many columns) that the weakest direction of the columns must exceed."""
 
@@ -42,6 +44,11 @@ class Bounds:
 
     middle: float
     reach: float
+
+    @property
+    def can_scale(self) -> bool:
+        """Whether floats can divide by the reach: it is neither 0 nor endless."""
+        return bool(np.isfinite([self.middle, self.reach, 2 * self.reach]).all() and self.reach > 1 / LARGEST)
 
     def scaled(self, values: Float[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
         """Whole steps from the middle, at most `STEPS` either way."""
@@ -74,9 +81,21 @@ def factor_range(factor: Factor, columns: Mapping[str, ColumnSection]) -> tuple[
     if factor.function == "sqrt":
         return (np.sqrt(low), np.sqrt(high)) if low >= 0 else None
     if factor.function == "^":
-        ends = [low ** factor.numbers[0], high ** factor.numbers[0], *([0.0] if low < 0 < high else [])]
+        with np.errstate(over="ignore"):  # endless ones are refused where noise is made for them
+            powers = np.array([low, high]) ** factor.numbers[0]
+        ends = [*map(float, powers), *([0.0] if low < 0 < high else [])]
         return min(ends), max(ends)
     return low / column.per, high / column.per
+
+
+def unscalable(formula: Formula, columns: Mapping[str, ColumnSection]) -> Iterator[str]:
+    """Terms, the response too, whose declared ends are so large or so close together that floats cannot scale them."""
+    response = () if not isinstance(formula.response, Factor) else ((formula.response,),)
+    for term in (*response, *formula.terms):
+        with np.errstate(all="ignore"):
+            fine = _term_bounds(term, columns).can_scale
+        if not fine:
+            yield ":".join(map(str, term))
 
 
 def _of_levels(factor: Factor, columns: Mapping[str, ColumnSection]) -> bool:

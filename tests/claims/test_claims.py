@@ -19,7 +19,7 @@ from hocket.algorithms import BY_KEY
 from hocket.cli.certify import certify as certify_command
 from hocket.engines.transcripts import transcripts
 from hocket.privacy import plan_certificate
-from tests.claims import cells, options, texts, training
+from tests.claims import cells, options, studies, texts, training
 from tests.claims.allowed import MAY_SPEAK
 from tests.claims.bases import BASES, BY_NAME, EXPECTED_TODAY, PROMISING, Base
 from tests.claims.cells import Cell, Result, axes, evaluate
@@ -66,7 +66,7 @@ def judged(some: Iterable[Cell], seed: int) -> list[Result]:
 
 
 def test_every_option_of_the_code_is_on_an_axis():
-    assert [*options.missing(), *training.missing()] == []
+    assert [*options.missing(), *training.missing(), *studies.missing()] == []
 
 
 def test_an_option_without_values_is_named_with_what_to_add(monkeypatch):
@@ -102,6 +102,7 @@ def test_nothing_is_claimed_of_what_adds_no_normal_noise(base):
         ("FunctionSharing Nids", (("workload", "logistic"),)),
         ("RssNb own free", (("prox", "L1"), ("start", "far"))),
         ("RssNb", (("step", "falling"), ("weather", "sleep"))),
+        ("FunctionSharing box", (("FunctionSharing.inner", "JointAverage"), ("by", "linearisation"))),
     ],
     ids=str,
 )
@@ -123,6 +124,25 @@ def test_what_fell_keeps_its_promise(base, changed):
     was worked out from the objectives."""
     result = evaluate(Cell(base, (changed,)))
     assert (result.verdict, result.holds) == ("played", True), result
+
+
+def test_linearisation_claims_nothing_of_states_that_are_projected():
+    """Whatever is inside function sharing: a state on the edge of a box shows that noise has pushed it there."""
+    places = [("feasible", one) for one in ("box", "ball")] + [("prox", one) for one in ("L1", "own")]
+    found = {
+        cell: evaluate(cell)
+        for inner in options.INNER
+        for place in places
+        if (
+            cell := Cell(
+                "FunctionSharing", (("FunctionSharing.inner", inner), ("by", "linearisation"), place)
+            )
+        )
+    }
+    assert {one.verdict for one in found.values()} == {"refused"}
+    assert 'ask by="theorem", which holds with any projection' in found[
+        Cell("FunctionSharing", (("FunctionSharing.inner", "JointAverage"), ("by", "linearisation"), places[0]))
+    ].why  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["RssNb own", "RssNb clip", "FunctionSharing own", "JointAverage"])

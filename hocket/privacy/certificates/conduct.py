@@ -141,6 +141,14 @@ def projects_gradients(algorithm: Algorithm, setting: Setting) -> bool:
         return True
 
 
+def projects_received(algorithm: Algorithm, setting: Setting) -> bool:
+    """Whether a state is all that is carried, and is projected before the step: then messages alone decide where."""
+    try:
+        return points_of(algorithm, setting).states == 1 and not projects_gradients(algorithm, setting)
+    except NoTheorem:
+        return False
+
+
 def masks_last(algorithm: Algorithm, setting: Setting) -> bool:
     """Whether the word after the last step has noise in it like those before."""
     rule = points_of(algorithm, replace(setting, rounds=ROUNDS - 1))

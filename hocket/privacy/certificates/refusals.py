@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from hocket.algorithm import Algorithm
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.conditions import Circumstances
-from hocket.privacy.certificates.conduct import gradients_inside, masks_last, projects_gradients, unfit
+from hocket.privacy.certificates.conduct import (
+    gradients_inside,
+    masks_last,
+    projects_gradients,
+    projects_received,
+    unfit,
+)
 from hocket.privacy.certificates.protected import Protected, Record, Transfer
 from hocket.privacy.certificates.record_reach import replaced_reach
 from hocket.privacy.certificates.span import outside_span
@@ -67,7 +73,7 @@ def by_theorem(asked: Asked) -> tuple[str, ...]:
 
 def by_code(asked: Asked) -> tuple[str, ...]:
     """Everything that takes the general accountant away, but for what it reads off the code itself."""
-    return _all(asked, EITHER)
+    return _all(asked, (*EITHER, linear_states))
 
 
 def _all(asked: Asked, conditions: Iterable[Callable[[Asked], Iterable[str]]]) -> tuple[str, ...]:
@@ -175,6 +181,25 @@ def one_projection(asked: Asked) -> Iterator[str]:
         yield (
             "states are projected after the step: one on the edge of the set is known, and shows its noise bare; "
             "project what was mixed, before the step, or pass a problem= on the whole space"
+        )
+
+
+def linear_states(asked: Asked) -> Iterator[str]:
+    """The general accountant takes states for linear in noise; under noise on objectives too."""
+    problem, about = asked.about.problem, asked.about
+    if asked.on != "objective" or problem is None:
+        return
+    if isinstance(problem.feasible, Everywhere) and problem.penalty is None:
+        return
+    if (
+        about.algorithm is None
+        or about.setting is None
+        or not projects_received(about.algorithm, about.setting)
+    ):
+        what = "the problem has a penalty" if problem.penalty is not None else "the problem has a bounded set"
+        yield (
+            f"{what}: states that are projected are not linear in the noise, as linearisation takes them to be; ask "
+            'by="theorem", which holds with any projection, or pass a problem= on the whole space without a penalty'
         )
 
 

@@ -59,6 +59,7 @@ MAY_SPEAK = {
     "privacy/certificates/linearised.py": REFUSES,
     "privacy/certificates/looks.py": REFUSES,
     "privacy/certificates/planner.py": PASSES,
+    "privacy/certificates/refusals.py": REFUSES,
     "privacy/certificates/question.py": REFUSES,
     "privacy/certificates/source.py": REFUSES,
     "privacy/certificates/vouched.py": REFUSES,

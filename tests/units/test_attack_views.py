@@ -117,7 +117,10 @@ class Chatty(hk.Algorithm):
         (lambda view: component_attack(view, [0]), "this run is RssNb's; use strongest_average"),
         (lambda view: component_attack(view, [], algorithm=hk.Dgd()), "aimed at nobody"),
         (lambda view: last_gradient_attack(view, 0, [1.0]), "the state of agent 0, 60 finite numbers"),
-        (lambda view: difference_attack(view, 0, algorithm=Chatty()), "messages of Chatty do not stand for a state.*averaging_attack"),
+        (
+            lambda view: difference_attack(view, 0, algorithm=Chatty()),
+            "messages of Chatty do not stand for a state",
+        ),
     ],
 )
 def test_shots_at_nothing_are_refused(shoot, says):

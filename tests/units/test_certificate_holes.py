@@ -466,8 +466,8 @@ def test_questions_that_mean_nothing_are_refused_in_words():
         hk.certify(K5, "rss-nb", sensitivity=1.0, records={}, **ask)
     with pytest.raises(BadInput, match="agent '1' is no whole number"):
         hk.certify(K5, "rss-nb", sensitivity=1.0, records={"1": 1}, **ask)
+    broken: dict[str, Any] = ask | {"coalition": {1.5}}
     with pytest.raises(BadInput, match=r"agent 1\.5 is no whole number"):
-        broken: dict[str, Any] = ask | {"coalition": {1.5}}
         hk.certify(K5, "rss-nb", sensitivity=1.0, **broken)
     with pytest.raises(BadInput, match="every = 0; give a whole number"):
         hk.certify(K5, "rss-nb", sensitivity=1.0, by="linearisation", every=0, **ask)

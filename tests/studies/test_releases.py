@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -18,6 +19,7 @@ from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import FOLDER, KnownRows
 from hocket.studies.releases import FILE, Releases, Terms
 from hocket.studies.row_sets import row_sets
+from hocket.studies.study import PrivacySection
 
 
 def table(rows: int, first: int = 0) -> Table:
@@ -330,9 +332,8 @@ def test_what_is_forgotten_is_held_against_nobody(home):
 def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
     question = {"title": title, "formula": "y ~ x", "where": list(where)}
     columns = {"y": {"range": [0, 100]}, "x": {"range": [0, 6]}}
-    return parse_study(
-        {"study": question, "columns": columns, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
-    )
+    study = parse_study({"study": question, "columns": columns, "privacy": {"epsilon": 1.0, "delta": 1e-6}})
+    return replace(study, privacy=PrivacySection(epsilon=epsilon, delta=1e-6))
 
 
 @pytest.mark.parametrize("order", ["noise first", "noise second"])

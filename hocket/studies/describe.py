@@ -16,7 +16,7 @@ from hocket.algorithm import Total
 from hocket.studies.disclosure import suppressed
 from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.rows import Rows
-from hocket.studies.scaling import BITS
+from hocket.studies.scaling import BITS, refuse_faint
 from hocket.studies.study import DescribeSection, Study
 from hocket.studies.together import Analysis, together
 
@@ -111,7 +111,9 @@ def _numbers(
     second = yield Total(
         {"squares": np.array([((values - mean) ** 2).sum()])}, bits=BITS, names={"squares": (name,)}
     )
-    sd = float(np.sqrt(second["squares"][0] / (count - 1)))
+    squares = float(second["squares"][0])
+    refuse_faint(name, some, squares + count * mean**2, squares)
+    sd = float(np.sqrt(squares / (count - 1)))
     jobs: dict[str, Analysis[Any]] = {}
     if sd > 0 and part.quantiles:
         jobs["quantiles"] = joint_quantiles(

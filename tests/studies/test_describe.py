@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
@@ -232,7 +233,7 @@ def test_a_column_whose_digits_sums_would_lose_is_refused(scale, origin):
     """Its standard deviation of 1e-9 stood as 0, and as that of the pooled rows."""
     x = origin + scale * np.random.default_rng(5).normal(size=300)
     study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
-    with pytest.raises(NotEstimable, match="x is so small.*other units"):
+    with pytest.raises(NotEstimable, match=r"x is so small.*other units"):
         rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
 
 
@@ -243,3 +244,15 @@ def test_a_constant_column_is_described(value):
     assert found is not None
     assert found.columns["x"].sd == 0
     assert found.columns["x"].mean == pytest.approx(value, abs=1e-13)
+
+
+def test_a_vote_below_zero_does_not_take_anothers_off():
+    """Whoever voted −1 had another's three rows counted one by one."""
+    rng = np.random.default_rng(0)
+    own = np.concatenate([rng.normal(2.5, 0.05, 57), rng.normal(0, 1, 3)])
+    analysis = joint_quantiles(own, [0.25, 0.5, 0.75], rows=260, mean=0.5, sd=1.3, smallest=5)
+    asked = next(analysis)
+    (votes,) = asked.values.values()
+    assert votes.any()
+    with pytest.raises(NotEstimable, match="votes on where few rows lie are below 0"):
+        analysis.send(jax.tree.map(lambda mine: mine - 1.0, asked.values))

@@ -101,9 +101,8 @@ def _of_description(study: Study) -> Iterator[str]:
             f"[describe] asks for {len(part.quantiles):,} quantiles, where {MOST_QUANTILES} are the most: each more "
             "is a count nearer to single rows; name up to five, such as [0.1, 0.25, 0.5, 0.75, 0.9]"
         )
-    called = [f"{share:g}" for share in part.quantiles]
-    if twice := next((one for one in called if called.count(one) > 1), None):
-        yield f"[describe] quantiles: two are called {twice}, to six digits; leave one of them out"
+    elif len({f"{share:g}" for share in part.quantiles}) < len(part.quantiles):
+        yield "[describe] quantiles: two are the same to six digits, by which results name them; leave one out"
     if (numbers := _numbers(study, part)) > MOST_NUMBERS:
         yield (
             f"[describe] asks for {numbers:,} numbers at once, where {MOST_NUMBERS:,} go over a link: describe fewer "
@@ -175,6 +174,11 @@ def _of_privacy(study: Study) -> Iterator[str]:
 def _of_noise(privacy: PrivacySection) -> Iterator[str]:
     """With an ε no small count is left out, so that noise has to hide them all."""
     mu = gdp.mu(privacy.epsilon, privacy.delta)
+    if mu == 0:
+        yield (
+            f"[privacy] epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g} asks for noise without end; ask "
+            "for less, such as epsilon = 1.0 at delta = 1e-6"
+        )
     if mu <= HIDES:
         return
     most = gdp.epsilon(HIDES, privacy.delta)

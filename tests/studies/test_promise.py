@@ -261,6 +261,8 @@ def test_too_much_noise_is_said_and_not_solved():
             r"few rows.*epsilon = 10\.9 is the most at delta = 1e-06",
         ),
         ({"privacy": {"epsilon": 0.1, "delta": 0.9}}, "choose a small delta"),
+        ({"privacy": {"epsilon": 1e-300, "delta": 1e-300}}, "asks for noise without end"),
+        ({"columns": {**COLUMNS, "x": {"range": [-1.7e308, 1.7e308]}}}, "too far apart"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_by_name(change, complaint):

@@ -7,7 +7,7 @@ remains when members leave.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import SECTIONS
 from hocket.privacy.wording import judged, share
+from hocket.studies.column_names import looks
 from hocket.studies.study import MOST_ROWS, Study
 
 if TYPE_CHECKING:
@@ -94,15 +95,22 @@ class Policy(Section):
                     f"the study says [disclosure] {name} = {given} where you ask for {name} = {least}; have it say "
                     f"{least} or more"
                 )
-        never = {_folded(name): name for name in self.never_used or ()}
+        never = {looks(name): name for name in self.never_used or ()}
         for name, source in study.sources.items():
-            used = never.get(_folded(source)) or never.get(_folded(name))
+            used = never.get(looks(source)) or never.get(looks(name))
             if used is not None:
                 called = "" if name == source else f", which it calls {name}"
                 yield (
                     f"the study reads your column {source}{called}, where you have never_used = {used}; have it "
                     "left out"
                 )
+
+    def unmatched(self, columns: Iterable[str]) -> Iterator[str]:
+        """Names of `never_used` that guard nothing, as the member's table has no such column."""
+        there = {looks(column) for column in columns}
+        for name in self.never_used or ():
+            if looks(name) not in there:
+                yield f"never_used = {name} matches no column of this table"
 
     @property
     def words(self) -> str:
@@ -125,11 +133,6 @@ class Policy(Section):
 
 NONE = check(Policy, "policy", {"allow_unsafe": True})
 """Of a member that has written no file: its operator is asked about an unsafe plan, and nothing else is checked."""
-
-
-def _folded(column: str) -> str:
-    """A column's name without blanks around it, in small letters."""
-    return column.strip().casefold()
 
 
 def has_policy(home: Home) -> bool:

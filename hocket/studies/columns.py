@@ -35,6 +35,8 @@ Levels = Annotated[tuple[Level, ...], Field(strict=False)]  # TOML has lists
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "<na>", "nat", "?", "."})
 """Cells that stand for a missing value in any study, in lower case."""
 MOST_LEVELS = 200
+FARTHEST = 1e100
+"""Between the ends of a range: squares of it are numbers still."""
 SHOWN = 5
 """Wrong cells that an error shows."""
 
@@ -82,6 +84,8 @@ class ColumnSection(Section):
     def _rising(cls, ends: tuple[float, float] | None) -> tuple[float, float] | None:
         if ends is not None and not ends[0] < ends[1]:
             raise ValueError("the lower end comes first")
+        if ends is not None and not abs(ends[0]) + abs(ends[1]) < FARTHEST:
+            raise ValueError(f"the ends are too far apart; {FARTHEST:g} is the most")
         return ends
 
     @property

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+from scipy.special import ndtr
+
 from hocket.errors import BadStudy
+from hocket.privacy.certificates import gdp
 from hocket.studies.condition import parse_condition
 from hocket.studies.design_matrix import refuse_wide
 from hocket.studies.formula import Factor, Formula, Survival
 from hocket.studies.private_linear import Bounds, factor_range, unscalable
-from hocket.studies.study import LINKS, DescribeSection, Study
+from hocket.studies.promise import HIDES
+from hocket.studies.study import LINKS, DescribeSection, PrivacySection, Study
 
 MOST_NUMBERS = 1 << 16
 """Numbers of one total: what links make room for."""
@@ -31,7 +36,7 @@ def contradictions(study: Study) -> list[str]:
         found += [*_of_formula(study, formula), *_of_factors(study, formula)]
         found = found or [*refuse_wide(formula, study.columns)]
     if study.privacy is not None:
-        found = found or [*_of_privacy(study)]
+        found = found or [*_of_privacy(study), *_of_noise(study.privacy)]
     for condition in conditions:
         if study.column(condition.column).coded:
             found.append(
@@ -96,6 +101,8 @@ def _of_description(study: Study) -> Iterator[str]:
             f"[describe] asks for {len(part.quantiles):,} quantiles, where {MOST_QUANTILES} are the most: each more "
             "is a count nearer to single rows; name up to five, such as [0.1, 0.25, 0.5, 0.75, 0.9]"
         )
+    elif len({f"{share:g}" for share in part.quantiles}) < len(part.quantiles):
+        yield "[describe] quantiles: two are the same to six digits, by which results name them; leave one out"
     if (numbers := _numbers(study, part)) > MOST_NUMBERS:
         yield (
             f"[describe] asks for {numbers:,} numbers at once, where {MOST_NUMBERS:,} go over a link: describe fewer "
@@ -177,6 +184,31 @@ def _unscalable(study: Study) -> Iterator[str]:
         low, high = study.column(name).range or (0.0, 1.0)
         if not Bounds(low / 2 + high / 2, high / 2 - low / 2).can_scale:
             yield name
+
+
+def _of_noise(privacy: PrivacySection) -> Iterator[str]:
+    """With an ε no small count is left out, so that noise has to hide them all."""
+    mu = gdp.mu(privacy.epsilon, privacy.delta)
+    if mu == 0:
+        yield (
+            f"[privacy] epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g} asks for noise without end; ask "
+            "for less, such as epsilon = 1.0 at delta = 1e-6"
+        )
+    if mu <= HIDES:
+        return
+    most = gdp.epsilon(HIDES, privacy.delta)
+    yield (
+        f"[privacy] epsilon = {privacy.epsilon:g} at delta = {privacy.delta:g} is so little noise that the best guess "
+        f"which of two rows it is is right in {ndtr(mu / 2):.0%} of cases, and counts of a few rows, which are not "
+        f"left out where there is noise, would be seen; {_most_epsilon(most, privacy.delta)}"
+    )
+
+
+def _most_epsilon(most: float, delta: float) -> str:
+    if most == 0:
+        return "choose a small delta, such as 1e-6"
+    digits = 10.0 ** (2 - math.floor(math.log10(most)))
+    return f"epsilon = {math.floor(most * digits) / digits:g} is the most at delta = {delta:g}, or leave [privacy] out"
 
 
 def _unbounded_factors(study: Study) -> Iterator[str]:

@@ -13,10 +13,12 @@ import numpy as np
 from jaxtyping import Float
 
 from hocket.algorithm import Total
+from hocket.errors import NotEstimable
 from hocket.studies.disclosure import suppressed
 from hocket.studies.quantiles import joint_quantiles
 from hocket.studies.rows import Rows
-from hocket.studies.scaling import BITS
+from hocket.studies.scaling import BITS, refuse_faint
+from hocket.studies.steering import CULPRIT, SLACK
 from hocket.studies.study import DescribeSection, Study
 from hocket.studies.together import Analysis, together
 
@@ -97,13 +99,14 @@ def _numbers(
     rows: Rows, part: DescribeSection, name: str, values: Float[np.ndarray, " rows"], missing: int
 ) -> Analysis[Summary]:
     rules = rows.study.disclosure
+    held = np.array([len(values), missing, (values != 0).sum()], dtype=np.float64)
     counts = yield Total(
-        {"rows": np.array([len(values), missing, (values != 0).sum()], dtype=np.float64)},
+        {"rows": held},
         names={"rows": ("rows there", "rows missing", "rows not 0")},
     )
     count, absent, some = map(float, counts["rows"])
     shown = suppressed(np.array([[absent]]), rules)[0][0]
-    if count < rules.smallest_cell or 0 < some < rules.smallest_cell:
+    if count < max(rules.smallest_cell, 2) or 0 < some < rules.smallest_cell:
         # A sum would be that of a few rows.
         return Summary(None, None)
     first = yield Total({"sum": np.array([values.sum()])}, bits=BITS, names={"sum": (name,)})
@@ -111,7 +114,10 @@ def _numbers(
     second = yield Total(
         {"squares": np.array([((values - mean) ** 2).sum()])}, bits=BITS, names={"squares": (name,)}
     )
-    sd = float(np.sqrt(second["squares"][0] / (count - 1)))
+    squares = float(second["squares"][0])
+    _refuse_made_up(name, counts["rows"] - held, squares - float(((values - mean) ** 2).sum()), squares)
+    refuse_faint(name, some, squares + count * mean**2, squares)
+    sd = float(np.sqrt(squares / (count - 1)))
     jobs: dict[str, Analysis[Any]] = {}
     if sd > 0 and part.quantiles:
         jobs["quantiles"] = joint_quantiles(
@@ -132,6 +138,12 @@ def _numbers(
         dict(zip(names, [within for _, within in places], strict=False)) or None,
         histogram=found.get("histogram"),
     )
+
+
+def _refuse_made_up(name: str, others: np.ndarray, squares: float, total: float) -> None:
+    """Refuse counts and squares of the others that no rows have."""
+    if (others < -0.5).any() or others[2] > others[0] + 0.5 or squares < -SLACK * max(1.0, abs(total)):
+        raise NotEstimable(f"the others' counts or squares of {name} cannot come from rows: {CULPRIT}")
 
 
 def _histogram(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations, islice, product
 
 import networkx as nx
 import numpy as np
@@ -24,6 +24,8 @@ from hocket.studies.symmetric import packed, pairs, products, unpacked
 from hocket.studies.together import Analysis
 
 OUTCOME = "the outcome"
+WIDEST = {3: 200, 4: 80}
+"""Up to how many columns of yes and no they are looked at in threes and in fours: 10⁷ combinations."""
 MOST_GROUPS = 10_000
 """Groups of columns that are looked at: one for each factor, and few more."""
 
@@ -75,6 +77,7 @@ def joint_counts(
     refuse_rare(rules, labels, found.present, rows, found.binary)
     refuse_near_twins(rules, found)
     refuse_few_left(rules, found)
+    refuse_few_combined(rules, found)
     return found
 
 
@@ -107,4 +110,45 @@ def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
                 f"{names} leave fewer than {rules.smallest_cell} joint rows of which none holds, where [disclosure] "
                 f"smallest_cell = {rules.smallest_cell}: the whole less their sums is about these rows alone; join the "
                 "level that is left out with another, or take another reference"
+            )
+
+
+def refuse_few_combined(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Three or four columns of yes and no, all rows among them, that cancel by signs but for a few rows.
+
+    With flags a, b, … and signs s, Σ (s₁a + s₂b + …)² over all rows is a sum of joint counts, and at least the number
+    of rows in which the combination is not 0. Sums over it are combinations of sums over the columns.
+    """
+    yes = [i for i in np.flatnonzero(counts.binary).tolist() if counts.present[i] < counts.rows]
+    present = counts.present[yes]
+    G = np.block(
+        [
+            [np.full((1, 1), float(counts.rows)), present],
+            [present[:, None], counts.together[np.ix_(yes, yes)]],
+        ]
+    )
+    names = ("all rows", *(counts.names[i] for i in yes))
+    for size, widest in WIDEST.items():
+        if size <= len(names) <= widest:
+            _refuse_combined(rules, G, names, size)
+
+
+def _refuse_combined(
+    rules: DisclosureSection, G: Float[np.ndarray, "k k"], names: Sequence[str], size: int
+) -> None:
+    places = np.array([*combinations(range(len(names)), size)])
+    own = G[places, places].sum(axis=1)
+    for signs in product((1, -1), repeat=size - 1):
+        signed = (1, *signs)
+        count = own.copy()
+        for i, j in combinations(range(size), 2):
+            count += 2 * signed[i] * signed[j] * G[places[:, i], places[:, j]]
+        few = np.flatnonzero((count > 0.5) & (count < rules.smallest_cell - 0.5))
+        if len(few):
+            parts = zip(signed, (names[place] for place in places[few[0]]), strict=True)
+            words = " ".join(f"{'+' if sign > 0 else '-'} {name}" for sign, name in parts).removeprefix("+ ")
+            least = rules.smallest_cell
+            raise BadStudy(
+                f"{words} is 0 but for fewer than {least} joint rows, where [disclosure] smallest_cell = {least}: the "
+                "same combination of sums is about these rows alone; leave one of these columns out"
             )

@@ -18,10 +18,11 @@ import numpy as np
 from jaxtyping import Int, UInt64
 
 from hocket.errors import JournalError
-from hocket.studies.columns import text_of
+from hocket.studies.columns import MISSING, text_of
 from hocket.studies.table import Table
 
 FOLDER, SECRET = "released", "released.key"
+YES_NO = {"true": "1", "false": "0"}
 TELLS_APART = 0.5
 """The part of a table's rows that columns must tell apart, for others to be known by them."""
 
@@ -55,7 +56,7 @@ class KnownRows:
         key, known = self._key(), dict[str, int]()
 
         def digest(cell: object) -> int:
-            text = "" if cell is None else text_of(cell)
+            text = _as_known(cell, table.decimal)
             if text not in known:
                 known[text] = int.from_bytes(
                     blake2b(text.encode(), key=key, digest_size=8).digest(), "little"
@@ -104,6 +105,22 @@ class KnownRows:
         if len(key) != 32:
             raise JournalError(f"{path} is damaged; restore it: rows analysed before are known by it")
         return key
+
+
+def _as_known(cell: object, decimal: str) -> str:
+    """A cell in one way of the several in which files write the same one: a missing cell, a yes, a decimal comma.
+
+    >>> [_as_known(cell, ",") for cell in (None, "NA", float("nan"), "1,5", "1.50", True, "TRUE")]
+    ['', '', '', '1.5', '1.5', '1', '1']
+    """
+    text = "" if cell is None else str(cell).strip()
+    if (small := text.lower()) in MISSING:
+        return ""
+    if small in YES_NO:
+        return YES_NO[small]
+    if decimal == "," and text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
+    return text_of(text)
 
 
 def _match(

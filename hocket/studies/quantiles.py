@@ -3,7 +3,8 @@
 All quantiles of a column halve the same intervals, at points that halve what a normal column has in them. Before rows
 are counted at a point, members are asked whether one of them would have 1 to `smallest_cell` − 1 rows of its own
 between the point and its neighbours. Where one has, the interval stays whole, and the quantile is known to its width.
-So a member that takes its own rows off a count, or a coalition theirs, is left with none or with enough in each.
+So a member that takes its own rows off a count, or a coalition theirs, is left with none or with enough in each. A vote
+below 0 would take another's off: each member holds the sum of the others' against 0.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from jaxtyping import Float
 from scipy.special import ndtri
 
 from hocket.algorithm import Total
+from hocket.errors import NotEstimable
+from hocket.studies.steering import CULPRIT
 from hocket.studies.together import Analysis
 
 FINE = 1e-3
@@ -22,6 +25,8 @@ FINE = 1e-3
 MOST_HALVINGS = 16
 """Of one interval, two secure sums each. Without a limit a far tail takes a thousand, or never ends: beyond 8 standard
 deviations a normal column has nothing left to halve."""
+ROUNDED = 1e-3
+"""By how much a sum of votes may differ from a whole number, at most."""
 EDGE = 1e-9
 """How near to an interval's ends a quantile is looked for, as a part of its rows."""
 
@@ -63,8 +68,15 @@ def joint_quantiles(
             _few(values, start, point, smallest) or _few(values, point, end, smallest)
             for start, point, end in zip(*points, strict=True)
         ]
-        refused = yield Total({"members with few rows beside a point": np.where(halved, few, 0.0)})
-        halved &= refused["members with few rows beside a point"] < 0.5
+        vote = np.where(halved, few, 0.0)
+        refused = yield Total({"members with few rows beside a point": vote})
+        votes = refused["members with few rows beside a point"]
+        if (votes - vote < -ROUNDED).any():
+            raise NotEstimable(
+                "the others' votes on where few rows lie are below 0 in sum, and would take this member's off: "
+                f"{CULPRIT}"
+            )
+        halved &= votes < 0.5
         if not halved.any():
             break
         own = (values[:, None] <= points[1]).sum(axis=0).astype(np.float64)

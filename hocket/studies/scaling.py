@@ -20,6 +20,8 @@ from hocket.studies.together import Analysis
 
 BITS = 44
 """Bits after the point: numbers up to 10²⁵ over all members, in steps of 6e-14."""
+FAINT = 1e6 * 2.0**-BITS
+"""Sums of squares below this have lost digits after the sixth."""
 FLAT = 1e-7
 """A column whose deviation is a smaller part of its size is called constant."""
 
@@ -71,6 +73,19 @@ def sums_of(X: Float[np.ndarray, "rows columns"]) -> dict[str, np.ndarray]:
     }
 
 
+def refuse_faint(name: str, present: float, squares: float, centred: float) -> None:
+    """Refuse to call a deviation that of the pooled rows, where fixed point has lost its digits.
+
+    `present` are the rows that are not 0, and `centred` the sum of squares around the mean: 0 of a column that is
+    constant, which is right where the column is not small itself.
+    """
+    if present and centred < FAINT and (centred > 0 or squares < FAINT):
+        raise NotEstimable(
+            f"{name} is so small, or varies by so little, that its sum of squares is below {FAINT:.1g} over the joint "
+            "rows: sums over members lose its digits. Give it in other units"
+        )
+
+
 def joint_scaling(
     design: Design,
     also: Mapping[str, np.ndarray] | None = None,
@@ -104,8 +119,8 @@ def joint_scaling(
     ):
         if (centred and deviation <= FLAT * size) or size == 0:
             raise NotEstimable(
-                f"{name} is constant over the joint rows (or varies by less than a {1 / FLAT:.0e} of its size): leave "
-                "it out of the formula, or count it from another origin"
+                f"{name} is constant over the joint rows (or varies by less than a {1 / FLAT:.0e} of its size, or by "
+                "1e-7 or less): leave it out of the formula, count it from another origin, or give it in other units"
             )
     size = np.where(spread > 0, spread, 1.0) if centred else np.sqrt(square)
     centre = mean if centred else np.zeros_like(mean)

@@ -14,7 +14,6 @@ from hocket.privacy import gdp
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition
 from hocket.studies.formula import Factor, Survival
-from hocket.studies.promise import HIDES
 from hocket.studies.study import DisclosureSection, PenaltySection, Study
 
 LOOK = "LOOK: "
@@ -178,8 +177,7 @@ def _rules(rules: DisclosureSection) -> Iterator[str]:
 def _noise(study: Study) -> Iterator[str]:
     if study.privacy is not None:
         mu = gdp.mu(study.privacy.epsilon, study.privacy.delta)
-        little = f"{LOOK}so little that it counts as none. " if mu > HIDES else ""
         yield (
-            f"{little}Noise: ε = {study.privacy.epsilon:g} at δ = {study.privacy.delta:g}, for any one row; the best "
+            f"Noise: ε = {study.privacy.epsilon:g} at δ = {study.privacy.delta:g}, for any one row; the best "
             f"guess which of two rows it is is right in {ndtr(mu / 2):.0%} of cases"
         )

@@ -105,6 +105,29 @@ def test_a_column_that_only_a_description_reads_counts(home):
     assert len([*read_policy(home).refuses_study(study)]) == 1
 
 
+@pytest.mark.parametrize(
+    ("guarded", "source"),
+    [
+        ("s\u00e9ro", "se\u0301ro"),
+        ("se\u0301ro", "S\u00c9RO"),
+        ("stra\u00dfe", "STRASSE"),
+        ("hiv", "\ufeffhiv"),
+        ("a b", "a\u00a0b"),
+    ],
+)
+def test_a_column_is_guarded_however_its_letters_are_written(home, guarded, source):
+    """An accent may be a sign of its own, and what is not seen makes no other name."""
+    home.policy.write_text(f'[policy]\nnever_used = ["{guarded}"]\n')
+    study = parse_study({"study": {"title": "T"}, "describe": {}, "columns": {"x": {"from": source}}})
+    assert len([*read_policy(home).refuses_study(study)]) == 1
+
+
+def test_a_guarded_name_that_no_column_has_is_remarked(home):
+    home.policy.write_text('[policy]\nnever_used = ["hvi", "AGE "]\n')
+    remarks = [*read_policy(home).unmatched(["hiv", "age"])]
+    assert remarks == ["never_used = hvi matches no column of this table"]
+
+
 OLD = r"floor\.toml is not read any more.*Rename it.*section \[floor\] to \[policy\]"
 
 

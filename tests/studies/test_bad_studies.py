@@ -253,6 +253,7 @@ WRONG_STUDIES = [
     ({"study": {"title": "T", "formula": "y ~ x", "link": "logit"}}, r"link = 'logit' does not go with 'linear'"),
     ({"study": {"title": "T", "formula": "y ~ x"}, "evaluate": {}}, r"\[evaluate\] needs a formula with family"),
     ({"study": {"title": "T"}, "survival": {"time": "t", "event": "e", "grid": [2, 1]}}, r"times above 0 that rise"),
+    ({"study": {"title": "T"}, "describe": {"quantiles": [0.5, 0.50000001]}}, r"two are the same to six digits"),
     ({"study": {"title": "T"}, "describe": {"quantiles": [0]}}, r"extremes are not shown"),
     (
         {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},

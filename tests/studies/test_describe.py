@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hocket.errors import NotEstimable
 from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.disclosure import suppressed
 from hocket.studies.quantiles import joint_quantiles
@@ -224,3 +226,33 @@ def test_a_number_that_is_0_but_for_a_few_rows_is_not_summed():
     assert results.findings.description is not None
     assert results.findings.description.columns["x"].mean is None
     assert results.totals == 1
+
+
+@pytest.mark.parametrize(("scale", "origin"), [(1e-6, 0.0), (1e-9, 0.0), (1e-15, 0.0), (1e-6, 3.0)])
+def test_a_column_whose_digits_sums_would_lose_is_refused(scale, origin):
+    """Its standard deviation of 1e-9 stood as 0, and as that of the pooled rows."""
+    x = origin + scale * np.random.default_rng(5).normal(size=300)
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
+    with pytest.raises(NotEstimable, match=r"x is so small.*other units"):
+        rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+
+
+@pytest.mark.parametrize("value", [0.0, 1e-3, 0.1, 5.0])
+def test_a_constant_column_is_described(value):
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
+    found = rehearse(study, {str(j): Table.of({"x": [value] * 100}) for j in range(2)}).findings.description
+    assert found is not None
+    assert found.columns["x"].sd == 0
+    assert found.columns["x"].mean == pytest.approx(value, abs=1e-13)
+
+
+def test_a_vote_below_zero_does_not_take_anothers_off():
+    """Whoever voted −1 had another's three rows counted one by one."""
+    rng = np.random.default_rng(0)
+    own = np.concatenate([rng.normal(2.5, 0.05, 57), rng.normal(0, 1, 3)])
+    analysis = joint_quantiles(own, [0.25, 0.5, 0.75], rows=260, mean=0.5, sd=1.3, smallest=5)
+    asked = next(analysis)
+    (votes,) = asked.values.values()
+    assert votes.any()
+    with pytest.raises(NotEstimable, match="votes on where few rows lie are below 0"):
+        analysis.send(jax.tree.map(lambda mine: mine - 1.0, asked.values))

@@ -333,3 +333,33 @@ def test_joined_bins_hold_no_few_rows_of_an_outcome_and_leave_none_out(bins, sma
     if all(whole == 0 or whole >= smallest for whole in counts.sum(axis=0)):
         for one in groups:
             assert all(held == 0 or held >= smallest for held in counts[one.start : one.stop].sum(axis=0))
+
+
+def three_sets(seed: int) -> dict[str, Table]:
+    """Two sets of ages, and both without the age of one patient of anna's."""
+    rng = np.random.default_rng(seed)
+    tables: dict[str, Table] = {}
+    for name in ("anna", "bert", "mallory"):
+        age = rng.integers(30, 60, 60)
+        age[age == 45] = 44
+        if name == "anna":
+            age[0] = 45
+        tables[name] = Table.of({"age": age.tolist(), "income": rng.normal(size=60).tolist()})
+    return tables
+
+
+@pytest.mark.parametrize("joint", ["s1 + s2 + s3", "s1 + s2 + rest"])
+def test_columns_whose_sum_and_difference_is_one_row_are_refused_over_all_members(joint):
+    """No member need see it in its own rows, where fewest_different = 1 leaves it to the joint counts."""
+    some, more = range(40, 46), range(46, 51)
+    maps = {"s1": some, "s2": more, "s3": [one for one in (*some, *more) if one != 45]}
+    maps["rest"] = [one for one in range(30, 60) if one not in (*some, *more) or one == 45]
+    columns = {name: {"from": "age", "map": [*levels]} for name, levels in maps.items()}
+    rules = {"fewest_different": 1, "smallest_cell": 5}
+    study = parse_study(
+        {"study": {"title": "T", "formula": f"income ~ {joint}"}, "columns": columns, "disclosure": rules}
+    )
+    with pytest.raises(
+        BadStudy, match=r"is 0 but for fewer than 5 joint rows.*leave one of these columns out"
+    ):
+        rehearse(study, three_sets(1))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -21,6 +23,7 @@ from hocket.studies import Table, check_table, parse_study, rehearse
 from hocket.studies.analysis import analyse
 from hocket.studies.private_linear import Bounds, solved
 from hocket.studies.promise import Among, Promise
+from hocket.studies.study import PrivacySection
 from tests.studies.cases import diabetes
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
@@ -253,11 +256,27 @@ def test_too_much_noise_is_said_and_not_solved():
         ({"describe": {"columns": ["free"]}}, "free has no bounds"),
         ({"privacy": {"epsilon": 0, "delta": 1e-6}}, r"\[privacy\] epsilon = 0"),
         ({"privacy": {"epsilon": 1.0}}, r"\[privacy\].*delta"),
+        (
+            {"privacy": {"epsilon": 100.0, "delta": 1e-6}},
+            r"few rows.*epsilon = 10\.9 is the most at delta = 1e-06",
+        ),
+        ({"privacy": {"epsilon": 0.1, "delta": 0.9}}, "choose a small delta"),
+        ({"privacy": {"epsilon": 1e-300, "delta": 1e-300}}, "asks for noise without end"),
+        ({"columns": {**COLUMNS, "x": {"range": [-1.7e308, 1.7e308]}}}, "too far apart"),
     ],
 )
 def test_what_cannot_be_promised_is_refused_by_name(change, complaint):
     with pytest.raises(BadStudy, match=complaint):
         parse_study({**STUDY, **change})
+
+
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-3, 0.5])
+def test_the_most_epsilon_that_is_named_is_allowed(delta):
+    with pytest.raises(BadStudy) as refused:
+        parse_study({**STUDY, "privacy": {"epsilon": 1e3, "delta": delta}})
+    most = re.search(r"epsilon = (\S+) is the most", str(refused.value))
+    assert most is not None
+    parse_study({**STUDY, "privacy": {"epsilon": float(most[1]), "delta": delta}})
 
 
 def test_cells_beyond_a_range_count_as_its_end_and_that_is_noted():
@@ -303,7 +322,8 @@ def test_with_next_to_no_noise_it_is_the_pooled_fit(formula):
         for j, name in enumerate("ab")
     }
     exact = rehearse(parse_study(asked), halves).data["coefficients"]
-    noisy = rehearse(parse_study({**asked, "privacy": {"epsilon": 1e6, "delta": 1e-6}}), halves)
+    little = PrivacySection(epsilon=1e6, delta=1e-6)  # which no file may ask for
+    noisy = rehearse(replace(parse_study(asked), privacy=little), halves)
     for name, one in noisy.data["coefficients"].items():
         assert abs(one["estimate"] - exact[name]["estimate"]) < 0.02 * exact[name]["se"] + 3 * math.sqrt(
             max(one["se"] ** 2 - exact[name]["se"] ** 2, 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -18,6 +19,7 @@ from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import FOLDER, KnownRows
 from hocket.studies.releases import FILE, Releases, Terms
 from hocket.studies.row_sets import row_sets
+from hocket.studies.study import PrivacySection
 
 
 def table(rows: int, first: int = 0) -> Table:
@@ -330,9 +332,8 @@ def test_what_is_forgotten_is_held_against_nobody(home):
 def noisy(epsilon: float, title: str, where: tuple[str, ...] = ()) -> Study:
     question = {"title": title, "formula": "y ~ x", "where": list(where)}
     columns = {"y": {"range": [0, 100]}, "x": {"range": [0, 6]}}
-    return parse_study(
-        {"study": question, "columns": columns, "privacy": {"epsilon": epsilon, "delta": 1e-6}}
-    )
+    study = parse_study({"study": question, "columns": columns, "privacy": {"epsilon": 1.0, "delta": 1e-6}})
+    return replace(study, privacy=PrivacySection(epsilon=epsilon, delta=1e-6))
 
 
 @pytest.mark.parametrize("order", ["noise first", "noise second"])
@@ -403,3 +404,28 @@ def test_a_weight_that_one_row_carries_is_refused():
     study = parse_study({"study": {"title": "T", "formula": "y ~ x", "weights": "w"}})
     with pytest.raises(BadStudy, match="one row carries more than half of the term w "):
         check_table(study, rows)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "decimal"),
+    [
+        (None, "NA", "."),
+        ("", float("nan"), "."),
+        (True, "true", "."),
+        (True, 1, "."),
+        ("1.5", "1,5", ","),
+        (1.5, "1,50", ","),
+    ],
+)
+def test_rows_are_known_again_in_a_file_that_writes_cells_in_another_way(tmp_path, before, after, decimal):
+    """The same rows as CSV and as Parquet, or with decimal commas, counted as others: one more could be told apart."""
+
+    def written(cell: object, rows: int, sign: str = ".") -> Table:
+        made = Table.of({"y": list(range(rows)), "x": [one % 7 for one in range(rows)], "z": [cell] * rows})
+        return replace(made, decimal=sign)
+
+    known = KnownRows(tmp_path)
+    found = known.fingerprints(written(before, 50))
+    known.remember(found, known.numbers(found))
+    again = known.numbers(known.fingerprints(written(after, 51, decimal)))
+    assert sorted(again) == [*range(51)]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hocket.federation.earlier_runs import EarlierRun
     from hocket.federation.plan import FederationPlan
     from hocket.federation.plan_verdict import PlanVerdict
+    from hocket.federation.policy import Policy
     from hocket.federation.signed_rows import SignedRows
     from hocket.federation.task import Task
     from hocket.links.identity import Identity
@@ -136,6 +137,7 @@ def sign_as(
         f"Your policy: {policy.words}; met ({mine.policy})"
         if mine.policy.exists()
         else f"Your policy: none ({mine.policy} would set one)",
+        *_unmatched(policy, brought),
         f"Fingerprint, to compare by voice: {agreed.fingerprint}",
     ]
     obtain(
@@ -196,6 +198,15 @@ def _bound_in_words(bound: SignedRows | None) -> str:
         return UNBOUND
     rows = f"{len(bound.cells):,} rows that the study uses" if bound.columns else "data as they are"
     return f"Your signature binds the {rows}: run refuses others."
+
+
+def _unmatched(policy: Policy, brought: Task | None) -> list[str]:
+    """Names that a policy guards in vain: a column that is called otherwise would be read all the same."""
+    from hocket.federation.study_task import StudyTask
+
+    if not isinstance(brought, StudyTask):
+        return []
+    return [f"Look at your policy: {one}." for one in policy.unmatched(brought.table.columns)]
 
 
 def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> list[str]:

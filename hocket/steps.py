@@ -195,7 +195,11 @@ def as_step(value: Step | Number | Callable[[int], Any]) -> Step:
 
 
 def _check_finite(name: str, value: Any) -> None:
-    if not isinstance(value, Real) or not math.isfinite(value):
+    try:
+        finite = isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # an int beyond all doubles
+        finite = False
+    if not finite:
         raise BadInput(f"{name} is {value!r}; give a finite number")
 
 

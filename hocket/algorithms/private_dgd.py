@@ -54,7 +54,7 @@ class PrivateDgd(Algorithm):
     promises: ClassVar[bool] = True
 
     epsilon: float
-    """ε: the budget of the whole run; infinite for no promise, no noise and no clipping."""
+    """ε: the budget of the whole run; finite."""
     clip: float
     """C: gradients longer than this are shortened to it, which moves the optimum where it bites."""
     releases: int
@@ -63,13 +63,18 @@ class PrivateDgd(Algorithm):
     """δ: the probability with which the promise may fail."""
 
     def __check_init__(self) -> None:
-        check_budget(self, releases=(1 <= self.releases < math.inf, "it counts rounds: choose at least 1"))
+        check_budget(
+            self,
+            epsilon=(
+                0 < self.epsilon < math.inf,
+                "it is a budget: choose it above 0 and finite, or take Dgd() for no promise and no noise",
+            ),
+            releases=(1 <= self.releases < math.inf, "it counts rounds: choose at least 1"),
+        )
 
     @property
     def sigma(self) -> float:
         """σ: standard deviation of the noise on each coordinate of a gradient."""
-        if self.epsilon == math.inf:
-            return 0.0
         log = math.log(1 / self.failure)
         # √(log + ε) − √log, written so that a small ε keeps its digits.
         root = self.epsilon / (math.sqrt(log + self.epsilon) + math.sqrt(log))
@@ -98,9 +103,6 @@ class PrivateDgd(Algorithm):
 
     def silent(self) -> Algorithm:
         return Dgd()
-
-    def effective(self) -> Algorithm:
-        return Dgd() if self.epsilon == math.inf else self
 
     def by_coordinate(self, setting: Setting) -> Algorithm:
         """Where no gradient is longer than the clip."""

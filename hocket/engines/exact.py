@@ -22,7 +22,7 @@ from hocket.networks.weights import SUM_TOLERANCE
 from hocket.noise import threefry
 from hocket.noise.draws import Balanced, Draw, Pair, When
 from hocket.rationals import as_fractions
-from hocket.runs.at_home import REMARK, is_certified
+from hocket.runs.at_home import promised_remarks
 from hocket.runs.job import Job, describe
 from hocket.runs.messages import Messages
 from hocket.runs.run import Ending, Noise, Outcome, Run, Transcript
@@ -206,7 +206,7 @@ def _report(
         },
         network=job.own_network,
         settings=describe(job),
-        remarks=(*job.algorithm.remarks(job.problem, job.network), *([REMARK] if is_certified(job) else [])),
+        remarks=(*job.algorithm.remarks(job.problem, job.network), *promised_remarks(job)),
         path=path,
         transcript=Transcript(
             tuple(np.stack(tables) for tables in zip(*words, strict=True)),

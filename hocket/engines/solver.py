@@ -25,7 +25,7 @@ from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box
-from hocket.runs.at_home import REMARK, is_certified
+from hocket.runs.at_home import promised_remarks
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
@@ -205,7 +205,7 @@ def report(job: Job, sim: Simulation, recorder: Recorder | None, tolerance: floa
         remarks=(
             *job.algorithm.remarks(job.problem, job.network),
             *([] if job.weather is None else [job.weather.outlook(job.algorithm)]),
-            *([REMARK] if sim.player.program.gauge is None and is_certified(job) else []),
+            *(promised_remarks(job) if sim.player.program.gauge is None else []),
             *([str(job.step)] if isinstance(job.step, Derived) else []),
             *_about_the_gap(history, len(x)),
             *([] if np.isnan(history["gap"][-1]) else _about_the_optimum(job)),

@@ -12,7 +12,7 @@ from hocket.learning.minibatches import Minibatches
 from hocket.learning.shards import Shards
 from hocket.learning.timetable import Timetable
 from hocket.learning.whole_shards import WholeShards
-from hocket.runs.at_home import RAW
+from hocket.runs.at_home import PUBLIC_START, RAW
 from hocket.runs.run import Ending, Run
 from hocket.runs.theorems import Claim
 
@@ -68,6 +68,7 @@ def described(
             remarks.append(clip.in_words(objective.batch, objective.poisson))
     if published:
         # Under private= states themselves are made of noisy gradients.
+        remarks.append(PUBLIC_START)
         remarks.insert(1, PUBLISHED if private is not None else f"{PUBLISHED}; {AT_HOME}")
     if outcome.ending is Ending.DIVERGED:
         detail = f"in epoch {timetable.epoch_of(outcome.round)}, {outcome.detail}"
@@ -107,6 +108,8 @@ def _noise(rms: float, steps: int) -> str:
 
 
 def _promise(private: DpSgd, sigma: float, timetable: Timetable, known: float) -> str:
+    if private.epsilon == math.inf:
+        return f"nothing is promised: epsilon = inf of DpSgd clips gradients to {private.clip:g} and adds no noise"
     return (
         f"({private.epsilon:g}, {private.failure:g})-differential privacy for one record replaced, subsets and "
         f"noise secret, so for a secret seed that no other run uses: gradients clipped to {private.clip:g}, normal "

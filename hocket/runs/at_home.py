@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hocket.noise.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -17,11 +19,20 @@ REMARK = (
     "gap, loss, disagreement, noise and history are measured on members' own states and objectives, which no "
     "certificate is about: they stay at home, as run.x does; show run.published in their place"
 )
+PUBLIC_START = "supposed: the start is public, and follows from nobody's data: no noise hides one that does"
 
 
 def is_certified(job: Job) -> bool:
     """Whether a certificate of differential privacy may be asked for this run's noise, or a promise is printed."""
     return job.algorithm.promises or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
+
+
+def promised_remarks(job: Job) -> list[str]:
+    """What a run says beside its numbers where a promise may be made of it; nothing elsewhere."""
+    if not is_certified(job):
+        return []
+    usual = np.array_equal(job.start, job.problem.check_start())
+    return [REMARK, *([] if usual else [PUBLIC_START])]
 
 
 def kept_at_home(job: Job) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,7 +43,7 @@ class Row:
 
 def private(level: float) -> hk.Algorithm:
     """A budget so large that noise and clipping leave the optimum alone; without noise, no budget at all."""
-    return hk.PrivateDgd(1e12 / level if level else math.inf, clip=1e3, releases=20_000)
+    return hk.PrivateDgd(1e12 / level, clip=1e3, releases=20_000) if level else hk.Dgd()
 
 
 def on_grid(level: float) -> hk.Algorithm:

@@ -96,8 +96,14 @@ def test_training_with_differential_privacy_costs_accuracy() -> None:
 
     def accuracy(epsilon: float) -> float:
         run = train(model, shards, hk.Network.cycle(4), hk.Dgd(), private=DpSgd(epsilon), **given)
-        assert any(f"({epsilon:g}, 1e-05)-differential privacy" in remark for remark in run.remarks)
-        assert any("if subsets are known, ε = " in remark for remark in run.remarks)
+        promised = [remark for remark in run.remarks if "-differential privacy" in remark]
+        if epsilon == math.inf:
+            assert not promised
+            assert any(remark.startswith("nothing is promised: epsilon = inf") for remark in run.remarks)
+        else:
+            assert promised[0].startswith(f"({epsilon:g}, 1e-05)-differential privacy")
+            assert "if subsets are known, ε = " in promised[0]
+        assert any("supposed: the start is public" in remark for remark in run.remarks)
         assert run.settings["learning"]["private"]["assumes"] == "subsets secret"
         assert run.settings["learning"]["private"]["epsilon_if_known"] >= epsilon
         return float(run.history["accuracy"][-1].mean())

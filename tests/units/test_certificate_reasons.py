@@ -16,6 +16,8 @@ from hocket.privacy.certificates.conduct import masks_last
 from tests.units.certificate_cases import Clipped, Momentum
 
 RING = hk.Network.cycle(5)
+FLAGS, ODD = ("kept", "linear", "batches", "on_grid"), ("no", 1, None)
+"""Of `certify`: a word in the place of a flag, such as "no", would count as true."""
 STEP = hk.Power(1, 20, 0.75)
 FS, NB = ("function-sharing", {"sigma": 1.0}), ("rss-nb", {"sigma": 1.0, "rounds": 5})
 
@@ -152,6 +154,62 @@ def test_cross_terms_must_be_in_the_span_of_the_noise(family, holds):
 def test_a_question_that_cannot_be_answered_is_refused(ask, culprit):
     with pytest.raises(BadInput, match=culprit.replace("(", r"\(")):
         hk.certify(RING, "function-sharing", **({"sigma": 1.0} | ask))
+
+
+@pytest.mark.parametrize(
+    ("ask", "culprit"),
+    [
+        ({"coalition": 0}, "coalition = 0; give agents, such as {0, 2}"),
+        ({"coalition": [[1, 2]]}, "agent [1, 2] is no whole number"),
+        ({"leavers": None}, "leavers = None; give agents"),
+        ({"leavers": [{}]}, "agent {} is no whole number"),
+        ({"sigma": "a"}, "sigma = 'a'; give a standard deviation"),
+        ({"sigma": {}}, "sigma = {}; give a standard deviation"),
+        ({"sigma": ["a"]}, "sigma = ['a']; give a standard deviation"),
+        ({"own": 10**400}, "own = 1000"),
+        ({"anchor_sigma": None}, "anchor_sigma = None; give a standard deviation"),
+        ({"move": 1}, "move = 1; give (from, to, coefficients)"),
+        ({"move": {1: 2}}, "move = {1: 2}; give (from, to, coefficients)"),
+        ({"move": ([1], 2, 1.0)}, "of move is no whole number"),
+        ({"shift": [1]}, "shift = [1]; give a mapping from agents"),
+        ({"problem": 0}, "problem = 0; give an hk.Problem"),
+        ({"objectives": 0}, "objectives = 0; give a class of objectives"),
+        ({"rate": None}, "rate = None; give a probability"),
+        ({"dim": np.ones(2)}, "dim = array([1., 1.]); give a whole number"),
+        ({"release": np.ones(2)}, "release = array([1., 1.]); give one of its words"),
+        ({"search": "yes"}, "search = 'yes'; give True, False or None"),
+        ({"step": 10**400}, "give a finite number"),
+        *(({flag: given}, f"{flag} = {given!r}; give True or False") for flag in FLAGS for given in ODD),
+    ],
+)
+def test_a_question_of_another_kind_is_refused_by_its_name(ask, culprit):
+    kind = {} if {"move", "shift"} & {*ask} else {"transfer": 1.0}
+    with pytest.raises(BadInput) as error:
+        hk.certify(RING, "function-sharing", **({"coalition": {0}, "sigma": 1.0} | kind | ask))
+    assert culprit in str(error.value)
+
+
+def test_a_key_of_another_kind_is_refused():
+    with pytest.raises(BadInput, match=r"algorithm = \['rss-nb'\]; give a key"):
+        hk.certify(RING, ["rss-nb"], coalition={0}, sigma=1.0, transfer=1.0)  # type: ignore[arg-type]
+
+
+def test_steps_beyond_doubles_are_refused_by_the_general_accountant():
+    ask = {"coalition": {0}, "sigma": 1.0, "transfer": 1.0, "rounds": 3, "by": "linearisation"}
+    with pytest.raises(BadInput, match="the step is 1e-300"):
+        hk.certify(RING, "function-sharing", step=1e-300, **ask)
+
+
+@pytest.mark.parametrize("more", [{}, {"by": "linearisation", "rounds": 3}])
+def test_that_runs_draw_afresh_is_an_assumption(more):
+    """One seed twice is one draw twice."""
+    ask = {"coalition": {0}, "sigma": 1.0, "transfer": 1.0, **more}
+    found = hk.certify(RING, "function-sharing", runs=2, **ask)
+    (said,) = [one for one in found.assumptions if "draws noise of its own" in one]
+    assert said.startswith("supposed: each run")
+    assert "a seed that no other run uses" in said
+    alone = hk.certify(RING, "function-sharing", **ask)
+    assert not [one for one in alone.assumptions if "draws noise of its own" in one]
 
 
 def test_other_questions_that_are_refused():

@@ -10,8 +10,10 @@ import pytest
 from scipy import stats
 
 import hocket as hk
+from hocket.errors import BadAlgorithm
 from hocket.networks.neighbour_tables import tabulate
 from hocket.noise.draws import Gaussian, When
+from tests.laws.table import quadratics
 
 RING = hk.Network.cycle(5)
 
@@ -36,7 +38,28 @@ def test_more_rounds_and_longer_gradients_need_more_noise():
     few = hk.PrivateDgd(1.0, clip=1.0, releases=100)
     assert hk.PrivateDgd(1.0, clip=1.0, releases=400).sigma == pytest.approx(2 * few.sigma)
     assert hk.PrivateDgd(1.0, clip=3.0, releases=100).sigma == pytest.approx(3 * few.sigma)
-    assert hk.PrivateDgd(math.inf, clip=1.0, releases=100).sigma == 0
+
+
+def test_no_budget_is_no_promise():
+    with pytest.raises(BadAlgorithm, match=r"epsilon = inf of PrivateDgd; .* take Dgd\(\)"):
+        hk.PrivateDgd(math.inf, clip=1.0, releases=100)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [hk.PrivateDgd(1.0, clip=1.0, releases=5), hk.RssNb.certified(1.0, clip=1.0)]
+)
+def test_a_start_of_ones_own_is_said_to_be_supposed_public(algorithm):
+    """Rows of a start may depend on data, and no noise is added to a start."""
+    net = hk.Network.cycle(4)
+    problem = quadratics(4, 2, 1)
+
+    def said(start):
+        run = hk.solve(problem, net, algorithm, rounds=5, step=0.1, start=start)
+        return [remark for remark in run.remarks if "the start is public" in remark]
+
+    assert not said(None)
+    assert not said(np.zeros(2))
+    assert len(said(np.arange(8.0).reshape(4, 2) / 4)) == 1
 
 
 def test_draws_are_normal():

@@ -61,6 +61,19 @@ def test_a_whole_float_is_a_number_of_rounds_everywhere(door):
             WITH_ROUNDS[door](wrong)
 
 
+@pytest.mark.parametrize("name", ["local_steps", "runs"])
+@pytest.mark.parametrize("wrong", [None, "a", float("nan"), 1.5, 0])
+def test_an_audit_counts_steps_and_runs_in_whole_numbers(name, wrong):
+    with pytest.raises(BadInput, match=rf"{name} = .*; give a whole number, 1 or more"):
+        hk.audit(RING, algorithm="rss-nb", colluders=1, rounds=3, **{name: wrong})
+
+
+@pytest.mark.parametrize("wrong", [0, {}, ["rss-nb"]])
+def test_an_audit_of_no_algorithm_is_refused(wrong):
+    with pytest.raises(BadInput, match=r"algorithm = .*; give a key, such as 'rss-nb', or an algorithm"):
+        hk.audit(RING, algorithm=wrong, colluders=1, rounds=3)
+
+
 def test_a_certificate_takes_a_whole_float_too():
     plan = {"sensitivity": 1.0, "colluders": 1, "step": 0.1}
     assert (

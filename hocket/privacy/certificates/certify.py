@@ -21,6 +21,7 @@ from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.question import (
     adversary_of,
     check_dimension,
+    check_types,
     class_of,
     dimension_of,
     known_agents,
@@ -109,6 +110,27 @@ that hang together'
     """
     network = network_asked(network)
     network.both_ways("a certificate")
+    check_types(
+        algorithm,
+        coalition=coalition,
+        leavers=leavers,
+        sigma=sigma,
+        own=own,
+        anchor_sigma=anchor_sigma,
+        move=move,
+        shift=shift,
+        kept=kept,
+        linear=linear,
+        batches=batches,
+        on_grid=on_grid,
+        search=search,
+        release=release,
+        by=by,
+        rate=rate,
+        problem=problem,
+        objectives=objectives,
+        dim=dim,
+    )
     if network.n > MOST_AGENTS:
         raise BadInput(f"certificates are worked out for {MOST_AGENTS:,} agents at most, not {network.n:,}")
     if problem is not None and problem.n != network.n:

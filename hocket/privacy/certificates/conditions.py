@@ -45,6 +45,10 @@ COINS = (
     "supposed: every record takes part in a round by a coin of its own, with probability {rate:.6g} or less, and "
     "nobody else learns who or how many did; S bounds what a record contributes, too, as twice a clip over b does"
 )
+FRESH_RUNS = (
+    "supposed: each run draws noise of its own, with a seed that no other run uses; then runs compose, and with one "
+    "seed twice nothing of this holds"
+)
 RANGE = "supposed: dealt noise and words outside a public range are refused"
 
 
@@ -97,7 +101,7 @@ def assumptions(mechanism: Mechanism, protected: Protected, about: Circumstances
         )
     if about.runs > 1:
         if not about.kept:
-            said.append("covered: each run draws noise of its own, and runs compose")
+            said.append(FRESH_RUNS)
         elif mechanism.on == "objective":
             said.append("supposed: the data are the same in all runs, which keep their noise")
         else:  # the same noise under two gradients shows their difference bare

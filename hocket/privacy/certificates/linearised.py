@@ -23,6 +23,7 @@ from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.accountant import account
 from hocket.privacy.certificates.certificate import Certificate, against_words
 from hocket.privacy.certificates.conditions import (
+    FRESH_RUNS,
     LIARS,
     PUBLIC_START,
     PUBLISHED_START,
@@ -31,6 +32,7 @@ from hocket.privacy.certificates.conditions import (
     Circumstances,
 )
 from hocket.privacy.certificates.conduct import points_of, unfit
+from hocket.privacy.certificates.magnitudes import check_magnitude
 from hocket.privacy.certificates.protected import Cost, Protected, Record, Shift
 from hocket.privacy.certificates.refusals import Asked, by_code
 from hocket.privacy.certificates.source import Source
@@ -61,6 +63,8 @@ def by_linearisation(
     """The certificate of the general accountant."""
     if source.rounds is None:
         raise BadInput("the general accountant follows every round; say how many: rounds=")
+    if source.step is not None:
+        check_magnitude("the step", source.step.table(1, source.rounds))
     levels = _levels(network, source, about)
     setting = Setting(network, 1, source.step or Constant(1.0), source.rounds)
     mechanism = source.mechanism if isinstance(source.mechanism, Mechanism) else None
@@ -106,6 +110,7 @@ def by_linearisation(
         arithmetic="real-arithmetic model",
         assumptions=_assumptions(
             protected,
+            about,
             every,
             PUBLISHED_START
             if isinstance(source.mechanism, Mechanism) and source.mechanism.start == "published"
@@ -257,7 +262,7 @@ UNCOVERED = (
 )
 
 
-def _assumptions(protected: Protected, every: int, start: str) -> tuple[str, ...]:
+def _assumptions(protected: Protected, about: Circumstances, every: int, start: str) -> tuple[str, ...]:
     said = [
         SECRET,
         LIARS,
@@ -276,6 +281,8 @@ def _assumptions(protected: Protected, every: int, start: str) -> tuple[str, ...
         )
     else:
         said.append("supposed: what moves is a linear function, the same in every round")
+    if about.runs > 1:
+        said.append(FRESH_RUNS)
     said.append(
         "supposed: numbers are real; rounding of floating-point sums can void this (real-arithmetic model)"
     )

@@ -183,6 +183,11 @@ def as_move(n: int, move: tuple[int, int, object]) -> Shift:
         raise BadInput(
             f"move = {move!r}; give (from, to, coefficients), such as (1, 4, [0.6, -0.8])"
         ) from None
+    for agent in (giver, taker):
+        if not _whole(agent):
+            raise BadInput(
+                f"agent {str(agent)[:40]!r} of move is no whole number; agents are numbered 0 to {n - 1}"
+            )
     if giver == taker:
         raise BadInput(f"move goes from agent {giver} to itself; name two agents")
     row = _row(amount)

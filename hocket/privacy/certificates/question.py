@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,78 @@ from hocket.privacy.certificates.source import Source, whole
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.problem import Problem
 from hocket.runs.view import check_coalition
+
+
+def check_types(algorithm: Any, **given: Any) -> None:
+    """Refuse what is not of the kind that its argument takes, by name, before anything is worked out."""
+    wanted = {
+        "algorithm": (isinstance(algorithm, str | Algorithm), "a key, such as 'rss-nb', or an algorithm")
+    }
+    for name in ("coalition", "leavers"):
+        fits = given[name] is None and name == "coalition"
+        wanted[name] = (fits or _some_of(given[name]), "agents, such as {0, 2}")
+    for name in ("sigma", "own", "anchor_sigma"):
+        fits = (given[name] is None and name == "sigma") or _numbers(given[name])
+        wanted[name] = (fits, "a standard deviation, such as 2.0")
+    move, shift, search = given["move"], given["shift"], given["search"]
+    fits = move is None or (
+        isinstance(move, Sequence) and not isinstance(move, str | bytes) and len(move) == 3
+    )
+    wanted["move"] = (fits, "(from, to, coefficients), such as (1, 4, [0.6, -0.8])")
+    wanted["shift"] = (
+        shift is None or isinstance(shift, Mapping),
+        "a mapping from agents to coefficients, such as {1: [1.0], 4: [-1.0]}",
+    )
+    for name in ("kept", "linear", "batches", "on_grid"):
+        wanted[name] = (_flag(given[name]), "True or False")
+    wanted["search"] = (search is None or _flag(search), "True, False or None")
+    for name in ("release", "by"):
+        wanted[name] = (isinstance(given[name], str), "one of its words, a string")
+    wanted["rate"] = (_number(given["rate"]), "a probability above 0, up to 1")
+    problem, objectives = given["problem"], given["objectives"]
+    wanted["problem"] = (problem is None or isinstance(problem, Problem), "an hk.Problem")
+    wanted["objectives"] = (
+        objectives is None or isinstance(objectives, str | ObjectiveClass),
+        "a class of objectives, such as 'polynomial:2' or 'any'",
+    )
+    for name, (fits, cure) in wanted.items():
+        if not fits:
+            shown = algorithm if name == "algorithm" else given[name]
+            raise BadInput(f"{name} = {repr(shown)[:60]}; give {cure}")
+    if given["dim"] is not None:
+        whole("dim", given["dim"])
+
+
+def _number(value: Any) -> bool:
+    """Whether it is one real number that a double can hold, or infinite, or none at all: ranges are checked later."""
+    if not isinstance(value, Real | np.number) or isinstance(value, bool | complex | np.complexfloating):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _numbers(value: Any) -> bool:
+    if not isinstance(value, Iterable):
+        return _number(value)
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "fiu"
+    # An iterator is read once, by whoever takes its numbers.
+    return not isinstance(value, str | bytes | Mapping | Set) and (
+        not isinstance(value, Sequence) or all(_number(one) for one in value)
+    )
+
+
+def _some_of(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
 
 
 def protected_of(
@@ -116,8 +189,8 @@ def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
 
 def known_agents(agents: Iterable[int], n: int) -> frozenset[int]:
     """Agents of this network; nobody is a coalition too, of one who hears all words."""
-    some = frozenset(agents)
-    return check_coalition(some, n) if some else some
+    some = [*agents]
+    return check_coalition(some, n) if some else frozenset()
 
 
 def adversary_of(

@@ -229,10 +229,10 @@ def audit(
     network = network_asked(network)
     f, members = adversary(network.both_ways("an audit"), colluders, coalition)
     rounds = None if rounds is None else whole("rounds", rounds)
-    if local_steps < 1:
-        raise BadInput(
-            f"local_steps = {local_steps!r}; an agent takes one step or more between two exchanges"
-        )
+    local_steps, runs = whole("local_steps", local_steps), whole("runs", runs)
+    asked: Any = algorithm
+    if not isinstance(asked, str | Algorithm | None):
+        raise BadInput(f"algorithm = {asked!r}; give a key, such as 'rss-nb', or an algorithm")
     objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
     batches = False
     forbidden = check_forbidden(forbidden, network.n)

@@ -119,7 +119,12 @@ def _remembered(home: Home, served: Served) -> EarlierRun:
     folder = _folder(home, served)
     if not served.record and folder is not None and folder.plan.exists():
         served = served._replace(record=_record_in(folder, home.own_code))
-    return EarlierRun(served, _read(served, home.own_code), left_of(folder))
+    return EarlierRun(served, _read(served, home.own_code), left_of(folder) | _left_in(served))
+
+
+def _left_in(served: Served) -> dict[str, int]:
+    """Who was dropped, as the ledger remembers it, which outlives folders."""
+    return {name: int(k) for name, k in json.loads(served.left).items()} if served.left else {}
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:

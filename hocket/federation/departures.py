@@ -123,7 +123,7 @@ class Departures:
                 judge_survivors, self.plan, last, earlier=self.earlier, policy=self.policy
             )
             self._check_accepted(verdict, frozenset(last))
-            if self.ledger is not None:  # first: run folders may be removed, and nobody would count leavers again
+            if self.ledger is not None:  # first, as run folders may be removed
                 self.ledger.leave(self.plan.run_hash.hex(), last)
             self.ballots.leave(leaving, self.round())
             write_json(self.folder.survivors, verdict.to_json() | {"left": last})

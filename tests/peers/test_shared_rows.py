@@ -122,6 +122,28 @@ def test_rows_are_the_same_in_any_task_and_type(tmp_path):
     assert len(row_digests(home, GradientTask(1, lambda x, k, h, rng: x, data=np.arange(9.0)))) == 0
 
 
+def digests(home: Home, data: object) -> np.ndarray:
+    return row_digests(home, GradientTask(3, lambda x, k, h, rng: x, data=data))
+
+
+def test_lists_of_records_are_rows_as_arrays_are(tmp_path):
+    """They were taken for columns: with one record changed none was noticed."""
+    home, table = Home(tmp_path), np.column_stack([ROWS, TARGETS])
+    lists, others = table.tolist(), [[9.0] * 4, *table.tolist()[1:]]
+    assert len(np.intersect1d(digests(home, lists), digests(home, others))) == 49
+    assert len(np.intersect1d(digests(home, lists), digests(home, (ROWS, TARGETS)))) == 50
+    tables = [{"age": one, "sex": "f"} for one in TARGETS.tolist()]
+    columns = {"age": TARGETS, "sex": ["f"] * 50}
+    assert len(np.intersect1d(digests(home, tables), digests(home, columns))) == 50
+
+
+def test_a_longer_text_in_one_row_changes_no_other_row(tmp_path):
+    """An array of texts pads all to the longest, and digests were of the padded ones."""
+    home, names = Home(tmp_path), [f"n{place}" for place in range(50)]
+    one, other = digests(home, (ROWS, names)), digests(home, (ROWS, ["a longer name", *names[1:]]))
+    assert len(np.intersect1d(one, other)) == 49
+
+
 def test_rows_are_kept_for_their_owner_alone(tmp_path):
     home = Home(tmp_path)
     keep_rows(home, "trial-7", row_digests(home, TASK))

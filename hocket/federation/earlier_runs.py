@@ -110,8 +110,12 @@ def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> It
                 continue
             if same or shared is not None:
                 yield replace(_remembered(home, one), dataset=name, shared=None if same else shared)
-            elif promises and (plan.study is not None or one.algorithm == Totals.key):
-                # A study's table and a task's arrays cannot be compared.
+            elif promises and (
+                # A study's table and a task's arrays cannot be compared, nor data of which there are no digests.
+                plan.study is not None
+                or one.algorithm == Totals.key
+                or not (one.data and len(rows) and len(kept_rows(home.rows(name))))
+            ):
                 yield replace(_remembered(home, one), dataset=name, assumed=True)
 
 

@@ -63,7 +63,21 @@ def test_another_name_does_not_start_the_account_at_zero(tmp_path):
     found = check_certificate(FRESH, earlier=before(home, FRESH, TASK))
     assert found.composed == pytest.approx(np.sqrt(2) * certificate_of_plan(FRESH).mu)
     assert "trial-7-again (the same data under another name)" in found.words[1]
-    assert before(home, FRESH, GradientTask(3, lambda x, k, h, rng: x)) == ()  # of which nobody can tell
+
+
+def test_data_without_digests_under_another_name_count_as_the_same(tmp_path):
+    """Whether they are nobody can tell, and the account began anew with every name."""
+    home, silent = Home(tmp_path), GradientTask(3, lambda x, k, h, rng: x)
+    other = LeastSquaresTask(ROWS + 0.5, TARGETS)
+    begun(home, OTHER, TASK)
+    assert before(home, FRESH, other) == ()
+    assert [one.assumed for one in before(home, FRESH, silent)] == [True]
+    assert before(home, dataclasses.replace(FRESH, certificate=None), silent) == ()
+    begun(home, renamed(FRESH, "silent"), silent)
+    (one,) = before(home, FRESH, other)
+    assert (one.dataset, one.assumed) == ("silent", True)
+    found = check_certificate(FRESH, earlier=[one])
+    assert found.composed == pytest.approx(np.sqrt(2) * certificate_of_plan(FRESH).mu)
 
 
 def test_noise_functions_under_another_name_are_others(tmp_path):
@@ -190,7 +204,9 @@ def test_signing_says_what_is_and_what_is_not_noticed(tmp_path: Path, monkeypatc
         in capsys.readouterr().out
     )
     assert main(sign) == 0
-    assert "Whether they share records with these was not looked at" in capsys.readouterr().out
+    blind = capsys.readouterr().out
+    assert "Whether trial-9 shares rows with these cannot be told" in blind
+    assert "Rows are compared if tasks give them (data=) and you sign with --task." in blind
     begun(home, renamed(drawn(run={"id": 16 * "2"}), "trial-8"), TASK)
     assert main([*sign, "--task", "mine.py:task"]) == 0
     said = capsys.readouterr().out

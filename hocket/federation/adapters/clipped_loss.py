@@ -47,9 +47,10 @@ class ClippedTask:
             raise BadInput(
                 f"batch = {self.batch} of size = {self.size}; a batch has one record at least, and not more"
             )
-        parts = jax.tree.leaves(self.data)
+        parts: list[Any] = jax.tree.leaves(self.data)
         for part in parts or [self.data]:
-            if not isinstance(part, np.ndarray | jax.Array) or not part.ndim or part.dtype.kind not in "biuf":
+            is_array = isinstance(part, (np.ndarray, jax.Array))  # pyright: ignore[reportUnknownVariableType]
+            if not is_array or not np.ndim(part) or np.dtype(part.dtype).kind not in "biuf":
                 kind = (
                     f"{part.dtype} of shape {part.shape}" if hasattr(part, "dtype") else type(part).__name__
                 )

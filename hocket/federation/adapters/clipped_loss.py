@@ -17,6 +17,8 @@ from hocket.federation.digest import digest_of
 from hocket.federation.task import Vector
 from hocket.learning.clipping import Clip, PoissonBatches, clipped_total
 
+ARRAYS: tuple[type, ...] = (np.ndarray, jax.Array)
+
 
 @dataclass(frozen=True, eq=False)
 class ClippedTask:
@@ -49,11 +51,10 @@ class ClippedTask:
             )
         parts: list[Any] = jax.tree.leaves(self.data)
         for part in parts or [self.data]:
-            is_array = isinstance(part, (np.ndarray, jax.Array))  # pyright: ignore[reportUnknownVariableType]
-            if not is_array or not np.ndim(part) or np.dtype(part.dtype).kind not in "biuf":
-                kind = (
-                    f"{part.dtype} of shape {part.shape}" if hasattr(part, "dtype") else type(part).__name__
-                )
+            dtype: Any = getattr(part, "dtype", None)
+            is_array = any(isinstance(part, kind) for kind in ARRAYS)
+            if not is_array or not np.ndim(part) or np.dtype(dtype).kind not in "biuf":
+                kind = type(part).__name__ if dtype is None else f"{dtype} of shape {np.shape(part)}"
                 raise BadInput(
                     f"data= holds a part that is {kind}; give arrays of numbers whose leading axis counts records, "
                     "such as table.to_numpy(dtype=float), in tuples or dictionaries"

@@ -10,7 +10,7 @@ else leaves nothing to promise of all together.
 
 **Which rows.** Runs that follow gradients are known by digests of their data. A study's table and a task's arrays
 cannot be compared, so a run of the other kind counts as if it were on the same rows, and so does every study beside
-a study.
+a study, and every run where its data or the plan's have no digests.
 """
 
 from __future__ import annotations

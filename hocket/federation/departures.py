@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from hocket.errors import BadPlan, UnsafeRemainder
 from hocket.federation.attendance import Attendance
 from hocket.federation.earlier_runs import EarlierRun
+from hocket.federation.ledger import Ledger
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.policy import Policy
@@ -43,6 +44,8 @@ class Departures:
     """The round in which this member is now."""
     earlier: Sequence[EarlierRun] = ()
     """The runs that these data have served before, each with its plan."""
+    ledger: Ledger | None = None
+    """Where it stands who left, for the account of later runs; None where none is kept."""
     refused: str = ""
     """Why those whom all have voted to drop are not dropped."""
     _settling: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -120,6 +123,8 @@ class Departures:
                 judge_survivors, self.plan, last, earlier=self.earlier, policy=self.policy
             )
             self._check_accepted(verdict, frozenset(last))
+            if self.ledger is not None:  # first, as run folders may be removed
+                self.ledger.leave(self.plan.run_hash.hex(), last)
             self.ballots.leave(leaving, self.round())
             write_json(self.folder.survivors, verdict.to_json() | {"left": last})
             self.log.say("dropped", leavers=sorted(leaving))

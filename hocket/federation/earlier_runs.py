@@ -110,8 +110,12 @@ def _elsewhere(home: Home, plan: FederationPlan, data: str, rows: Digests) -> It
                 continue
             if same or shared is not None:
                 yield replace(_remembered(home, one), dataset=name, shared=None if same else shared)
-            elif promises and (plan.study is not None or one.algorithm == Totals.key):
-                # A study's table and a task's arrays cannot be compared.
+            elif promises and (
+                # A study's table and a task's arrays cannot be compared, nor data of which there are no digests.
+                plan.study is not None
+                or one.algorithm == Totals.key
+                or not (one.data and len(rows) and len(kept_rows(home.rows(name))))
+            ):
                 yield replace(_remembered(home, one), dataset=name, assumed=True)
 
 
@@ -119,7 +123,12 @@ def _remembered(home: Home, served: Served) -> EarlierRun:
     folder = _folder(home, served)
     if not served.record and folder is not None and folder.plan.exists():
         served = served._replace(record=_record_in(folder, home.own_code))
-    return EarlierRun(served, _read(served, home.own_code), left_of(folder))
+    return EarlierRun(served, _read(served, home.own_code), left_of(folder) | _left_in(served))
+
+
+def _left_in(served: Served) -> dict[str, int]:
+    """Who was dropped, as the ledger remembers it, which outlives folders."""
+    return {name: int(k) for name, k in json.loads(served.left).items()} if served.left else {}
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:

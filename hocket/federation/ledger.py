@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,8 @@ class Served(NamedTuple):
     """A digest of the data, salted by a secret of this home; empty if the task gave none."""
     record: str = ""
     """The plan but for its members' cards, as JSON; empty in lines of earlier versions, which kept none."""
+    left: str = ""
+    """Who was dropped from it, with the last round of each, as JSON; empty if nobody was."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,13 @@ class Ledger:
             self._append(run)
             return len(before) + 1
 
+    def leave(self, plan: str, left: Mapping[str, int]) -> None:
+        """Put down who has left a plan's run: what leavers heard they keep, whatever becomes of the run's folder."""
+        with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
+            for one in self.runs:
+                if one.plan == plan:
+                    self._append(one._replace(left=json.dumps(dict(left))))
+
     def forget(self, plan: str) -> bool:
         """Take a plan's run off the list; only for one of which nothing was ever sent. Whether there was one."""
         with one_at_a_time(self.path.with_name(self.path.name + ".lock"), self.path):
@@ -94,6 +103,7 @@ class Ledger:
             if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
                 file.write(b"\n")  # a line that a crash cut short stays one of its own, and is found damaged
             line = run._asdict() | {"record": json.loads(run.record) if run.record else None}
+            line = line | {"left": json.loads(run.left)} if line.pop("left") else line
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -101,10 +111,12 @@ class Ledger:
     def _read(self, line: str, number: int) -> Served:
         try:
             found = json.loads(line)
-            record = found.pop("record", None)
-            served = Served(**found, record="" if record is None else json.dumps(record))
+            record, left = found.pop("record", None), found.pop("left", None)
+            texts = ("" if one is None else json.dumps(one) for one in (record, left))
+            served = Served(**found, **dict(zip(("record", "left"), texts, strict=True)))
             parts: list[Any] = [*served]
-            if not all(isinstance(part, str) for part in parts) or not (record is None or is_table(record)):
+            tables = all(one is None or is_table(one) for one in (record, left))
+            if not all(isinstance(part, str) for part in parts) or not tables:
                 raise ValueError
             return served
         except (AttributeError, TypeError, ValueError, RecursionError):

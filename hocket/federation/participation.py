@@ -110,7 +110,8 @@ def _present(
     if left := left_of(member):
         log.say("begun anew", without=list(left))
     memories = Memories(own, member.plan.neighbours(member.name), journal.begin_epoch())
-    return Presence(attendance, journal, log, member.folder, memories, policy, earlier)
+    ledger = Ledger(member.home.ledger(member.plan.task.dataset))
+    return Presence(attendance, journal, log, member.folder, memories, policy, earlier, ledger)
 
 
 async def _played(

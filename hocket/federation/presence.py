@@ -17,6 +17,7 @@ from hocket.federation.drop_rule import DropRule
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.engine.peer import Peer
 from hocket.federation.joint_means import JointMeans
+from hocket.federation.ledger import Ledger
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.policy import NONE, Policy
@@ -45,6 +46,8 @@ class Presence:
     policy: Policy = NONE
     earlier: Sequence[EarlierRun] = ()
     """The runs that these data have served before, each with its plan."""
+    ledger: Ledger | None = None
+    """Where it stands who left, for the account of later runs."""
     conversation: Conversation | None = None
     agreeing: Agreeing | None = None
     peer: Peer | None = None
@@ -67,6 +70,7 @@ class Presence:
             drop=self._drop,
             round=lambda: self._talk().now.round,
             earlier=self.earlier,
+            ledger=self.ledger,
         )
         self.rule = DropRule(self.departures)
         self.means = (

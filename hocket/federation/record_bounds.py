@@ -106,12 +106,12 @@ def _check_clipping(task: Task, plan: FederationPlan, section: CertificateSectio
             "the plan's noise hides records whose gradients are clipped and divided by a public constant, and this "
             "task does not say so; run a ClippedTask, or give the task sensitivity(replace=True)"
         )
-    if (rate := getattr(task, "rate", 1.0)) > (section.rate or 1.0) * (1 + ROUNDING):
+    if not 0 <= (rate := getattr(task, "rate", 1.0)) <= (section.rate or 1.0) * (1 + ROUNDING):
         raise BadInput(
             f"in this task a record takes part in a round with probability {rate:.6g}, and the plan's certificate "
-            f"counts {section.rate:.6g}; take smaller batches, or have a plan drawn up with a larger --rate"
+            f"counts {section.rate or 1.0:.6g}; take smaller batches, or have a plan drawn up with a larger --rate"
         )
-    if (found := moves(replace=True)) > section.sensitivity * (1 + ROUNDING):
+    if not 0 <= (found := moves(replace=True)) <= section.sensitivity * (1 + ROUNDING):
         raise BadInput(
             f"in this task a record that is replaced moves a gradient by {found:.6g}, twice its clip over its batch, "
             f"and the plan's certificate counts {section.sensitivity:.6g}; clip at less, take larger batches, or have "

@@ -101,11 +101,17 @@ def shared_with(home: Home, dataset: str, digests: Digests) -> SharedRows | None
 
 
 def _rows(data: Any) -> Iterator[bytes]:
-    """The rows of arrays that have as many each, and of tables in text line by line; of nothing else."""
+    """The rows of arrays that have as many each, of lists of records, and of tables in text line by line; of nothing
+    else. Lists of one length may be records or columns, and are taken for both."""
     if isinstance(data, Path):
         if data.suffix in TABLES:
             yield from data.read_bytes().splitlines()[1:]  # names of columns are no record
         return
+    if is_list(data):
+        for one in data:
+            cells = list(one.values()) if is_table(one) else list(one) if is_list(one) else []
+            if len(cells) > 1 and all(np.ndim(cell) == 0 for cell in cells):
+                yield b"".join(_bytes(_plain(np.asarray([cell]))[0]) for cell in cells)
     parts = list(data.values()) if is_table(data) else list(data) if is_list(data) else [data]
     arrays = [np.asarray(part) for part in parts]
     if not arrays or any(one.ndim == 0 or len(one) != len(arrays[0]) for one in arrays):
@@ -114,7 +120,14 @@ def _rows(data: Any) -> Iterator[bytes]:
     if sum(one.shape[1] for one in plain) < 2:  # a lone number is in many tables by chance
         return
     for place in range(len(arrays[0])):
-        yield b"".join(one[place].tobytes() for one in plain)
+        yield b"".join(_bytes(one[place]) for one in plain)
+
+
+def _bytes(cells: np.ndarray) -> bytes:
+    """A row's cells; texts each by itself, as an array pads them to its longest."""
+    if np.issubdtype(cells.dtype, np.number):
+        return cells.tobytes()
+    return b"".join(text.encode() + b"\0" for text in cells.tolist())
 
 
 def _plain(array: np.ndarray) -> np.ndarray:

@@ -112,7 +112,8 @@ class LocalSteps:
             gradient = self.gradient(x, k, h)
             if plus is not None:
                 gradient = gradient + plus(x)
-            moved = x - step / self.count * gradient
+            with np.errstate(over="ignore", invalid="ignore"):  # found below, also where warnings are errors
+                moved = x - step / self.count * gradient
             if self.counted_as_zero is None or np.isfinite(moved).all():
                 x = feasible.project(moved)
         return x

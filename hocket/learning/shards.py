@@ -41,6 +41,14 @@ class Shards:
             raise BadProblem(
                 f"the shards hold inputs of shapes {sorted(shapes)}; make samples and classes alike"
             )
+        # Models divide bytes by 255 and take all else as it is, and stacked beside other types bytes are bytes no more.
+        kinds = [str(part.inputs.dtype) for part in self.parts]
+        if "uint8" in kinds and len({*kinds}) > 1:
+            agent, others = kinds.index("uint8"), " and ".join(sorted({*kinds} - {"uint8"}))
+            raise BadProblem(
+                f"the inputs of agent {agent} are bytes (uint8), which models divide by 255, and others' are {others}, "
+                "which they take as they are: in one stack bytes would count 255-fold; give all inputs one type"
+            )
 
     @property
     def counts(self) -> list[int]:

@@ -141,6 +141,16 @@ def test_an_empty_shard_is_refused_by_name() -> None:
         own_shards([some(3), digits().test])
 
 
+def test_bytes_beside_another_type_are_refused() -> None:
+    """Stacked to floats, the bytes of one agent counted 255-fold: models no longer saw that they were bytes."""
+    data = digits().train.take(np.arange(40))
+    scaled = Dataset("scaled", (data.inputs / 255).astype(np.float32), data.labels, data.classes)
+    for other in (scaled, Dataset("whole", data.inputs.astype(np.int64), data.labels, data.classes)):
+        with pytest.raises(BadProblem, match=r"the inputs of agent 1 are bytes \(uint8\), .* 255-fold"):
+            own_shards([other, data])
+    assert len(own_shards([data, data])) == len(own_shards([scaled, scaled])) == 2
+
+
 @real_data
 def test_mnist_as_published() -> None:
     train, test, _ = mnist()

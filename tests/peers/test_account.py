@@ -27,7 +27,7 @@ from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.policy import Policy, check_policy
 from hocket.federation.row_digests import NONE
-from hocket.federation.run_folder import RunFolder
+from hocket.federation.run_folder import RunFolder, write_json
 from hocket.federation.served_plan import record_of
 from hocket.federation.study_task import MOST_TOTALS, NUMBERS
 from hocket.privacy import gdp
@@ -37,6 +37,7 @@ from tests.peers.test_certified_plans import FOUR, MEMBER, RECORD, SIX, TRANSFER
 from .test_noisy_studies import NOISY
 
 PLAIN = NOISY[: NOISY.index("[privacy]")]
+AGAIN = {"id": 16 * "1"}
 MU = gdp.mu(8.0, 1e-6)
 """Of the study."""
 
@@ -245,6 +246,25 @@ def test_the_store_is_the_ledgers(tmp_path: Path):
     moved.ledger("clinic").parent.mkdir(parents=True)
     moved.ledger("clinic").write_bytes(path.read_bytes())
     assert account(moved, drawn(RECORD)).mu == account(home, drawn(RECORD)).mu > own(drawn(RECORD))
+
+
+def test_who_left_an_earlier_run_is_counted_when_its_folder_is_gone(tmp_path):
+    """A finished run's folder may be removed, and with it went who left: ε = 1.45 in all was promised for 1.79."""
+    home, first, second = Home(tmp_path), drawn(MEMBER, key="rss-nb"), drawn(MEMBER, key="rss-nb", run=AGAIN)
+    begun(home, first)
+    nobody = account(home, second)
+    Ledger(home.ledger(first.task.dataset)).leave(first.run_hash.hex(), {first.names[0]: 5})
+    assert not RunFolder(home.run(first.run_hash)).path.exists()
+    found = account(home, second)
+    assert found.epsilon > 1.2 * nobody.epsilon
+    folder = RunFolder(home.run(first.run_hash))
+    folder.make()
+    write_json(folder.survivors, {"left": {first.names[0]: 5}})
+    folder.write_status({"dropped": [first.names[0]]})
+    assert account(home, second).mu == found.mu
+    assert len(counted(home)) == 1
+    assert Ledger(home.ledger(first.task.dataset)).forget(first.run_hash.hex())
+    assert counted(home) == []
 
 
 def test_a_study_under_the_same_name_is_in_the_account_too(tmp_path):

@@ -337,3 +337,14 @@ def test_a_measure_that_fails_stops_nobody_where_a_certificate_stands(ran):
     log = next(other.glob("*/log.jsonl")).read_text()
     assert "measure failed" in log
     assert "no loss here" not in log  # what it says may hold data
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_step_that_overflows_stops_nobody_where_warnings_are_errors(dtype):
+    """A gradient that is finite, and its step that is not: the member stopped, which showed its record."""
+    large = np.finfo(dtype).max / 2
+    steps = LocalSteps(GradientTask(2, lambda x, k, h, rng: x + large), 1, known_seeds, lambda k, why: None)
+    start = np.zeros(2, dtype)
+    found = steps(start, 1, step=dtype(10.0), feasible=Everywhere(), plus=None)
+    assert found.tolist() == start.tolist()

@@ -416,6 +416,22 @@ def test_a_task_that_clips_at_more_than_is_counted_is_refused():
         check_records(exceeds, plan)
 
 
+@pytest.mark.parametrize("wrong", [{"moves": float("nan")}, {"moves": -0.1}, {"rate": float("nan")}], ids=str)
+def test_a_task_that_says_no_number_of_how_it_clips_is_refused(wrong):
+    """NaN is not larger than what is counted, and passed for as little."""
+    plan = drawn(Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.25), key="rss-nb", objectives="any")
+
+    class Own(ClippedTask):
+        rate = wrong.get("rate", 0.1)
+
+        def sensitivity(self, *, replace: bool = False) -> float:
+            return wrong.get("moves", 0.1)
+
+    data = np.ones((40, DIM)), np.ones(40)
+    with pytest.raises(BadInput, match="in this task a record"):
+        check_records(Own(lambda x, one: 0.0 * x[0], data, DIM, clip=1.0, batch=20, size=40), plan)
+
+
 def test_signing_with_a_task_finds_the_record_that_is_too_large(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.stdin", io.StringIO())

@@ -62,6 +62,38 @@ def test_every_record_takes_part_by_its_own_coin():
     assert alone.rate == pytest.approx(0.2)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_record_that_single_precision_cannot_hold_counts_as_zero():
+    """Where warnings are errors its conversion raised, and under a certificate the others counted as zero with it."""
+    far = ROWS.copy()
+    far[0] = 1e300
+    every, x = {"batch": 40}, np.ones(3, dtype=np.float32)
+    found, others = (
+        one.gradient(x, 1, 0, np.random.default_rng(0))
+        for one in (task(far, **every), task(ROWS[1:], TARGETS[1:], **every))
+    )
+    np.testing.assert_allclose(found, others, rtol=1e-5)
+    assert np.linalg.norm(others) > task(**every).sensitivity(replace=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        ([[1.0, 2.0], [3.0, 4.0]], "float"),
+        ((ROWS, 3.0), "float"),
+        (None, "NoneType"),
+        ({}, "dict"),
+        (ROWS[0, 0], "float64 of shape"),
+        (np.array(["a", "b"]), "<U1 of shape"),
+        (ROWS.astype(object), "object of shape"),
+    ],
+)
+def test_what_has_no_records_by_row_is_refused_where_it_is_given(data, kind):
+    """It ended in a traceback, or in a gradient that raised in every round."""
+    with pytest.raises(BadInput, match=f"data= holds a part that is {kind}.*leading axis counts records"):
+        ClippedTask(squares, data, 3, clip=0.5, batch=1, size=2)
+
+
 def test_what_no_clipping_bounds_is_refused():
     with pytest.raises(BadInput, match="one local step"):
         task().gradient(np.ones(3), 1, 1, RNG)

@@ -15,6 +15,7 @@ from hocket.errors import UnsafeRemainder
 from hocket.federation.attendance import NUMBER_BYTES, Attendance
 from hocket.federation.departures import Departures
 from hocket.federation.engine.peer import Finished
+from hocket.federation.ledger import Ledger
 from hocket.federation.metrics import Log
 from hocket.federation.participation import take_part
 from hocket.federation.policy import NONE, Policy
@@ -61,6 +62,8 @@ def test_an_unsafe_remainder_stops_the_run_and_wants_the_operators_word(tmp_path
         federation.member(name).folder.accept(frozenset({"elm"}))
     assert all(isinstance(one, Finished) for one in asyncio.run(outcomes(federation, survivors)))
     assert folder.status()["dropped"] == ["elm"]
+    (run,) = Ledger(federation.home("ash").ledger("targets")).runs
+    assert {*json.loads(run.left)} == {"elm"}  # for the account of later runs, whatever becomes of the folder
 
 
 def test_votes_that_were_never_checked_count_for_nothing_after_a_restart(tmp_path):

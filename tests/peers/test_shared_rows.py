@@ -63,7 +63,21 @@ def test_another_name_does_not_start_the_account_at_zero(tmp_path):
     found = check_certificate(FRESH, earlier=before(home, FRESH, TASK))
     assert found.composed == pytest.approx(np.sqrt(2) * certificate_of_plan(FRESH).mu)
     assert "trial-7-again (the same data under another name)" in found.words[1]
-    assert before(home, FRESH, GradientTask(3, lambda x, k, h, rng: x)) == ()  # of which nobody can tell
+
+
+def test_data_without_digests_under_another_name_count_as_the_same(tmp_path):
+    """Whether they are nobody can tell, and the account began anew with every name."""
+    home, silent = Home(tmp_path), GradientTask(3, lambda x, k, h, rng: x)
+    other = LeastSquaresTask(ROWS + 0.5, TARGETS)
+    begun(home, OTHER, TASK)
+    assert before(home, FRESH, other) == ()
+    assert [one.assumed for one in before(home, FRESH, silent)] == [True]
+    assert before(home, dataclasses.replace(FRESH, certificate=None), silent) == ()
+    begun(home, renamed(FRESH, "silent"), silent)
+    (one,) = before(home, FRESH, other)
+    assert (one.dataset, one.assumed) == ("silent", True)
+    found = check_certificate(FRESH, earlier=[one])
+    assert found.composed == pytest.approx(np.sqrt(2) * certificate_of_plan(FRESH).mu)
 
 
 def test_noise_functions_under_another_name_are_others(tmp_path):
@@ -122,6 +136,28 @@ def test_rows_are_the_same_in_any_task_and_type(tmp_path):
     assert len(row_digests(home, GradientTask(1, lambda x, k, h, rng: x, data=np.arange(9.0)))) == 0
 
 
+def digests(home: Home, data: object) -> np.ndarray:
+    return row_digests(home, GradientTask(3, lambda x, k, h, rng: x, data=data))
+
+
+def test_lists_of_records_are_rows_as_arrays_are(tmp_path):
+    """They were taken for columns: with one record changed none was noticed."""
+    home, table = Home(tmp_path), np.column_stack([ROWS, TARGETS])
+    lists, others = table.tolist(), [[9.0] * 4, *table.tolist()[1:]]
+    assert len(np.intersect1d(digests(home, lists), digests(home, others))) == 49
+    assert len(np.intersect1d(digests(home, lists), digests(home, (ROWS, TARGETS)))) == 50
+    tables = [{"age": one, "sex": "f"} for one in TARGETS.tolist()]
+    columns = {"age": TARGETS, "sex": ["f"] * 50}
+    assert len(np.intersect1d(digests(home, tables), digests(home, columns))) == 50
+
+
+def test_a_longer_text_in_one_row_changes_no_other_row(tmp_path):
+    """An array of texts pads all to the longest, and digests were of the padded ones."""
+    home, names = Home(tmp_path), [f"n{place}" for place in range(50)]
+    one, other = digests(home, (ROWS, names)), digests(home, (ROWS, ["a longer name", *names[1:]]))
+    assert len(np.intersect1d(one, other)) == 49
+
+
 def test_rows_are_kept_for_their_owner_alone(tmp_path):
     home = Home(tmp_path)
     keep_rows(home, "trial-7", row_digests(home, TASK))
@@ -168,7 +204,9 @@ def test_signing_says_what_is_and_what_is_not_noticed(tmp_path: Path, monkeypatc
         in capsys.readouterr().out
     )
     assert main(sign) == 0
-    assert "Whether they share records with these was not looked at" in capsys.readouterr().out
+    blind = capsys.readouterr().out
+    assert "Whether trial-9 shares rows with these cannot be told" in blind
+    assert "Rows are compared if tasks give them (data=) and you sign with --task." in blind
     begun(home, renamed(drawn(run={"id": 16 * "2"}), "trial-8"), TASK)
     assert main([*sign, "--task", "mine.py:task"]) == 0
     said = capsys.readouterr().out

@@ -229,7 +229,8 @@ def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *
     if assumed and not found:
         noticed = (
             f"Whether {' and '.join(assumed)} shares rows with these cannot be told: in what is promised of all runs "
-            "together it is counted as if it did."
+            "together it is counted as if it did. "
+            "Rows are compared if tasks give them (data=) and you sign with --task."
         )
     elif found:
         noticed = f"The same data, or rows of them, under another name: {' and '.join(found)}; counted above."

@@ -17,6 +17,8 @@ from hocket.federation.digest import digest_of
 from hocket.federation.task import Vector
 from hocket.learning.clipping import Clip, PoissonBatches, clipped_total
 
+ARRAYS: tuple[type, ...] = (np.ndarray, jax.Array)
+
 
 @dataclass(frozen=True, eq=False)
 class ClippedTask:
@@ -47,7 +49,17 @@ class ClippedTask:
             raise BadInput(
                 f"batch = {self.batch} of size = {self.size}; a batch has one record at least, and not more"
             )
-        lengths = sorted({len(leaf) for leaf in self.data_rows()})
+        parts: list[Any] = jax.tree.leaves(self.data)
+        for part in parts or [self.data]:
+            dtype: Any = getattr(part, "dtype", None)
+            is_array = any(isinstance(part, kind) for kind in ARRAYS)
+            if not is_array or not np.ndim(part) or np.dtype(dtype).kind not in "biuf":
+                kind = type(part).__name__ if dtype is None else f"{dtype} of shape {np.shape(part)}"
+                raise BadInput(
+                    f"data= holds a part that is {kind}; give arrays of numbers whose leading axis counts records, "
+                    "such as table.to_numpy(dtype=float), in tuples or dictionaries"
+                )
+        lengths = sorted({len(part) for part in parts})
         if len(lengths) > 1:
             raise BadInput(
                 f"the arrays of data= have {lengths[0]} and {lengths[-1]} rows; a record is one row of each of them: "
@@ -83,7 +95,9 @@ class ClippedTask:
         rows = np.flatnonzero(rng.random(records) < self.rate)[:room]
         padded = np.zeros(room, dtype=np.int64)
         padded[: len(rows)] = rows
-        with jax.enable_x64(x.dtype == np.float64):
+        # What a narrower type cannot hold is not finite, and its record counts as zero: where warnings are errors one
+        # record would take all others' part away.
+        with jax.enable_x64(x.dtype == np.float64), np.errstate(over="ignore"):
             total = self._total(x, jax.tree.map(itemgetter(padded), self.data), np.arange(room) < len(rows))
             return np.asarray(total) / self.batch
 

@@ -40,7 +40,7 @@ from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_
 from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
-from hocket.rationals import whole
+from hocket.rationals import is_number, whole
 from hocket.runs.run import Ending, Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
@@ -229,9 +229,10 @@ def audit(
     network = network_asked(network)
     f, members = adversary(network.both_ways("an audit"), colluders, coalition)
     rounds = None if rounds is None else whole("rounds", rounds)
-    if local_steps < 1:
+    runs, local_steps = whole("runs", runs), whole("local_steps", local_steps)
+    if not is_number(sigma):
         raise BadInput(
-            f"local_steps = {local_steps!r}; an agent takes one step or more between two exchanges"
+            f"sigma = {sigma!r}; give the standard deviation of one draw, a number such as sigma=1.0"
         )
     objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
     batches = False

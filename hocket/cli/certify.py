@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.audit import Coalition, Colluders, Edges, Topology, agents_in, named_network, read_step
-from hocket.errors import BadConfig
+from hocket.errors import BadConfig, BadInput
+
+if TYPE_CHECKING:
+    from hocket.privacy.certificates.certificate import Certificate
+
+KEYWORD = re.compile(
+    r"(?<![\w-])(anchor_sigma|coalition|colluders|kept|move|own|rate|rounds|runs|sensitivity|shift|sigma|step|"
+    r"transfer)=(?=(\d?))"
+)
+IN_PYTHON = {"move=(i, j, c)": "--move 1,4,.6;-.8", "shift={agent: c}": "--shift 1:1,4:-1"} | {
+    "transfer=norm": "--transfer 1",
+    "sensitivity=S": "--sensitivity 1",
+}
+"""How questions are put in Python, and how on the command line."""
 
 
 def certify(
@@ -61,7 +76,8 @@ def certify(
     from hocket.privacy.certificates.strength import in_practice
 
     network = named_network(topology, edges, "certificate")
-    found = judge(
+    found = _as_typed(
+        judge,
         network,
         algorithm,
         colluders=colluders,
@@ -82,7 +98,7 @@ def certify(
         leavers=() if leavers is None else agents_in(leavers),
     )
     data = found.to_json()
-    lines, price = [found.statement], list[str]()
+    lines, price = [_flags(found.statement)], list[str]()
     if found.mu and (transfer is not None or (found.kappa and own)):
         noise = price_of(network, _numbers("--sigma", sigma, ","), own, found, moved=transfer)
         price = noise.in_words(1, network.n, curved=found.rounds is None)
@@ -96,9 +112,23 @@ def certify(
             f"Worst case: {found.searched}{who}.",
             *price,
             "",
-            *(f"- {one}" for one in found.assumptions),
+            *(f"- {_flags(one)}" for one in found.assumptions),
         ]
     return Answer(data, lines)
+
+
+def _as_typed(judge: Callable[..., Certificate], *arguments: Any, **options: Any) -> Certificate:
+    """A certificate; an error names flags of this command, not keywords of Python."""
+    try:
+        return judge(*arguments, **options)
+    except BadInput as error:
+        raise BadInput(_flags(str(error))) from None
+
+
+def _flags(text: str) -> str:
+    for keyword, flag in IN_PYTHON.items():
+        text = text.replace(keyword, flag)
+    return KEYWORD.sub(lambda found: f"--{found[1].replace('_', '-')}{' ' if found[2] else ''}", text)
 
 
 def _numbers(option: str, text: str, separator: str) -> list[float]:

@@ -138,7 +138,7 @@ def blaming(path: Path) -> Generator[None]:
 def loads(text: str) -> dict[str, Any]:
     """Tables from TOML; whatever is wrong with it is one kind of error, which says no more than what."""
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))  # which editors on Windows put first
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(f"not valid TOML: {error}") from None
     except RecursionError:

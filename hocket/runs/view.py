@@ -125,9 +125,16 @@ def check_watchers(coalition: Iterable[int], threat: str, n: int) -> frozenset[i
     return check_coalition(members, n) if members or threat == "coalition" else members
 
 
+def named_agents(coalition: Any) -> list[Any]:
+    """The agents of a coalition, whatever holds them; one number is none."""
+    if not isinstance(coalition, Iterable):
+        raise BadInput(f"coalition = {coalition!r}; give the agents' numbers, such as coalition={{1}}")
+    return [*coalition]
+
+
 def check_coalition(coalition: Any, n: int) -> frozenset[int]:
     """A coalition is a non-empty set of known agents."""
-    coalition = [*coalition]
+    coalition = named_agents(coalition)
     odd: list[Any] = [
         one for one in coalition if not isinstance(one, int | float | np.integer) or one % 1 != 0
     ]

@@ -36,8 +36,9 @@ def dominated(rows: Rows) -> Iterator[str]:
 
 def carried(x: Float[np.ndarray, " rows"]) -> float:
     """The largest part that one row has in Σ|x| or Σx², of the column as it is or about its mean."""
+    x = x / (np.abs(x).max(initial=0.0) or 1.0)  # so that no square is beyond what a float holds
     about = x - x.mean()
-    spread = np.abs(about).max(initial=0.0) > 1e-12 * np.abs(x).max(initial=0.0)
+    spread = np.abs(about).max(initial=0.0) > 1e-12
     sizes = [np.abs(x), np.abs(about)] if spread else [np.abs(x)]
     parts = [size**power for size in sizes for power in (1, 2)]
     return max((float(part.max() / part.sum()) for part in parts if part.sum() > 0), default=0.0)

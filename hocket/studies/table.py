@@ -52,6 +52,8 @@ def read_table(
     path: Path, *, delimiter: str | None = None, encoding: str | None = None, decimal: str | None = None
 ) -> Table:
     """The rows of a CSV or Parquet file; whatever cannot be told from the file must be said."""
+    if path.is_dir():
+        raise BadStudy(f"{path} is a folder; name a CSV or Parquet file")
     if not path.is_file():
         raise BadStudy(f"there is no file {path}; name a CSV or Parquet file")
     if path.stat().st_size > LARGEST:
@@ -88,7 +90,7 @@ def _decoded(path: Path, encoding: str | None) -> str:
     data = path.read_bytes()
     marked = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
     try:
-        return data.decode(encoding or marked)
+        return data.decode(encoding or marked).removeprefix("\ufeff")
     except LookupError:
         raise BadStudy(f"there is no encoding {encoding!r}; try utf-8, latin-1 or cp1252") from None
     except UnicodeDecodeError as error:
@@ -100,7 +102,10 @@ def _decoded(path: Path, encoding: str | None) -> str:
 
 def _csv(path: Path, text: str, delimiter: str | None, decimal: str | None) -> Table:
     if "\0" in text:
-        raise BadStudy(f"{path} is not a text of rows: it holds zero bytes")
+        raise BadStudy(
+            f"{path} is not a text of rows: it holds zero bytes; save it as CSV, or, if it is one in UTF-16 or "
+            "UTF-32, say --encoding utf-16-le or --encoding utf-32"
+        )
     header = text.split("\n", 1)[0]
     if not header.strip():
         raise BadStudy(f"{path} begins with an empty line; its first line must name the columns")

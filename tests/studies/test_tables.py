@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from hocket.errors import BadStudy
-from hocket.studies import Table, parse_study, read_table
+from hocket.studies import Table, parse_study, read_study, read_table
 from hocket.studies.columns import ColumnSection, text_of, understood
+from hocket.studies.leverage import carried
 from hocket.studies.rows import understood_rows
 
 STUDY = parse_study({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"from": "grösse"}}})
@@ -195,3 +196,25 @@ def test_declared_codes_are_missing():
     column = ColumnSection(missing_values=(-9, "unknown"))
     cells = understood("x", column, ["-9", "-9.0", "unknown", "9"])
     np.testing.assert_array_equal(cells.values, [np.nan, np.nan, np.nan, 9])
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name_or_a_key(tmp_path):
+    table = read_table(written(tmp_path, "\ufeffx,y\n1,2\n"), encoding="utf-8")
+    assert list(table.columns) == ["x", "y"]
+    path = written(tmp_path, '\ufeff[study]\ntitle = "T"\nformula = "y ~ x"\n', name="study.toml")
+    assert read_study(path).question.title == "T"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-32"])
+def test_an_encoding_that_leaves_zero_bytes_is_asked_for(tmp_path, encoding):
+    path = written(tmp_path, "x,y\n1,2\n", encoding)
+    with pytest.raises(BadStudy, match=f"--encoding {encoding}"):
+        read_table(path)
+    assert list(read_table(path, encoding=encoding).columns) == ["x", "y"]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e200, 1e-200])
+def test_one_row_carries_as_much_in_any_unit(unit):
+    assert carried(np.array([1.0, 0.7, 0.5, -2.2]) * unit) == pytest.approx(
+        carried(np.array([1.0, 0.7, 0.5, -2.2]))
+    )

@@ -300,7 +300,10 @@ MEMBER = [
 
 CERTIFY = [
     Mistake("certify", "needs one of --topology and --edges", "has none"),
-    Mistake("certify --topology cycle:5 --colluders 1", "none was named", "give one of move="),
+    Mistake("certify --topology cycle:5 --colluders 1", "none was named", "give one of --move 1,4,.6;-.8"),
+    Mistake(
+        "certify --topology cycle:5 --algorithm rss-nb --colluders 1 --transfer 1", "every round", "--rounds"
+    ),
     Mistake("certify --topology cycle:5 --colluders 9 --transfer 1", "leave nobody honest", "at most 4"),
 ]
 
@@ -309,6 +312,7 @@ STUDIES = [
     Mistake("study check none.toml --data a.csv", "none.toml", "name a study"),
     Mistake("study check good.toml --data a.csv", "no section [problem]", "the sections are study"),
     Mistake("study check study.toml --data none.csv", "none.csv", "name a CSV or Parquet file"),
+    Mistake("study check study.toml --data empty", "empty is a folder", "name a CSV or Parquet file"),
     Mistake("study check study.toml --data links.txt", "there is no column 'y'", "rename it"),
     Mistake("study check study.toml --data a.csv --encoding moon", "no encoding 'moon'", "try utf-8"),
     Mistake("study check study.toml --data a.csv --decimal x", "--decimal 'x'", "a point or a comma"),

@@ -190,3 +190,32 @@ def test_a_name_that_is_not_there_is_asked_about(name, meant):
 def test_a_name_like_none_is_just_not_there():
     with pytest.raises(AttributeError, match=r"^hocket has no 'xyzzyq'$"):
         _ = hk.xyzzyq
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"sigma": "1"}, r"sigma = '1'; give the standard deviation"),
+        ({"sigma": [1, 2]}, r"sigma = \[1, 2\]; give the standard deviation"),
+        ({"runs": "2"}, r"runs = '2' \(text\); give a whole number"),
+        ({"local_steps": None}, r"local_steps = None; give a whole number"),
+        ({"gradient_size": "1"}, r"gradient_size = '1'; give the root mean square"),
+        ({"gradient_size": np.ones(2)}, r"gradient_size = array.*; give the root mean square"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_an_audit(given, says):
+    with pytest.raises(BadInput, match=says):
+        hk.audit(hk.Network.cycle(5), colluders=1, **given)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        hk.audit,
+        lambda network, coalition: hk.leakage(network, "rss-nb", coalition=coalition, rounds=2),
+        lambda network, coalition: hk.certify(network, "function-sharing", coalition=coalition, transfer=1.0),
+    ],
+)
+def test_one_agent_is_no_coalition_but_in_brackets(ask):
+    with pytest.raises(BadInput, match=r"coalition = 1; give the agents' numbers, such as coalition=\{1\}"):
+        ask(hk.Network.cycle(5), coalition=1)

@@ -189,6 +189,8 @@ def _held(records: int | Mapping[int, int], n: int) -> int | dict[int, int]:
 
 def known_agents(agents: Iterable[int], n: int) -> frozenset[int]:
     """Agents of this network; nobody is a coalition too, of one who hears all words."""
+    if not isinstance(agents, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return check_coalition(agents, n)
     some = [*agents]
     return check_coalition(some, n) if some else frozenset()
 

@@ -37,7 +37,7 @@ from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import check_hiding
 from hocket.privacy.wording import SUPPOSED, braced, counted, grouped, judged, listed
 from hocket.rationals import whole
-from hocket.runs.view import Threat, check_watchers
+from hocket.runs.view import Threat, check_watchers, named_agents
 from hocket.steps import Constant, Number, Step, as_step
 
 EXACT = 1e-9
@@ -212,7 +212,7 @@ def leakage(
     rounds, runs, dim = whole("rounds", rounds), whole("runs", runs), whole("dim", dim)
     _check(prior=prior, start=start)
     leavers = _check_leavers(leavers or {}, network.n, rounds)
-    members = check_watchers({*coalition, *leavers}, threat, network.n)
+    members = check_watchers({*named_agents(coalition), *leavers}, threat, network.n)
     if members:
         check_hiding(members, network.n)
     scaling, release = (

@@ -40,7 +40,7 @@ from hocket.privacy.verdict.theorem import PrivacyClaim, objectives_of, privacy_
 from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
-from hocket.rationals import whole
+from hocket.rationals import is_number, whole
 from hocket.runs.run import Ending, Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
@@ -233,6 +233,10 @@ def audit(
     asked: Any = algorithm
     if not isinstance(asked, str | Algorithm | None):
         raise BadInput(f"algorithm = {asked!r}; give a key, such as 'rss-nb', or an algorithm")
+    if not is_number(sigma):
+        raise BadInput(
+            f"sigma = {sigma!r}; give the standard deviation of one draw, a number such as sigma=1.0"
+        )
     objectives = ObjectiveClass.parse(objectives) if isinstance(objectives, str) else objectives
     batches = False
     forbidden = check_forbidden(forbidden, network.n)

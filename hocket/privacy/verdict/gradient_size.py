@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from hocket.errors import BadInput
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.wording import SUPPOSED
+from hocket.rationals import is_number
 from hocket.runs.run import Run
 
 SAMPLED = 8
@@ -30,7 +32,7 @@ class GradientSize:
         'supposing gradients of size 1 per coordinate'
         """
         if declared is not None:
-            if not (np.isfinite(declared) and declared > 0):
+            if not (is_number(declared) and 0 < declared < math.inf):
                 raise BadInput(
                     f"gradient_size = {declared!r}; give the root mean square of a typical gradient's coordinates, "
                     "a positive number"

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import eigh
 
 from hocket.algorithm import Total
 from hocket.errors import BadStudy, NotEstimable
 from hocket.studies.design_matrix import Design, design_matrix
 from hocket.studies.fit import Fit
 from hocket.studies.formula import Survival
-from hocket.studies.identification import refuse_collinear, separated, separation
+from hocket.studies.identification import combined, refuse_collinear, separated, separation
 from hocket.studies.joint_counts import joint_counts
 from hocket.studies.newton import MOST_STEPS, RISE, SETTLED
 from hocket.studies.patterns import refuse_determined
@@ -100,6 +101,7 @@ def _maximised(
     names = data.design.names
     labels = {"score": names, "information": pairs(names)}
     beta, before, first, best, null = np.zeros(len(names)), None, None, -np.inf, 0.0
+    information = np.eye(len(names))
     for _ in range(MOST_STEPS):
         refuse_far(X @ beta)
         value, score, own = partial_likelihood(X, data.time, data.event, beta, ties)
@@ -121,7 +123,11 @@ def _maximised(
         best, before, beta = likelihood, beta, beta + move
         if float(move @ information @ move) <= SETTLED**2:
             return _Peak(beta, information, likelihood, null)
-    raise NotEstimable(f"the fit did not settle in {MOST_STEPS} totals; look for levels without events")
+    _, vectors = eigh(information, information if first is None else first)
+    raise NotEstimable(
+        f"the fit did not settle in {MOST_STEPS} totals; it told ever less of {combined(vectors[:, 0], names)}: look "
+        "for levels without events, and join them or add a ridge ([penalty] ridge = 0.01)"
+    )
 
 
 def _refuse_impossible(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket.errors import BadStudy
+from hocket.errors import BadStudy, NotEstimable
 from hocket.studies import Results, Table, parse_study, rehearse, rehearse_analysis
 from hocket.studies.study import DisclosureSection
 from hocket.studies.time_grid import Followed, joint_intervals
@@ -225,3 +225,17 @@ def test_few_who_go_on_after_the_last_time_are_not_told_from_those_who_left_befo
     assert curve.at_risk == (28, 28, 16)
     assert curve.left == ((0.0, 10.0, 0), (10.0, None, 16))
     assert curve.least[-1] <= 0.25 <= curve.most[-1]  # 12 of 16 who were at risk in truth
+
+
+def test_a_level_without_events_is_named_under_efron_too():
+    rng = np.random.default_rng(0)
+    tables = {}
+    for member in "abc":
+        g, t = rng.integers(0, 2, 80), np.ceil(rng.exponential(10, 80))
+        e, x = (rng.random(80) < 0.6) * (g == 0), rng.normal(size=80)
+        tables[member] = Table.of(
+            {"t": t.tolist(), "e": (1 * e).tolist(), "g": g.tolist(), "x": x.tolist()}, member
+        )
+    study = {"title": "T", "formula": "Surv(t, e) ~ x + g", "family": "cox"}
+    with pytest.raises(NotEstimable, match=r"\bg:"):
+        rehearse(parse_study({"study": study}), tables, colluders=1)

@@ -110,7 +110,7 @@ def test_several_local_steps_are_said_in_words():
     assert "the mean gradient over an exchange's 5 local steps of agent 1" in five.answer
     assert "no theorem covers them. Every estimate is of what one exchange moves an agent by" in str(five)
     assert five.to_json()["local_steps"] == 5
-    with pytest.raises(hk.errors.BadInput, match="one step or more"):
+    with pytest.raises(hk.errors.BadInput, match="local_steps = 0; give a whole number, 1 or more"):
         hk.audit(K5, algorithm=hk.RssNb(1.0), local_steps=0, **plan)
 
 

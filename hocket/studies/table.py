@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.errors import BadStudy
-from hocket.studies.separators import maybe_thousands
+from hocket.studies.separators import NUMBER, maybe_thousands
 
 DELIMITERS = (",", ";", "\t", "|")
 MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
@@ -151,7 +151,19 @@ def _decimal(
         notes = [f"in column {name}, {cell} is read as {_number(cell):g}" for name, cell in either.items()]
         return decimal, tuple(notes) if decimal == "," else ()
     found = [cell for some in commas.values() for cell in some]
-    if not found or any(POINT.fullmatch(cell.strip()) for column in columns.values() for cell in column):
+    points = {
+        name: some
+        for name, column in columns.items()
+        if (some := [cell for cell in map(str.strip, column) if "." in cell and NUMBER.fullmatch(cell)])
+    }
+    if sign == ";" and not found and all(maybe_thousands(some, ".") for some in points.values()):
+        for name, (cell, *_) in points.items():
+            raise BadStudy(
+                f"{path}, column {name}: in numbers such as {cell}, points may stand between thousands or be decimal; "
+                f"if {cell} is {cell.replace('.', '')}, take the points out of the file, and if they are decimal, say "
+                "--decimal ."
+            )
+    if not found or any(POINT.fullmatch(cell) for some in points.values() for cell in some):
         return ".", ()
     for name, cell in either.items():
         raise BadStudy(

@@ -65,6 +65,20 @@ def test_commas_that_may_mean_thousands_are_asked_about(tmp_path):
     assert values_in(read_table(path, decimal=","))[0] == [1.5]
 
 
+def test_points_that_may_mean_thousands_are_asked_about(tmp_path):
+    """Before, 92.000 beside 950 in a file of semicolons was read as 92 without a word."""
+    path = written(tmp_path, "grösse;x\n92.000;1\n950;2\n")
+    with pytest.raises(
+        BadStudy, match=r"column grösse: in numbers such as 92\.000, .* is 92000, .* say --decimal \.$"
+    ):
+        read_table(path)
+    assert values_in(read_table(path, decimal="."))[0] == [92.0, 950.0]
+    with pytest.raises(BadStudy, match=r"points between thousands are not read.*\(92000 for 92\.000\)"):
+        understood_rows(STUDY, read_table(path, decimal=","))
+    for text in ("grösse;x\n92.000;1.5\n950;2\n", "grösse,x\n92.000,1\n950,2\n"):  # points are decimal here
+        assert values_in(read_table(written(tmp_path, text)))[0] == [92.0, 950.0]
+
+
 def test_a_column_of_thousands_beside_one_of_decimal_commas_is_asked_about(tmp_path):
     """Before, 92,000 was read as 92 without a word, since 1,5 beside it told that commas are decimal."""
     path = written(tmp_path, "grösse;x\n92,000;1,5\n105,000;2,25\n")

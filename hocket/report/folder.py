@@ -85,7 +85,7 @@ def write_report(
             counted(settings["rounds"], "round"),
             f"seed {settings['seed']}",
         ],
-        summary=in_words(run),
+        summary=[*in_words(run), *([AT_HOME] if history_stays(run.settings) else [])],
         cards=[convergence_card(run), theorem_card(run.claim), card],
         tables=[result_table(run)],
         details=[assumption_table(run.claim), settings_table(settings)],
@@ -108,6 +108,12 @@ def write_metrics(run: Run, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
+
+
+AT_HOME = (
+    "What this page shows is measured on members' own states and objectives, which no certificate is about: in a run "
+    "on data it stays at home."
+)
 
 
 def in_words(run: Run) -> list[str]:

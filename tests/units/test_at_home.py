@@ -11,7 +11,7 @@ import pytest
 
 import hocket as hk
 from hocket.engines.progress import Bar
-from hocket.report.folder import write_metrics
+from hocket.report.folder import write_metrics, write_report
 
 RING = hk.Network.cycle(5)
 PROBLEM = hk.polynomials([[0.0, j - 2.0, 1.0] for j in range(5)], box=(-5, 5))
@@ -45,6 +45,15 @@ def test_a_run_without_a_certificate_says_nothing_of_the_kind(name: str, tmp_pat
     assert "stays_at_home" not in run.settings
     write_metrics(run, tmp_path / "metrics.csv")
     assert "stays_at_home" not in (tmp_path / "metrics.csv").read_text()
+
+
+@pytest.mark.parametrize("algorithm", [*CERTIFIED.values(), *OPEN.values()])
+def test_the_page_of_a_run_says_so_above_its_numbers(algorithm: hk.Algorithm, tmp_path: Path) -> None:
+    """Before, the page began with the gap, and the remark stood in a table below its figure."""
+    run = hk.solve(PROBLEM, RING, algorithm, rounds=6, step=0.1)
+    page = write_report(run, tmp_path, configuration="", commands=[], found="not audited")
+    above = page.read_text(encoding="utf-8").split("<svg")[0]
+    assert ("in a run on data it stays at home" in above) == (algorithm in CERTIFIED.values())
 
 
 def test_the_exact_engine_and_sweeps_say_so_too() -> None:

@@ -11,7 +11,7 @@ from hocket.noise.mechanism import Mechanism
 if TYPE_CHECKING:
     from hocket.runs.job import Job
 
-RAW = ("x", "path", "transcript", "noise", "infeasibility")
+RAW = ("x", "mean", "path", "transcript", "noise", "infeasibility")
 """Of a run: what is made of members' own states, or of the noise that hides them."""
 MEASURED = ("gap", "loss", "disagreement", "time_average", "history")
 """What `hk.solve` measures on these states, and by everybody's objective."""

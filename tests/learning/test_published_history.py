@@ -97,7 +97,7 @@ def test_a_run_and_its_folder_say_what_stays_at_home(tmp_path: Path) -> None:
         "per coordinate and local step" in remark for remark in run.remarks
     )  # drawn noise, measured
     again = hk.Run.load(run.save(tmp_path))
-    assert again.settings["stays_at_home"] == ["x", "path", "transcript", "noise", "infeasibility"]
+    assert again.settings["stays_at_home"] == ["x", "mean", "path", "transcript", "noise", "infeasibility"]
     assert again.settings["learning"]["history"] == "published states"
     open_run = learn(hk.RssNb(1.0))
     assert "stays_at_home" not in open_run.settings

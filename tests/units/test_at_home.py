@@ -32,7 +32,7 @@ def test_a_certified_run_says_that_its_measurements_stay_at_home(name: str, tmp_
     )
     run.save(tmp_path)
     kept = json.loads((tmp_path / "run.json").read_text())["settings"]["stays_at_home"]
-    assert {"x", "gap", "loss", "disagreement", "noise", "history"} <= set(kept)
+    assert {"x", "mean", "gap", "loss", "disagreement", "noise", "history"} <= set(kept)
     write_metrics(run, tmp_path / "metrics.csv")
     with open(tmp_path / "metrics.csv", newline="") as file:
         assert {row["stays_at_home"] for row in csv.DictReader(file)} == {"True"}

@@ -143,7 +143,7 @@ def _before(one: EarlierRun, plan: FederationPlan, others: Sequence[EarlierRun])
         return f"an earlier run ({one.words}) has no certificate"
     hidden = ROW if plan.certificate is None else (plan.certificate.protect,)
     if before.certificate.protect not in hidden:
-        return f"an earlier run ({one.words}) was certified for {before.certificate.hidden}"
+        return f"an earlier run ({one.words}) was certified for {before.certificate.hidden.rstrip(',')}"
     if _kept_on_other_terms(one, others, plan):
         return f"an earlier run ({one.words}) kept noise on other terms, which the two may show together"
     return _certified(one, before, plan)
@@ -151,7 +151,7 @@ def _before(one: EarlierRun, plan: FederationPlan, others: Sequence[EarlierRun])
 
 def _hidden(plan: FederationPlan) -> str:
     assert plan.certificate is not None
-    return plan.certificate.hidden
+    return plan.certificate.hidden.rstrip(",")
 
 
 def _kept_on_other_terms(one: EarlierRun, others: Sequence[EarlierRun], plan: FederationPlan) -> bool:

@@ -5,7 +5,7 @@ what earlier runs told (`account`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +74,7 @@ def check_certificate(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = (
                 ]
             )
         )
-    return PlanCertificate(section, found, _with_earlier(plan, found, earlier))
+    return PlanCertificate(section, found, account_with(plan, found, earlier))
 
 
 def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan) -> Iterator[str]:
@@ -133,10 +133,14 @@ def sensitivity_of(section: CertificateSection, plan: FederationPlan) -> float |
     )
 
 
-def _with_earlier(plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun]) -> Account:
-    """This run and all earlier ones; whoever left one of them counts among the colluders of this one, too."""
+def account_with(
+    plan: FederationPlan, found: Certificate, earlier: Sequence[EarlierRun], *, dropped: Iterable[str] = ()
+) -> Account:
+    """This run, whose certificate is `found`, and all earlier ones; whoever left one of them counts among the colluders
+    of this one, beside those who were dropped from it."""
     assert plan.certificate is not None
-    back = {plan.agent(name) for one in earlier for name in one.left if name in plan.names}
-    mine = found if not back else certificate_of_plan(plan, leavers=back)
+    back = {name for one in earlier for name in one.left if name in plan.names}
+    gone = {plan.agent(name) for name in (*back, *dropped)}
+    mine = found if not back else certificate_of_plan(plan, leavers=gone)
     assert mine is not None
     return account_of(plan, Told(mine.mu, mine.view), plan.certificate.delta, earlier)

@@ -6,6 +6,7 @@ No state, gradient or noise is in it, nor is anything of the others beside their
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import numpy as np
 from hocket.config.files import dumps
 from hocket.errors import HocketError
 from hocket.federation.at_home import LEFT_OUT, may_be_shown
+from hocket.federation.certificate_check import account_with
 from hocket.federation.earlier_runs import EarlierRun, left_of
 from hocket.federation.home import Home
 from hocket.federation.joint_audit import Sequel
@@ -69,8 +71,9 @@ def write_member_report(
         local_steps=plan.run.local_steps,
         gone=len(status["dropped"]),
     )
+    earlier = before_in(about, own)
     card, exposure = _exposed(
-        plan, before_in(about, own), left_of(folder), colluders=colluders, coalition=coalition, watch=watch
+        plan, earlier, left_of(folder), colluders=colluders, coalition=coalition, watch=watch
     )
     page = Page(
         title=f"{status['member']} in a run of {status['task']}",
@@ -81,7 +84,7 @@ def write_member_report(
             counted(plan.run.rounds, "round"),
             spoken(type(plan.algorithm).__name__),
         ],
-        summary=[*_promised(plan, folder, status["dropped"]), _in_words(status, measured), *_losses(status)],
+        summary=[*_promised(plan, status["dropped"], earlier), _in_words(status, measured), *_losses(status)],
         cards=[_progress(plan, status, measured), theorem_card(claim), card],
         tables=[_last_table(status, measured), _members_table(plan, status)],
         notes=[
@@ -97,18 +100,20 @@ def write_member_report(
     return page.save(folder.path / PAGE)
 
 
-def _promised(plan: FederationPlan, folder: RunFolder, dropped: Sequence[str]) -> list[str]:
-    """The plan's certificate, worked out again with whoever was dropped, and what this member was told of earlier runs
-    when it signed."""
+def _promised(plan: FederationPlan, dropped: Sequence[str], earlier: Sequence[EarlierRun]) -> list[str]:
+    """The plan's certificate, worked out again with whoever was dropped, and its worth after the earlier runs."""
     found = certificate_of_plan(plan, leavers=[plan.agent(name) for name in dropped])
     if plan.certificate is None or found is None:
         return []
-    signed = folder.signed_certificate
-    epsilon = None if signed is None else signed.get("composed", {}).get("epsilon")
-    own = found.epsilon(plan.certificate.delta)
-    more = epsilon is not None and epsilon > own * (1 + 1e-6)
-    together = f" With all earlier runs on these data, ε = {epsilon:.4g}." if more else ""
-    return [in_words(plan.certificate, found) + together]
+    together = account_with(plan, found, earlier, dropped=dropped).epsilon
+    more = ""
+    if together > found.epsilon(plan.certificate.delta) * (1 + 1e-6):
+        more = f" With all earlier runs on these data, {_worth(together)}."
+    return [in_words(plan.certificate, found) + more]
+
+
+def _worth(epsilon: float) -> str:
+    return f"ε = {epsilon:.4g}" if math.isfinite(epsilon) else "nothing is promised"
 
 
 def before_in(about: Mapping[str, Any], own: OwnCode = NO_CODE) -> tuple[EarlierRun, ...]:

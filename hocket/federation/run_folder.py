@@ -149,12 +149,6 @@ class RunFolder:
         found = self._signed("least")
         return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
 
-    @property
-    def signed_certificate(self) -> dict[str, Any] | None:
-        """The certificate as the member was told of it when it signed; None if there was none."""
-        found = self._signed("certificate")
-        return found if is_table(found) else None
-
     def _signed(self, key: str) -> Any:
         try:
             return read_json(self.audit).get(key)

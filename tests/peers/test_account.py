@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from hocket.cli.peer.run import _answer  # pyright: ignore[reportPrivateUsage]
 from hocket.errors import UnsafePlan
 from hocket.federation.account import Account
 from hocket.federation.certificate_check import check_certificate
@@ -21,13 +24,15 @@ from hocket.federation.consent import keep_consent
 from hocket.federation.earlier_runs import EarlierRun, earlier_runs
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
+from hocket.federation.member_report import write_member_report
 from hocket.federation.participation import _counted
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_draft import draw_up
+from hocket.federation.plan_file import write_plan
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.policy import Policy, check_policy
 from hocket.federation.row_digests import NONE
-from hocket.federation.run_folder import RunFolder, write_json
+from hocket.federation.run_folder import RunFolder, Status, write_json
 from hocket.federation.served_plan import record_of
 from hocket.federation.study_task import MOST_TOTALS, NUMBERS
 from hocket.privacy import gdp
@@ -277,6 +282,40 @@ def test_a_study_under_the_same_name_is_in_the_account_too(tmp_path):
     assert any(
         "Studies among them showed sums over all members and no gradients" in line for line in found.words
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "page", "printed"),
+    [
+        ([], None, None),
+        (
+            [study()],
+            r"With all earlier runs on these data, ε = 8\.112\.",
+            r"^With 1 earlier run .* ε = 8\.112 at",
+        ),
+        (
+            [study(PLAIN)],
+            "With all earlier runs on these data, nothing is promised",
+            r"^Nothing .* added no noise",
+        ),
+    ],
+    ids=["alone", "after noise", "after none"],
+)
+def test_a_finished_run_says_what_its_data_have_told_in_all(tmp_path, before, page, printed):
+    """Its page said ε = 1 and no more after a study without noise, and its command nothing of earlier runs."""
+    home, plan = Home(tmp_path), drawn(RECORD)
+    for one in before:
+        begun(home, one)
+    folder = RunFolder(home.run(plan.run_hash))
+    keep_consent(plan, folder, judge_plan(plan, earlier=earlier_runs(home, plan)))
+    write_plan(plan, folder.plan)
+    write_json(folder.about, {"runs": 1, "earlier": [one.to_json() for one in earlier_runs(home, plan)]})
+    done = {"round": 8, "finished": True, "task": "visits", "reach": []}
+    folder.write_status(Status.not_begun(plan.names[0], plan.run.rounds) | done)
+    shown = html.unescape(write_member_report(folder).read_text(encoding="utf-8"))
+    said = "\n".join(str(one) for one in _answer(plan, folder, ()).words)
+    for text, expected, never in ((shown, page, "With all earlier"), (said, printed, "in all")):
+        assert re.search(expected, text, re.MULTILINE) if expected else never not in text
 
 
 @pytest.mark.parametrize("seed", range(3))

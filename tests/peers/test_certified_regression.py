@@ -13,7 +13,6 @@ from hocket.errors import BadInput
 from hocket.experiments.certificates import clinics
 from hocket.federation.home import Home
 from hocket.federation.member_report import _promised
-from hocket.federation.run_folder import RunFolder
 from hocket.problems.quadratic import Quadratic
 
 
@@ -63,11 +62,10 @@ def test_the_certificate_is_in_the_plan_and_noise_is_as_large_as_it_says(run):
 
 
 def test_the_member_s_report_begins_with_it(run):
-    folder, found = run
-    home = RunFolder(Home(folder / found.plan.names[0]).run(found.plan.run_hash))
-    (said,) = _promised(found.plan, home, [])
+    _, found = run
+    (said,) = _promised(found.plan, [], ())
     assert said == found.audit.words[0]
-    (worse,) = _promised(found.plan, home, [found.plan.names[3]])
+    (worse,) = _promised(found.plan, [found.plan.names[3]], ())
     assert "knew who left" in worse
 
 

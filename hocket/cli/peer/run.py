@@ -167,6 +167,7 @@ def _answer(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> Ans
     words = [
         f"{status['member']} has finished {plan.run.rounds:,} rounds.",
         *_stands(plan, status),
+        *_together(plan, folder),
         f"Published: {published} (mixed and masked; this member's own state stays in its journal)",
     ]
     return Answer(data, [*words, *_late(late)])
@@ -204,14 +205,20 @@ def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> A
 
 def _together(plan: FederationPlan, folder: RunFolder) -> list[str]:
     """What is promised over all that this member's data have told; it stays here, as it names other runs."""
+    from hocket.federation.certificate_check import account_with
     from hocket.federation.home import Home
     from hocket.federation.member_report import before_in
+    from hocket.federation.plan_certificate import certificate_of_plan
     from hocket.federation.plan_verdict import judge_plan
     from hocket.federation.run_folder import read_json
 
     earlier = before_in(read_json(folder.about), Home(folder.path.resolve().parents[1]).own_code)
-    account = judge_plan(plan, earlier=earlier).account
-    return [] if account is None else [*account.words]
+    if plan.study is not None:
+        account = judge_plan(plan, earlier=earlier).account
+        return [] if account is None else [*account.words]
+    dropped = folder.status()["dropped"]
+    found = certificate_of_plan(plan, leavers=[plan.agent(name) for name in dropped])
+    return [] if found is None else [*account_with(plan, found, earlier, dropped=dropped).words]
 
 
 def coefficients_in_words(data: Mapping[str, Any]) -> list[Any]:

@@ -41,7 +41,6 @@ MAY_SPEAK = {
     "federation/plan_sections.py": "explains a key",
     "federation/record_bounds.py": REFUSES,
     "federation/remainder.py": TOTALS,
-    "federation/run_folder.py": TLS,
     "federation/served_plan.py": PASSES,
     "federation/study_audit.py": TOTALS,
     "federation/study_seal.py": TLS,

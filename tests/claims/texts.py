@@ -15,7 +15,7 @@ import hocket
 
 ROOT = Path(hocket.__file__).parent
 SPEAKS = re.compile(
-    r"differential privacy|differentially private|certificate|theorem|\(ε|equal to the pooled", re.I
+    r"differential privacy|differentially private|certificate|theorem|\bε\b|equal to the pooled", re.I
 )
 ASIDE = ("experiments/",)
 """Reports of experiments, which measure."""

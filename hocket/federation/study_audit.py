@@ -204,7 +204,7 @@ def audit_study(
             "one, with other noise; plan it with --on-drop stop"
         )
     if study.question.site:
-        refuse_site(len(plan.names), promised.colluders)
+        refuse_site(len(plan.names))
     found = StudyAudit(plan, study, promised, tuple(_problems(plan, promised)), tuple(earlier))
     refuse_unsafe(found.problems, plan.audit.unsafe if unsafe is None else unsafe)
     return found

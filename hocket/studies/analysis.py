@@ -100,10 +100,10 @@ def _fitted(rows: Rows) -> Analysis[tuple[Fit, Evaluation | None]]:
         fit = yield from private_linear(study, data.design, data.y, promise)
         return fit, None
     if study.evaluate is None:
-        fit = yield from fit_glm(study, data, colluders=rows.among.colluders)
+        fit = yield from fit_glm(study, data)
         return fit, None
     out = held_out(study.fingerprint, count, study.evaluate.held_out)
-    fit = yield from fit_glm(study, _some(data, ~out), colluders=rows.among.colluders)
+    fit = yield from fit_glm(study, _some(data, ~out))
     tested = _some(data, out)
     predicted = Binomial().mu(tested.design.X @ fit.beta + tested.offset)
     evaluation = yield from evaluate(tested.y, predicted, study.evaluate, study.disclosure.smallest_cell)

@@ -71,7 +71,7 @@ def check_table(study: Study, table: Table, among: Among = ALONE) -> tuple[Check
     rows = replace(rows, among=among, remarks=remarks)
     complaints = complaints or [f"{table.name}: {one}" for one in disallowed(rows)]
     if study.question.site and among.members > 1:
-        refuse_site(among.members, among.colluders)
+        refuse_site(among.members)
     complaints = (
         complaints
         or [*_too_few(rows), *_few_of_a_level(rows)]

@@ -20,24 +20,20 @@ def refuse_few_rows(rules: DisclosureSection, rows: int, who: str) -> None:
         )
 
 
-FEWEST_BESIDES = 4
-"""Honest members besides each honest member, with less than which sums of squares of members' own sums tell them."""
+def refuse_site(members: int) -> None:
+    """Refuse sums over members of squares of each member's own sums, however many members there are.
 
-
-def refuse_site(members: int, colluders: int) -> None:
-    """Refuse sums of squares of members' own sums among few; one member may always collude.
-
-    Of m members, t of whom collude, an honest one has m − t − 1 honest members besides it.
+    They are Σ_j S_j S_jᵀ / n_j, over members with n_j rows and sums S_j, both whole numbers for columns of yes and no.
+    With more columns than members, the whole vectors in its column space form a lattice that (n_j, S_j) span, at right
+    angles in the metric that the sum itself gives: lattice reduction finds them all. With fewer columns, the entries
+    are fractions of one denominator, the least common multiple of all n_j, which simultaneous approximation finds; each
+    prime that divides one n_j alone then gives that member's S_j up to a factor.
     """
-    t = max(colluders, 1)
-    if members - t - 1 < FEWEST_BESIDES:
+    if members > 1:
         raise BadStudy(
-            f"[study] site = true: among {members} members, {t} of whom may collude, an honest member has "
-            f"{max(members - t - 1, 0)} other honest ones, where {FEWEST_BESIDES} are needed. An own intercept is "
-            "taken out by squares of each member's own sums, and from their sum the others' own numbers of rows, of "
-            "outcomes "
-            f"and of every yes were found, exactly. Leave site out, or plan it among {FEWEST_BESIDES + 1 + t} members "
-            "or more"
+            f"[study] site = true among {members} members: an own intercept is taken out by squares of each member's "
+            "own sums, and from their sum one member computes the others' own numbers of rows and of every yes. More "
+            "members do not hide them. Leave site out, or put into the formula columns that say how members differ"
         )
 
 

@@ -66,14 +66,14 @@ def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Obser
     )
 
 
-def fit_glm(study: Study, data: Observed, *, colluders: int = 1) -> Analysis[Fit]:
+def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     question, design = study.question, data.design
     counts = yield from joint_counts(
         design.X, data.y, design.names, study.disclosure, own_intercepts=question.site
     )
     if question.site:
-        refuse_site(counts.members, colluders)
+        refuse_site(counts.members)
     refuse_determined(study, counts.rows - len(data.y), MOST_STEPS)
     if question.family == "binomial" and not study.penalty.some:
         _refuse_separated(counts)

@@ -68,7 +68,8 @@ class QuestionSection(Section):
     offset: str = Field(default="", description="the name of a column, whose coefficient is 1")
     weights: str = Field(default="", description="the name of a column: how much a row counts")
     site: bool = Field(
-        default=False, description="true or false: whether each member has an intercept of its own"
+        default=False,
+        description="true or false: whether each member has an intercept of its own; refused among members",
     )
     errors: Literal["model", "robust"] = Field(default="model", description="'model' or 'robust'")
     ties: Literal["efron", "breslow"] = Field(default="efron", description="'efron' or 'breslow'")

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from hocket.algorithm import Total
-from hocket.errors import BadStudy, HocketError, NotEstimable
+from hocket.errors import HocketError, NotEstimable
 from hocket.studies import Table, parse_study, rehearse
 from hocket.studies import newton as search
 from hocket.studies.analysis import analyse
 from hocket.studies.check import check_table
-from hocket.studies.disclosure import refuse_site
-from hocket.studies.promise import Among
 from hocket.studies.rehearsal import fresh_bits, rehearse_analysis, summed
 from hocket.studies.steering import (
     FARTHEST,
@@ -199,26 +197,3 @@ def test_a_member_stops_where_a_few_of_its_rows_make_up_its_part():
     watch.refuse_few(np.zeros(40), np.ones(40))
     with pytest.raises(NotEstimable, match="fewer than 5 of one member's rows would make up its part"):
         watch.refuse_few(np.zeros(40), np.where(np.arange(40) < 3, 0.25, 1e-6))
-
-
-@pytest.mark.parametrize(
-    ("members", "colluders", "allowed"), [(6, 1, True), (5, 1, False), (6, 2, False), (7, 2, True)]
-)
-def test_own_intercepts_need_four_honest_members_besides(members, colluders, allowed):
-    if allowed:
-        refuse_site(members, colluders)
-        return
-    with pytest.raises(
-        BadStudy, match=r"site = true: among \d members, .* where 4 are needed.*Leave site out"
-    ):
-        refuse_site(members, colluders)
-
-
-def test_own_intercepts_are_refused_before_anything_is_sent():
-    study = parse_study(
-        {**STUDY.tables, "study": {"title": "T", "formula": "ill ~ age", "family": "binomial", "site": True}}
-    )
-    rows = table(clinic(np.random.default_rng(0), 60))
-    with pytest.raises(BadStudy, match="site = true: among 5 members"):
-        check_table(study, rows, Among(5, 1))
-    check_table(study, rows, Among(6, 1))

@@ -117,8 +117,12 @@ class _Model:
     def watch(self) -> Watch:
         """What the totals of the search are held against."""
         question = self.study.question
-        plain = not (question.offset or question.weights or question.site)
-        return Watch(self.scaling.others, self.study.disclosure.smallest_cell, plain)
+        return Watch(
+            self.scaling.others,
+            self.study.disclosure.smallest_cell,
+            weighted=bool(question.weights),
+            offset=bool(question.offset or question.site),
+        )
 
     @property
     def null_watch(self) -> Watch:

@@ -57,8 +57,10 @@ class Watch:
     others: Declared
     smallest: int
     """Rows below which a sum is about a few."""
-    plain: bool
-    """Whether every row weighs 1 and has no offset, so that bounds on all rows are known."""
+    weighted: bool = False
+    """Whether rows weigh what their member says, so that nothing bounds their part."""
+    offset: bool = False
+    """Whether rows have offsets, which bound no score of the first step and no deviance."""
 
     def refuse_impossible(
         self,
@@ -70,7 +72,7 @@ class Watch:
         """Refuse a total whose rest cannot come from the others' rows."""
         for name in ("information", "curvature"):
             if name in own:
-                most = family.most_weight if name == "information" and self.plain else None
+                most = family.most_weight if name == "information" and not self.weighted else None
                 refuse_curvature(unpacked(total[name]), unpacked(own[name]), self.others, most)
         left = {
             name: float(total[name][0]) - float(own[name][0])
@@ -81,7 +83,7 @@ class Watch:
                 raise NotEstimable(f"the others' {name} in sum is below 0: {CULPRIT}")
         if left["beyond"] > self.others.rows + 0.5:
             raise NotEstimable(f"the others count more rows than they have: {CULPRIT}")
-        if family.most_pull is None or not self.plain:
+        if family.most_pull is None or self.weighted or self.offset:
             return
         sizes, slack = self.others.sizes, SLACK * max(1.0, self.others.rows)
         if (np.abs(total["score"] - own["score"]) > family.most_pull * sizes * (1 + SLACK) + slack).any():

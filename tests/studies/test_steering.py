@@ -24,6 +24,7 @@ from hocket.studies.steering import (
     refuse_far,
     refuse_sums,
 )
+from hocket.studies.study import Study
 from hocket.studies.symmetric import packed, unpacked
 
 COLUMNS = ("age", "bmi", "sbp")
@@ -32,6 +33,9 @@ STUDY = parse_study(
         "study": {"title": "T", "formula": f"ill ~ {' + '.join(COLUMNS)}", "family": "binomial"},
         "columns": {"age": {"range": [18, 100]}, "sbp": {"range": [80, 240]}},
     }
+)
+WITH_OFFSET = parse_study(
+    {**STUDY.tables, "study": {**STUDY.tables["study"], "offset": "trend"}},
 )
 LIES = ("as large as it takes", "scores at the bound", "the honest taken off")
 
@@ -49,15 +53,16 @@ def clinic(rng: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def table(rows: np.ndarray) -> Table:
-    return Table.of(dict(zip((*COLUMNS, "ill"), rows.T.tolist(), strict=True)))
+    cells = dict(zip((*COLUMNS, "ill"), rows.T.tolist(), strict=True))
+    return Table.of(cells | {"trend": np.linspace(-1, 1, len(rows)).tolist()})
 
 
-def steered(lie: str, per: int = 60) -> tuple[int, str]:
+def steered(lie: str, per: int = 60, study: Study = STUDY) -> tuple[int, str]:
     """How many of the honest rows mallory reads off exactly, and how the study ends."""
     rng = np.random.default_rng(0)
     honest = [clinic(rng, per), clinic(rng, per)]
     brought = dict(zip(("anna", "bert", "mallory"), (*honest, clinic(rng, 40)), strict=True))
-    members = {name: check_table(STUDY, table(rows))[1] for name, rows in brought.items()}
+    members = {name: check_table(study, table(rows))[1] for name, rows in brought.items()}
     draws, state = {name: fresh_bits(name) for name in members}, {"beta": np.zeros(4), "steps": 0}
     read = set()
 
@@ -134,6 +139,15 @@ def test_a_liar_reads_no_row_and_nobody_is_blamed(lie):
         assert "who it was cannot be known" in ends
 
 
+def test_an_offset_does_not_switch_the_bound_on_information_off():
+    """A row's part is at most a quarter of its squares, whatever its offset."""
+    rows, ends = steered(LIES[0], study=WITH_OFFSET)
+    assert rows == 0
+    assert "the others' information is larger than their rows allow" in ends
+    rng = np.random.default_rng(2)
+    rehearse(WITH_OFFSET, {name: table(clinic(rng, 80)) for name in "abc"})
+
+
 def test_honest_sums_pass_whatever_the_family():
     rng = np.random.default_rng(1)
     for family in ("linear", "binomial", "poisson", "gamma"):
@@ -193,7 +207,7 @@ def test_steps_are_damped_and_stay_in_the_region():
 
 
 def test_a_member_stops_where_a_few_of_its_rows_make_up_its_part():
-    watch = Watch(Declared(20.0, np.ones(1), np.zeros(1), np.ones(1)), 5, plain=True)
+    watch = Watch(Declared(20.0, np.ones(1), np.zeros(1), np.ones(1)), 5)
     watch.refuse_few(np.zeros(40), np.ones(40))
     with pytest.raises(NotEstimable, match="fewer than 5 of one member's rows would make up its part"):
         watch.refuse_few(np.zeros(40), np.where(np.arange(40) < 3, 0.25, 1e-6))

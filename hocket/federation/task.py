@@ -112,7 +112,7 @@ class LocalSteps:
             gradient = self.gradient(x, k, h)
             if plus is not None:
                 gradient = gradient + plus(x)
-            with np.errstate(over="ignore", invalid="ignore"):  # found below, also where warnings are errors
+            with np.errstate(all="ignore"):  # found below, also where warnings are errors
                 moved = x - step / self.count * gradient
             if self.counted_as_zero is None or np.isfinite(moved).all():
                 x = feasible.project(moved)
@@ -144,7 +144,7 @@ class LocalSteps:
                 f"the task's gradient in round {k} has shape {found.shape}; states have {x.shape}: return one number "
                 "per coordinate"
             )
-        with np.errstate(over="ignore"):  # what a narrower type cannot hold is not finite
+        with np.errstate(all="ignore"):  # what a narrower type cannot hold is not finite, or zero
             return found.astype(x.dtype, copy=False)
 
     def _zero(self, x: Vector, k: int, reason: str) -> Vector:

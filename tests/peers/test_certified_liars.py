@@ -348,3 +348,20 @@ def test_a_step_that_overflows_stops_nobody_where_warnings_are_errors(dtype):
     start = np.zeros(2, dtype)
     found = steps(start, 1, step=dtype(10.0), feasible=Everywhere(), plus=None)
     assert found.tolist() == start.tolist()
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e-310, 1e300])
+def test_no_rounding_stops_a_member_whose_task_made_numpy_raise(tmp_path: Path, size: float) -> None:
+    """`np.seterr(all="raise")` in a task's file is for all of its process: a gradient so small that its square is zero
+    stopped its member, which showed a record as an overflow did."""
+    federation = Certified(tmp_path, members=4, rounds=2)
+    small = GradientTask(DIM, lambda x, k, h, rng: np.full_like(x, size))
+
+    async def everybody() -> None:
+        async with asyncio.timeout(60):
+            await asyncio.gather(
+                *(take_part(federation.member(name, task=small)) for name in federation.names)
+            )
+
+    with np.errstate(all="raise"):
+        asyncio.run(everybody())

@@ -194,8 +194,9 @@ class Peer:
     def _blaming(self) -> Generator[None]:
         """A step that comes out unusable may be a neighbour's doing: say whose word was the farthest out."""
         try:
-            # A warning that becomes an error would stop this member. What is sent is checked to be finite anyway.
-            with np.errstate(over="ignore", invalid="ignore"):
+            # A warning that becomes an error would stop this member, and underflow is one where a task's file says
+            # np.seterr(all="raise"). What is sent is checked to be finite anyway.
+            with np.errstate(all="ignore"):
                 yield
         except BadInput as error:
             sizes = {name: float(np.abs(word).max(initial=0.0)) for name, word in self._heard_from.items()}

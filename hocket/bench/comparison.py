@@ -149,6 +149,17 @@ class Comparison:
             'and those of all may be larger: take measure="exact" (column looked_at).'
         )
 
+    @property
+    def at_home(self) -> str:
+        """That gaps of certified algorithms stay at home; empty where none is certified."""
+        names = list(dict.fromkeys(cell.algorithm for cell in self.cells if cell.at_home))
+        if not names:
+            return ""
+        return (
+            f"Of {', '.join(names)}, whose noise is certified: gaps are measured on members' own states and "
+            "objectives, which no certificate is about. In a run on data they stay at home (stays_at_home in the rows)."
+        )
+
     def cell(self, problem: str, network: str, algorithm: str) -> Cell | None:
         """One algorithm on one problem and network; None where it was not run."""
         wanted = problem, network, algorithm

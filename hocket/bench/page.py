@@ -54,7 +54,7 @@ def write_page(
             by_rounds.method,
             "Gradients and bytes are what one agent spends, in the mean over agents; between two measured rounds gaps "
             "are taken to fall evenly on a logarithmic axis.",
-            *_at_home(comparison),
+            *([comparison.at_home] if comparison.at_home else []),
             *([comparison.partly] if comparison.partly else []),
         ],
         figure=overview(comparison, goal=goal),
@@ -118,16 +118,6 @@ def _soundness(comparison: Comparison) -> Card:
         "exposed",
         (f"Of {', '.join(lost)}.", *refused),
     )
-
-
-def _at_home(comparison: Comparison) -> list[str]:
-    names = list(dict.fromkeys(cell.algorithm for cell in comparison.cells if cell.at_home))
-    if not names:
-        return []
-    return [
-        f"Of {', '.join(names)}, whose noise is certified: gaps are measured on members' own states and objectives, "
-        "which no certificate is about. In a run on data they stay at home (stays_at_home in the rows)."
-    ]
 
 
 def _every_cell(comparison: Comparison, goal: float) -> Table:

@@ -195,6 +195,6 @@ def summary(comparison: Comparison, *, goal: float, relative: bool) -> Table:
         ("algorithm", "last gap", "rounds", "gradients", "bytes", "diverged"),
         tuple(rows),
         caption=f"Medians over all runs: the last gap, and what one agent spent until {arrived}"
-        + (f". {comparison.partly}" if comparison.partly else ""),
+        + (f". {more}" if (more := " ".join(filter(None, (comparison.partly, comparison.at_home)))) else ""),
         numeric=frozenset({1, 2, 3, 4, 5}),
     )

@@ -85,8 +85,14 @@ class Tuning:
         return {"step": self.chosen.size, **self.chosen.parameters, "gap": self.chosen.gap}
 
     @property
+    def at_home(self) -> bool:
+        """Whether noise is certified, and gaps are what members would keep to themselves."""
+        return any(one.cell is not None and one.cell.at_home for one in self.candidates)
+
+    @property
     def step(self) -> Step:
-        """The best step, to be handed to `solve`."""
+        """The best step, to be handed to `solve`. It was chosen by everybody's objectives, so no certificate is about a
+        run on data that were tuned on: tune on others."""
         return self.chosen.step
 
     @property
@@ -111,6 +117,7 @@ class Tuning:
                     "diverged": 0 if one.cell is None else int((~one.cell.finite).sum()),
                     "best": one is self.chosen,
                     "refused": one.why_not,
+                    "stays_at_home": self.at_home,
                 }
             )
         return rows
@@ -136,7 +143,8 @@ class Tuning:
             for name, value in self.best.items()
         )
         edge = ", at the edge of what was tried" if self.at_edge else ""
-        return f"<Tuning over {len(self.candidates)} candidates in {self.programs} programs: {chosen}{edge}>"
+        mark = " (stays at home, as no certificate is about it)" if self.at_home else ""
+        return f"<Tuning over {len(self.candidates)} candidates in {self.programs} programs: {chosen}{mark}{edge}>"
 
 
 def tune(

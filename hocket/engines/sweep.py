@@ -23,7 +23,7 @@ from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
-from hocket.runs.at_home import history_stays
+from hocket.runs.at_home import history_stays, marked
 from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim, claim
@@ -101,6 +101,7 @@ class Sweep:
         broken = f", {lost} of {self.finite.size} diverged" if lost else ""
         known = self.gap[self.finite & np.isfinite(self.gap)]
         gap = f"median gap {np.median(known):.3g}" if known.size else "gap unknown"
+        gap += marked(self.settings)
         return f"<Sweep of {name}{where}: {size}, {self.history['round'][-1]} rounds, {gap}{broken}>"
 
 

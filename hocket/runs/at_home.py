@@ -40,6 +40,11 @@ def kept_at_home(job: Job) -> dict[str, Any]:
     return {"stays_at_home": [*RAW, *MEASURED]} if is_certified(job) else {}
 
 
+def marked(settings: dict[str, Any]) -> str:
+    """What stands behind a number of a run's history where people read it."""
+    return " (stays at home)" if history_stays(settings) else ""
+
+
 def history_stays(settings: dict[str, Any]) -> bool:
     """Whether measurements of a run with these settings stay at home."""
     return "history" in settings.get("stays_at_home", ())

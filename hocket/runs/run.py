@@ -15,6 +15,7 @@ from jaxtyping import Float
 from hocket.algorithm import Algorithm
 from hocket.errors import NotRecorded
 from hocket.networks.network import Network
+from hocket.runs.at_home import marked
 from hocket.runs.messages import Messages
 from hocket.runs.theorems import Claim
 from hocket.runs.view import Threat, View, look
@@ -222,4 +223,5 @@ class Run:
             else ""
         )
         name = self.settings["algorithm"]["name"]
-        return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}>"
+        mark = marked(self.settings)
+        return f"<Run of {name} on {self.network.name}: {self.outcome}, gap {gap}{some}{mark}>"

@@ -72,6 +72,24 @@ def test_rows_and_pages_of_a_comparison_are_marked(tmp_path: Path) -> None:
     assert "In a run on data they stay at home" in page
 
 
+def test_what_is_printed_of_a_certified_run_is_marked() -> None:
+    """Before, a run at the prompt, a sweep and the table of a comparison showed gaps of raw states and no more."""
+    for algorithm in (*CERTIFIED.values(), *OPEN.values()):
+        run = hk.solve(PROBLEM, RING, algorithm, rounds=6, step=0.1)
+        swept = hk.sweep(PROBLEM, RING, algorithm, rounds=5, seeds=2, step=0.1)
+        marked = algorithm in CERTIFIED.values()
+        assert [("(stays at home)" in repr(one)) for one in (run, swept)] == [marked, marked]
+    certified, plain = CERTIFIED["rss-nb"], hk.Dgd()
+    found = hk.compare([PROBLEM], [RING], [plain, certified], rounds=5, seeds=2)
+    said = f"Of {certified.title}, whose noise is certified: gaps are measured on members' own states"
+    assert said in (found.table().caption or "")
+    assert said not in (found.only(algorithms=plain.title).table().caption or "")
+    for algorithm in (plain, certified):
+        tuned = hk.tune(PROBLEM, RING, algorithm, rounds=5, step=[0.1, 0.2], seeds=2)
+        assert ("stays at home" in repr(tuned)) == (algorithm is certified)
+        assert {row["stays_at_home"] for row in tuned.rows()} == {algorithm is certified}
+
+
 def test_whoever_watches_is_told_before_anything_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(Bar, "say", lambda bar, text: said.append(text))

@@ -1,23 +1,41 @@
 """Plans with a [certificate]: with one key changed, or two, a plan is refused or says what `hk.certify` says of it.
 
-And what its certificate counts for one record is held against records at the ends of the declared columns.
+Every key of every section is changed, or said to be no matter of privacy; one that is neither makes a test fail. And
+what a certificate counts for one record is held against records at the ends of the declared columns.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import hocket as hk
+from hocket.cli.peer.epsilon import EpsilonOptions
+from hocket.config.problems import SETS
+from hocket.config.sections import read_step
 from hocket.errors import HocketError
 from hocket.federation import ClippedTask, LeastSquaresTask
 from hocket.federation.certificate_check import check_certificate
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.plan_sections import (
+    SECTIONS as ALGORITHMS,
+)
+from hocket.federation.plan_sections import (
+    AuditSection,
+    CertificateSection,
+    FederationSection,
+    NetworkSection,
+    RunSection,
+    TaskSection,
+    read_feasible,
+)
 from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
 
 BASES = {
@@ -25,34 +43,101 @@ BASES = {
     "transfer": (TRANSFER, "function-sharing", "quadratic"),
     "member": (MEMBER, "rss-nb", "any"),
     "clipped record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1), "rss-nb", "any"),
+    "sampled record": (Wanted(1.0, 1e-6, 1, sensitivity=0.1, rate=0.2), "rss-nb", "any"),
 }
 CHANGES = {
     "run.rounds": [1, 80],
     "run.local_steps": [3],
+    "run.start": ["0" * 64],
     "run.verifiable": [True],
     "run.reach": [10.0],
     "run.means": [2],
     "run.drop_after": ["24h"],
+    "run.rejoin": [True],
     "audit.colluders": [2],
+    "task.dimension": [2],
     "task.objectives": ["any", "polynomial:1"],
     "task.dtype": ["float32"],
     "algorithm.own": [0.0, 0.5],
     "algorithm.sd": [0.5],
     "algorithm.grid": [None],
     "algorithm.clip": [None, 5.0],
+    "algorithm.delta": [3.0],
+    "algorithm.anchor": [0.5],
+    "algorithm.split": ["paper"],
+    "algorithm.distribution": ["uniform", "gaussian"],
+    "algorithm.failure": [1e-3],
+    "algorithm.project": ["stepped"],
+    "algorithm.scaled_by": ["this step", "auto"],
+    "algorithm.degree": [1, 3],
+    "algorithm.bound": [2.0],
+    "algorithm.family": ["polynomial", "linear", "cosine"],
+    "algorithm.inner": ["nids", "choco"],
     "certificate.protect": ["transfer", "record", "member"],
     "certificate.epsilon": [0.5, 2.0],
+    "certificate.delta": [1e-9, 0.1],
     "certificate.sensitivity": [0.01, 100.0],
-    "certificate.rate": [0.1],
+    "certificate.columns": [None, [0.5], [3.0]],
+    "certificate.target": [None, 0.5, 3.0],
+    "certificate.sigma": [1e6],
+    "certificate.own": [1e6],
+    "certificate.mu": [1e-3, 10.0],
+    "certificate.kappa": [1e-9, 1e9],
+    "certificate.rate": [None, 0.1, 0.9],
+    "step": [read_step({"a": 0.1, "b": 1.0}), read_step({"constant": 0.5})],
+    "feasible": [
+        read_feasible({"kind": "box", "low": -1.0, "high": 1.0}),
+        read_feasible({"kind": "ball", "radius": 1.0}),
+        read_feasible({"kind": "simplex", "total": 1.0}),
+    ],
 }
-SECTIONS = {"algorithm": "algorithm_section"}
+NO_MATTER = {
+    **dict.fromkeys(
+        ("task.name", "task.dataset", "run.id", "network.topology", "federation.members", "algorithm.name"),
+        "names",
+    ),
+    "task.seed": "the public start is drawn from it",
+    **dict.fromkeys(("audit.gradient_size", "audit.min_sd", "audit.unsafe"), "of estimates, beside the certificate"),
+    **dict.fromkeys(("network.links", "network.weights"), "the axis 'network' of `options.COMMON`"),
+    **dict.fromkeys(("federation.protocol", "federation.noise"), "versions, refused unless they are this one's"),
+}
+"""Keys of a plan that are not changed, and why; algorithms have tables of their own in `options.FIELDS`."""
+DRAFTED = {"epsilon", "protect", "columns", "target", "sensitivity", "rate", "clip"}
+"""Options of `hocket peer plan` that ask for a promise: each stands in one of `BASES`."""
+GIVEN = {
+    ClippedTask: {"loss", "data", "dimension", "clip", "batch", "size", "first", "objectives"},
+    LeastSquaresTask: {"rows", "targets", "objectives"},
+}
+"""What tasks that vouch for records are given; see the tests below, and tests/peers/test_clipped_task.py."""
+SECTIONS = {"algorithm": "algorithm_section", "step": "step_section", "feasible": "feasible_section"}
 PART = {"algorithm.own", "algorithm.sd"}
 """Numbers that are changed to a part of what they were."""
 
 
+def missing() -> Iterator[str]:
+    """Keys of plans, options and arguments that are in the code and not here, as sentences; and the other way."""
+    here = "tests/claims/test_plans.py"
+    sections = {"federation": FederationSection, "task": TaskSection, "run": RunSection, "network": NetworkSection}
+    sections |= {"audit": AuditSection, "certificate": CertificateSection}
+    there = {f"{section}.{key}" for section, model in sections.items() for key in model.model_fields}
+    there |= {f"algorithm.{key}" for one in BASES.values() for key in ALGORITHMS[one[1]].model_fields}
+    there |= {"step", "feasible"}
+    for key in sorted(there ^ {*CHANGES, *NO_MATTER}):
+        yield f"{key} of a plan is in the code or in the table alone: see CHANGES and NO_MATTER in {here}"
+    for name in {*SETS} ^ {"everywhere", *(one.kind for one in CHANGES["feasible"])}:
+        yield f"the set {name!r} is in the code or in the table alone: see CHANGES['feasible'] in {here}"
+    for name in {one.name for one in dataclasses.fields(EpsilonOptions)} ^ DRAFTED:
+        yield f"the option {name!r} of a promise is in the code or in the table alone: see DRAFTED in {here}"
+    for kind, known in GIVEN.items():
+        for name in {*inspect.signature(kind).parameters} ^ known:
+            yield f"{kind.__name__}({name}=) is in the code or in the table alone: see GIVEN in {here}"
+
+
 def altered(plan: FederationPlan, key: str, value: object) -> FederationPlan:
-    section, name = key.split(".")
+    section, _, name = key.partition(".")
     place = SECTIONS.get(section, section)
+    if not name:
+        return dataclasses.replace(plan, **{place: value})
     part = getattr(plan, place)
     if key in PART:
         value = getattr(part, name) * value
@@ -90,26 +175,50 @@ def judged(plan: FederationPlan, *changes: tuple[str, object]) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_a_plan_with_one_key_changed_or_two_is_refused_or_is_what_certify_says(base):
+def planned(base: str) -> tuple[FederationPlan, list[tuple[str, object]]]:
+    """A plan, and every key of it with every value."""
     wanted, key, objectives = BASES[base]
     plan = drawn(wanted, key=key, objectives=objectives)
-    assert judged(plan) is None
     kinds = [
         (one, value)
         for one, values in CHANGES.items()
         for value in values
-        if hasattr(getattr(plan, SECTIONS.get(one.split(".")[0], one.split(".")[0])), one.split(".")[1])
+        if "." not in one
+        or hasattr(getattr(plan, SECTIONS.get(one.split(".")[0], one.split(".")[0])), one.split(".")[1])
     ]
-    found = {(one,): judged(plan, one) for one in kinds}
-    found |= {
-        (one, other): judged(plan, one, other)
-        for one, other in itertools.combinations(kinds, 2)
-        if one[0] != other[0]
-    }
-    verified = [cell for cell, why in found.items() if why is None and ("run.verifiable", True) in cell]
-    assert verified == []
-    assert None in found.values()
+    return plan, kinds
+
+
+def test_every_key_of_a_plan_is_changed_or_no_matter():
+    assert [*missing()] == []
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_a_plan_with_one_key_changed_or_two_is_refused_or_is_what_certify_says(base):
+    """Each by itself, and as many pairs, drawn by a fixed seed; all of them by `make endurance`."""
+    plan, kinds = planned(base)
+    assert judged(plan) is None
+    pairs = [pair for pair in itertools.combinations(kinds, 2) if pair[0][0] != pair[1][0]]
+    some = np.random.default_rng(1).choice(len(pairs), size=120, replace=False)
+    found = [judged(plan, *cell) for cell in [*((one,) for one in kinds), *(pairs[i] for i in some)]]
+    assert None in found
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_nothing_is_promised_of_a_plan_whose_members_disclose_their_steps(base):
+    plan, kinds = planned(base)
+    verifiable = ("run.verifiable", True)
+    assert all(judged(plan, verifiable, one) for one in kinds if one[0] != verifiable[0])
+
+
+@pytest.mark.endurance
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("base", BASES)
+def test_a_plan_with_any_two_keys_changed_is_refused_or_is_what_certify_says(base):
+    plan, kinds = planned(base)
+    for one, other in itertools.combinations(kinds, 2):
+        if one[0] != other[0]:
+            judged(plan, one, other)
 
 
 def test_coins_of_records_hide_no_member():

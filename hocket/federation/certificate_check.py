@@ -19,6 +19,7 @@ from hocket.federation.plan_sections import CertificateSection
 from hocket.noise.mechanism import Mechanism
 from hocket.privacy.certificates.certificate import Certificate
 from hocket.privacy.sensitivity import least_squares_sensitivity
+from hocket.privacy.wording import counted
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,16 @@ def _wrong(section: CertificateSection, found: Certificate, plan: FederationPlan
         yield (
             "columns bound the coefficients of a record's objective, and this algorithm's noise is on gradients, which "
             "grow with x; bound them by --sensitivity, of tasks that clip, or by --clip"
+        )
+        return
+    if (section.columns is None) != (section.target is None):
+        yield "columns and target bound a record together, and it declares one of the two"
+        return
+    if section.columns is not None and len(section.columns) != plan.task.dimension:
+        # One bound for all would be held against each column, and counted as the length of a whole record.
+        yield (
+            f"it declares bounds for {counted(len(section.columns), 'column')}, and records have "
+            f"{plan.task.dimension}: every column needs a bound of its own"
         )
         return
     needed = sensitivity_of(section, plan)

@@ -36,6 +36,7 @@ from hocket.federation.plan_sections import (
     TaskSection,
     read_feasible,
 )
+from hocket.federation.record_bounds import check_records
 from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
 
 BASES = {
@@ -76,8 +77,8 @@ CHANGES = {
     "certificate.protect": ["transfer", "record", "member"],
     "certificate.epsilon": [0.5, 2.0],
     "certificate.delta": [1e-9, 0.1],
-    "certificate.sensitivity": [0.01, 100.0],
-    "certificate.columns": [None, [0.5], [3.0]],
+    "certificate.sensitivity": [0.01, 1.1, 100.0],
+    "certificate.columns": [None, [0.5], [0.5, 0.5, 0.5], [3.0]],
     "certificate.target": [None, 0.5, 3.0],
     "certificate.sigma": [1e6],
     "certificate.own": [1e6],
@@ -97,9 +98,13 @@ NO_MATTER = {
         "names",
     ),
     "task.seed": "the public start is drawn from it",
-    **dict.fromkeys(("audit.gradient_size", "audit.min_sd", "audit.unsafe"), "of estimates, beside the certificate"),
+    **dict.fromkeys(
+        ("audit.gradient_size", "audit.min_sd", "audit.unsafe"), "of estimates, beside the certificate"
+    ),
     **dict.fromkeys(("network.links", "network.weights"), "the axis 'network' of `options.COMMON`"),
-    **dict.fromkeys(("federation.protocol", "federation.noise"), "versions, refused unless they are this one's"),
+    **dict.fromkeys(
+        ("federation.protocol", "federation.noise"), "versions, refused unless they are this one's"
+    ),
 }
 """Keys of a plan that are not changed, and why; algorithms have tables of their own in `options.FIELDS`."""
 DRAFTED = {"epsilon", "protect", "columns", "target", "sensitivity", "rate", "clip"}
@@ -117,7 +122,12 @@ PART = {"algorithm.own", "algorithm.sd"}
 def missing() -> Iterator[str]:
     """Keys of plans, options and arguments that are in the code and not here, as sentences; and the other way."""
     here = "tests/claims/test_plans.py"
-    sections = {"federation": FederationSection, "task": TaskSection, "run": RunSection, "network": NetworkSection}
+    sections = {
+        "federation": FederationSection,
+        "task": TaskSection,
+        "run": RunSection,
+        "network": NetworkSection,
+    }
     sections |= {"audit": AuditSection, "certificate": CertificateSection}
     there = {f"{section}.{key}" for section, model in sections.items() for key in model.model_fields}
     there |= {f"algorithm.{key}" for one in BASES.values() for key in ALGORITHMS[one[1]].model_fields}
@@ -172,7 +182,29 @@ def judged(plan: FederationPlan, *changes: tuple[str, object]) -> str | None:
     assert asked.holds
     assert found.certificate.mu == pytest.approx(asked.mu)
     assert asked.epsilon(section.delta) <= section.epsilon * (1 + 1e-6)
+    assert farthest(again) <= section.sensitivity
     return None
+
+
+def farthest(plan: FederationPlan) -> float:
+    """How far records move the stored sum, in units of its noise, among those whose member may begin: all that have
+    their columns at the ends of some range, and a target at the end of its own. 0 where no columns are declared."""
+    section, stored, dim = plan.certificate, plan.algorithm.stored, plan.task.dimension
+    assert section is not None
+    if section.columns is None or section.target is None or stored is None:
+        return 0.0
+    allowed = []
+    for size in (*section.columns, section.target):
+        for signs in itertools.product((-size, 0.0, size), repeat=dim):
+            for target in (-section.target, section.target):
+                task = LeastSquaresTask(np.array([signs]), np.array([target]))
+                try:
+                    check_records(task, plan)
+                except HocketError:
+                    continue
+                allowed.append(task.coefficients()[0] / np.sqrt(stored.family.relative_variance(dim)))
+    moves = section.protect == "transfer"
+    return max(float(np.linalg.norm(one - (0 if moves else other))) for one in allowed for other in allowed)
 
 
 def planned(base: str) -> tuple[FederationPlan, list[tuple[str, object]]]:
@@ -219,6 +251,17 @@ def test_a_plan_with_any_two_keys_changed_is_refused_or_is_what_certify_says(bas
     for one, other in itertools.combinations(kinds, 2):
         if one[0] != other[0]:
             judged(plan, one, other)
+
+
+def test_one_bound_is_not_one_for_all_columns():
+    """It was counted as the length of a record, and each column was held against it: S = 1 was promised of 1.7."""
+    plan, _ = planned("record")
+    changes = ("certificate.columns", [0.5]), ("certificate.sensitivity", 1.1)
+    assert "bounds for 1 column, and records have 3" in (judged(plan, *changes) or "")
+    each = ("certificate.columns", [0.5] * DIM), ("certificate.sensitivity", 1.8)
+    assert judged(plan, *each) is None
+    for alone in ("certificate.columns", "certificate.target"):
+        assert "it declares one of the two" in (judged(plan, (alone, None)) or "")
 
 
 def test_coins_of_records_hide_no_member():

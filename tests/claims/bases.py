@@ -53,6 +53,11 @@ BASES = [
         {"workload": "least squares", "relation": "transfer"},
     ),
     Base(
+        "IndependentNoise",
+        lambda: hk.IndependentNoise(1.0),
+        {"workload": "slopes", "relation": "sensitivity", "by": "linearisation"},
+    ),
+    Base(
         "JointAverage",
         lambda: hk.JointAverage(own=1.0, clip=1.0),
         {"workload": "least squares", "relation": "member"},

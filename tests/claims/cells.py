@@ -19,7 +19,7 @@ from hocket.privacy import gdp
 from hocket.runs.job import Job
 from hocket.steps import as_step
 from tests.claims.attack import achieved, real_messages
-from tests.claims.bases import BY_NAME, Base
+from tests.claims.bases import BY_NAME, PROMISING, Base
 from tests.claims.options import COMMON, FIELDS, PARAMETERS
 from tests.claims.scene import Scene
 from tests.claims.worlds import LOSER, WINNER, WORKLOADS, Asked, Neighbours
@@ -70,6 +70,10 @@ def axes(base: Base) -> dict[str, list[str]]:
     for name, values in COMMON.items():
         usual = base.options.get(name, next(iter(values)))
         found[name] = [one for one in values if one != usual]
+    if (
+        type(base.build()) not in PROMISING
+    ):  # of these no audit begins with a certificate, which is tested by itself
+        found["entry"].remove("audit")
     return found
 
 
@@ -86,6 +90,10 @@ def chosen(cell: Cell) -> dict[str, Any]:
     base = BY_NAME[cell.base]
     names = {axis: base.options.get(axis, next(iter(values))) for axis, values in COMMON.items()}
     names |= {axis: value for axis, value in cell.changed if axis in COMMON}
+    if names["entry"] == "audit" and names["relation"] != "member":
+        # What an audit asks for by itself: a unit moved, and over runs the same noise functions.
+        names["relation"] = "transfer"
+        names["kept"] = "yes" if base.build().noise_on == "objective" else "no"
     return {axis: COMMON[axis][name] for axis, name in names.items()}
 
 
@@ -169,7 +177,7 @@ _played: dict[Any, float] = {}
 
 def _achieved(cell: Cell, scene: Scene, about: Mapping[str, Any], seed: int) -> float:
     """What the attack achieves in a run, or in several; every run is played once."""
-    place = (cell, scene.coalition, seed)
+    place = (cell, about["relation"], about["kept"], scene.coalition, seed)
     if place not in _played:
         again = [replace(scene, seed=seed + 1 + run) for run in range(about["runs"] - 1)]
         together = about["kept"] and again
@@ -177,6 +185,9 @@ def _achieved(cell: Cell, scene: Scene, about: Mapping[str, Any], seed: int) -> 
     return _played[place]
 
 
+NO_AUDIT = (ASKED_ALONE - {"entry", "objectives"}) | {"relation", "kept", "leavers", "every"}
+"""Axes that an audit has no parameter for: it asks about a unit that moves, or about whatever an agent's step is cut
+to."""
 TAKEN_BY_KEY = frozenset(
     {"RssNb.sd", "RssNb.own", "RssNb.anchor", "FunctionSharing.sd", "FunctionSharing.own"}
 )
@@ -186,6 +197,9 @@ TAKEN_BY_KEY = frozenset(
 def _meaningless(cell: Cell, about: Mapping[str, Any]) -> bool:
     """Whether options contradict each other, so that nobody asks for the cell."""
     fields = {axis for axis, _ in cell.changed if axis not in COMMON}
+    changed = {axis for axis, _ in cell.changed}
+    if about["entry"] == "audit" and changed & NO_AUDIT:
+        return True
     if about["entry"] == "key" and (
         about["masked"] or about["relation"] == "member" or not fields <= TAKEN_BY_KEY
     ):
@@ -217,6 +231,8 @@ def _promise(
     auto = about["step"] == "auto"
     step = algorithm.auto_step(neighbours.problems[0], network) if auto else as_step(about["step"])
     change = dict(neighbours.change)
+    if about["entry"] == "audit":
+        return _audited(algorithm, network, neighbours, about)
     if "sensitivity" in change or about["relation"] == "member":
         change["records"] = about["records"]
     subject: Any = algorithm
@@ -252,13 +268,44 @@ def _promise(
     assert "No certificate" not in str(found)
     if about["weather"] is not None and about["weather"].sleep and INACTIVE in str(found):
         return INACTIVE, []
-    gone = frozenset(about["leavers"])
+    return found.mu, _against(network, about)
+
+
+def _against(network: hk.Network, about: Mapping[str, Any]) -> list[frozenset[int]]:
+    """The coalitions that a promise is about, or some of them."""
+    adversary, gone = about["adversary"], frozenset(about["leavers"])
     if "coalition" in adversary:
-        return found.mu, [frozenset(adversary["coalition"]) | gone]
+        return [frozenset(adversary["coalition"]) | gone]
     honest = [j for j in range(network.n) if j not in gone and j not in (LOSER, WINNER)]
     if adversary["colluders"] == 0:
-        return found.mu, [gone]
-    return found.mu, [frozenset({j}) | gone for j in honest[:2]]
+        return [gone]
+    return [frozenset({j}) | gone for j in honest[:2]]
+
+
+def _audited(
+    algorithm: hk.Algorithm, network: hk.Network, neighbours: Neighbours, about: Mapping[str, Any]
+) -> tuple[Any, list[frozenset[int]]]:
+    """The μ of the certificate with which an audit of a run begins, for as much as moves here."""
+    run = hk.solve(
+        neighbours.problems[0],
+        network,
+        algorithm,
+        rounds=about["rounds"],
+        step=about["step"],
+        start=_first_states(neighbours, about),
+        grad_at=about["grad_at"],
+        weather=about["weather"],
+        keep="transcript",
+        progress=False,
+    )
+    found = hk.audit(
+        network, run=run, objectives=about["objectives"], runs=about["runs"], **about["adversary"]
+    )
+    if found.certificate is None:
+        assert "gives, by Theorem" not in str(found)
+        return "an audit prints no certificate", []
+    assert str(found).startswith(found.certificate.statement)
+    return found.certificate.mu * neighbours.change.get("transfer", 1.0), _against(network, about)
 
 
 INACTIVE = "every agent takes part in every round"
@@ -279,6 +326,15 @@ def _by_key(algorithm: hk.Algorithm, network: hk.Network, dim: int) -> dict[str,
     return {"sigma": found.link_sd[0], "own": found.own_sd, "anchor_sigma": anchor}
 
 
+def _first_states(neighbours: Neighbours, about: Mapping[str, Any]) -> np.ndarray:
+    rng, shape = np.random.default_rng(11), (about["network"].n, neighbours.dim)
+    start = {"zero": 0.0, "far": 20.0, "rows": rng.uniform(-1, 1, size=shape)}
+    first = np.array(np.broadcast_to(start[about["start"]], shape))
+    if about["start"] == "far":
+        return first
+    return np.stack([np.asarray(about["feasible"].project(row)) for row in first])
+
+
 def _scene(
     algorithm: hk.Algorithm,
     neighbours: Neighbours,
@@ -287,11 +343,7 @@ def _scene(
     seed: int,
 ) -> Scene:
     """The run that is played, checked as `hk.solve` checks it."""
-    rng, network = np.random.default_rng(11), about["network"]
-    start = {"zero": 0.0, "far": 20.0, "rows": rng.uniform(-1, 1, size=(network.n, neighbours.dim))}
-    first = np.broadcast_to(start[about["start"]], (network.n, neighbours.dim))
-    if about["start"] != "far":
-        first = np.stack([np.asarray(about["feasible"].project(row)) for row in np.array(first)])
+    network, first = about["network"], _first_states(neighbours, about)
     jobs = [
         Job.asked(
             problem,
@@ -300,7 +352,7 @@ def _scene(
             step=about["step"],
             rounds=about["rounds"],
             seed=seed,
-            start=np.array(first),
+            start=first,
             grad_at=about["grad_at"],
             weather=about["weather"],
         )

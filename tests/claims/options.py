@@ -17,14 +17,18 @@ import numpy as np
 
 import hocket as hk
 from hocket.algorithms import ALL
+from hocket.algorithms.compressors import Compressor, Whole
 from hocket.algorithms.masked_start import MaskedStart
 from hocket.algorithms.totals import Totals
 from hocket.cli.certify import certify as certify_command
 from hocket.federation.plan_sections import CertificateSection
+from hocket.noise.functions import FAMILIES
 from hocket.privacy import plan_certificate
 from hocket.problems.penalty import Penalty
 from hocket.problems.sets import Everywhere, FeasibleSet
+from hocket.steps import Derived, Step, as_step
 from hocket.studies.study import SECTIONS
+from tests.claims.bases import BASES
 
 Values = dict[str, Any]
 """Of one option, by how it is called in the name of a cell."""
@@ -100,7 +104,11 @@ FIELDS: dict[str, dict[str, Values]] = {
     },
     "Admm": {"penalty": {"2": {"penalty": 2.0}}},
     "Choco": {
-        "compressor": {"random": {"compressor": hk.RandomK(1)}, "quantised": {"compressor": hk.Quantised(4)}},
+        "compressor": {
+            "random": {"compressor": hk.RandomK(1)},
+            "quantised": {"compressor": hk.Quantised(4)},
+            "whole": {"compressor": Whole()},
+        },
         "gamma": {"1": {"gamma": 1.0}},
     },
     "LocalTracking": {"local_steps": {"1": {"local_steps": 1}}},
@@ -174,7 +182,7 @@ COMMON: dict[str, Values] = {
     },
     "objectives": {"unsaid": None, "any": "any", "polynomial:2": "polynomial:2", "quadratic": "quadratic"},
     "said": {"problem": "problem", "dim alone": "dim"},
-    "entry": {"algorithm": "algorithm", "key": "key"},
+    "entry": {"algorithm": "algorithm", "key": "key", "audit": "audit"},
 }
 """Options of the problem, of `hk.solve` and of `hk.certify`."""
 
@@ -230,6 +238,20 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "time_average": NOTHING + "it decides what is measured at home",
         "checkpoint": NOTHING + "a folder at home",
         "progress": NOTHING + "a bar on one's own screen",
+    },
+    "audit": {
+        "network": "network",
+        "coalition": "adversary",
+        "colluders": "adversary",
+        "run": "entry",
+        "algorithm": "entry",
+        "sigma": "entry",
+        "dim": "said",
+        **{one: one for one in ("objectives", "rounds", "step", "runs")},
+        "local_steps": NOTHING + "above 1 no certificate is printed",
+        **dict.fromkeys(("prior", "start", "gradient_size", "feasible"), NOTHING + "of estimates"),
+        "forbidden": NOTHING + "of links that may be added",
+        "watch": NOTHING + "a bar on one's own screen",
     },
     "plan_certificate": {
         "networks": "network",
@@ -303,6 +325,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
 """By entry point: the axis on which each parameter is varied, or why it says nothing of privacy."""
 ENTRIES = {
     "certify": hk.certify,
+    "audit": hk.audit,
     "solve": hk.solve,
     "plan_certificate": plan_certificate,
     "hocket certify": certify_command,
@@ -344,6 +367,21 @@ INSIDE = {
 """Algorithms of hocket that are not public, and why they have no rows."""
 
 
+WEATHER = {
+    **dict.fromkeys(("loss", "sleep", "delay"), "COMMON['weather']"),
+    **dict.fromkeys(
+        ("burst", "both_ways", "seed"),
+        "of the messages that are lost, and cells are played for those that were",
+    ),
+}
+"""Fields of `hk.Weather`, and where they are varied."""
+
+
+def descendants(kind: type) -> set[type]:
+    """All classes below one."""
+    return {one for below in kind.__subclasses__() for one in (below, *descendants(below))}
+
+
 def kinds() -> list[type[hk.Algorithm]]:
     """Every algorithm class of hocket that somebody could instantiate; those of experiments aside."""
     for module in pkgutil.walk_packages(hk.__path__, "hocket."):
@@ -362,10 +400,13 @@ def kinds() -> list[type[hk.Algorithm]]:
 def missing() -> Iterator[str]:
     """What is in the code and has no row here, as sentences; and what is here and no longer in the code."""
     here = "tests/claims/options.py"
+    played = {type(base.build()) for base in BASES}
     for kind in kinds():
         name, fields = kind.__name__, [one.name for one in dataclasses.fields(kind)]
         if name in INSIDE:
             continue
+        if kind not in played:
+            yield f"{name} is no mechanism of the matrix: add it to hocket.algorithms.ALL, or to INSIDE in {here}"
         known = FIELDS.get(name, {})
         for field in fields:
             if field not in known:
@@ -390,6 +431,19 @@ def missing() -> Iterator[str]:
         for kind in base.__subclasses__():
             if kind.__module__.startswith("hocket.") and kind.__name__ not in known_kinds:
                 yield f"{kind.__name__} stands in no cell: add one to COMMON[{axis!r}] in {here}"
+    steps = {type(as_step(one)) for name, one in COMMON["step"].items() if name != "auto"} | {Derived}
+    for kind in descendants(Step) - steps:
+        if kind.__module__ == Step.__module__:
+            yield f"{kind.__name__} stands in no cell: add one to COMMON['step'] in {here}"
+    for kind in descendants(Compressor) - {
+        type(one["compressor"]) for one in FIELDS["Choco"]["compressor"].values()
+    }:
+        if kind is not type(hk.Choco.typical().compressor):
+            yield f"{kind.__name__} stands in no cell: add one to FIELDS['Choco']['compressor'] in {here}"
+    for family in {*FAMILIES} - {*FIELDS["FunctionSharing"]["family"]}:
+        yield f"the family {family!r} stands in no cell: add it to FIELDS['FunctionSharing'] in {here}"
+    for name in {one.name for one in dataclasses.fields(hk.Weather)} ^ {*WEATHER}:
+        yield f"Weather.{name} is in the code or in the table alone: see WEATHER in {here}"
     for section, model in (("privacy", SECTIONS["privacy"]), ("certificate", CertificateSection)):
         for key in {*model.model_fields} ^ SECTION_KEYS[section]:
             yield f"[{section}] {key} is in the code or in the table alone: see SECTION_KEYS in {here}"

@@ -18,6 +18,7 @@ import hocket as hk
 from hocket.algorithms import BY_KEY
 from hocket.cli.certify import certify as certify_command
 from hocket.engines.transcripts import transcripts
+from hocket.errors import HocketError
 from hocket.privacy import plan_certificate
 from tests.claims import cells, options, studies, texts, training
 from tests.claims.allowed import MAY_SPEAK
@@ -220,6 +221,35 @@ def test_the_other_doors_print_what_certify_certifies():
             change = {} if getattr(algorithm, "clip", None) else {"transfer": 1.0}
             asked = {"coalition": [0], "rounds": 4, "step": 0.1, "dim": 1}
             assert seen.certificate.mu == pytest.approx(hk.certify(network, algorithm, **asked, **change).mu)
+
+
+@pytest.mark.parametrize("base", PLAYED, ids=lambda base: base.name)
+def test_what_an_audit_of_a_run_begins_with_is_kept(base):
+    """Where an audit promises by itself; `python -m tests.claims --all` plays it with every other option."""
+    judged(
+        [
+            Cell(base.name, (("entry", "audit"),)),
+            Cell(base.name, (("entry", "audit"), ("runs", "2"))),
+            Cell(base.name, (("entry", "audit"), ("step", "auto"))),
+        ],
+        seed=0,
+    )
+
+
+def test_audits_of_the_others_begin_with_no_certificate():
+    """Nor where agents take several steps between two exchanges."""
+    network = hk.Network.cycle(5)
+    for base, steps in [*((base, 1) for base in REFUSED), *((base, 2) for base in PLAYED)]:
+        algorithm = base.build()
+        if isinstance(algorithm, hk.PrivateDgd):
+            continue  # no leakage model covers it, and an audit says so
+        try:
+            found = hk.audit(
+                network, coalition=[0], algorithm=algorithm, rounds=4, step=0.1, local_steps=steps
+            )
+        except HocketError:
+            continue
+        assert found.certificate is None, base.name
 
 
 GRADIENTS = [

@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 from hocket.cli import main
+from hocket.cli.peer.run import _until_stopped
+from hocket.engines.progress import Bar
 from hocket.errors import BadInput
 from hocket.federation.at_home import LEFT_OUT, MARK
 from hocket.federation.cards import Card
@@ -365,3 +367,25 @@ def test_no_rounding_stops_a_member_whose_task_made_numpy_raise(tmp_path: Path, 
 
     with np.errstate(all="raise"):
         asyncio.run(everybody())
+
+
+def test_what_a_terminal_shows_of_a_certified_run_follows_from_messages(tmp_path, monkeypatch):
+    """`hocket peer run` shows a task's loss as rounds go by, and not under a certificate."""
+    shown: list[dict[str, float]] = []
+    monkeypatch.setattr(Bar, "update", lambda bar, done, **measured: shown.append(measured))
+    monkeypatch.setattr("hocket.federation.metrics.EVERY", 0.0)
+    federation = Certified(tmp_path, members=4, rounds=ROUNDS)
+    first, *others = (
+        federation.member(
+            name, task=dataclasses.replace(task_of(overflows, *visits(0, place, world=0)), measures=measured)
+        )
+        for place, name in enumerate(federation.names)
+    )
+
+    async def everybody() -> None:
+        async with asyncio.timeout(60):
+            await asyncio.gather(_until_stopped(first, []), *(take_part(one) for one in others))
+
+    asyncio.run(everybody())
+    assert len(shown) == ROUNDS
+    assert {name for one in shown for name in one} == {"disagreement", "lag", "MB"}

@@ -23,6 +23,7 @@ from hocket.errors import BadAlgorithm, BadInput
 from hocket.networks.neighbour_tables import Room
 from hocket.networks.network import Network, network_asked
 from hocket.problems.problem import Problem
+from hocket.rationals import whole
 from hocket.runs.at_home import history_stays, marked
 from hocket.runs.job import Job, check_seed, describe
 from hocket.runs.messages import Messages
@@ -217,8 +218,8 @@ def _gathered(job: Job, played: list[Played], axes: dict[str, tuple[Any, ...]]) 
 
 def as_seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds that were asked for: a number stands for that many, from 0 on."""
-    if isinstance(seeds, int | np.integer):
-        seeds = range(int(seeds))
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        seeds = range(whole("seeds", seeds))
     numbers = list(seeds)
     if not numbers:
         raise BadInput("a sweep needs at least one seed; give seeds=5, or a list of them")

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Int
 
 from hocket.errors import BadInput
+from hocket.rationals import is_number
 from hocket.steps import Conditions, Step
 
 COUNTERS = 1 << 32
@@ -53,8 +54,8 @@ class Timetable:
                 continue
             if not isinstance(value, int | np.integer) or value < 1:
                 raise BadInput(f"{name} = {value}; it must be a whole number of at least 1")
-        if not self.epochs > 0 or not np.isfinite(self.epochs):
-            raise BadInput(f"epochs = {self.epochs}; train for more than none, and for finitely many")
+        if not is_number(self.epochs) or not self.epochs > 0 or not np.isfinite(self.epochs):
+            raise BadInput(f"epochs = {self.epochs!r}; train for more than none, and for finitely many")
         if self.rounds * self.local_steps * (self.batch or 1) >= COUNTERS:
             raise BadInput(
                 f"epochs = {self.epochs}; each agent can draw at most 2^32 samples: train for fewer"

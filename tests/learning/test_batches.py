@@ -89,6 +89,7 @@ def test_a_timetable_counts_epochs_exchanges_and_steps() -> None:
         ({"local_steps": 2.5}, "local_steps = 2.5"),
         ({"epochs": 0}, "epochs = 0"),
         ({"epochs": float("inf")}, "epochs = inf"),
+        ({"epochs": "1"}, "epochs = '1'"),
         ({"epochs": 10**9}, "at most 2^32 samples"),
     ],
 )

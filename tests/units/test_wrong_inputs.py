@@ -61,6 +61,15 @@ def test_a_whole_float_is_a_number_of_rounds_everywhere(door):
             WITH_ROUNDS[door](wrong)
 
 
+@pytest.mark.parametrize("door", [hk.sweep, hk.compare, hk.tune], ids=lambda door: door.__name__)
+def test_a_whole_float_is_a_number_of_seeds(door):
+    """2.0 was a TypeError, and '2' the seed 2."""
+    assert door(PROBLEM, RING, hk.Dgd(), rounds=5, seeds=2.0)
+    for wrong, shown in ((2.5, r"2\.5"), ("2", r"'2' \(text\)"), (None, "None"), (0, "0")):
+        with pytest.raises(BadInput, match=rf"seeds = {shown}; give a whole number, 1 or more"):
+            door(PROBLEM, RING, hk.Dgd(), rounds=5, seeds=wrong)
+
+
 @pytest.mark.parametrize("name", ["local_steps", "runs"])
 @pytest.mark.parametrize("wrong", [None, "a", float("nan"), 1.5, 0])
 def test_an_audit_counts_steps_and_runs_in_whole_numbers(name, wrong):
@@ -136,6 +145,20 @@ def test_data_that_are_no_real_arrays_are_refused_with_what_makes_them_so(kind):
             BadProblem, match=says.partition(" ")[2].partition(";")[0].partition(" numbers")[0]
         ):
             door(made(Y))
+
+
+@pytest.mark.parametrize("kind", NO_ARRAYS)
+def test_a_dataset_of_no_real_arrays_is_refused_with_what_makes_them_so(kind):
+    """Sparse inputs were a TypeError of SciPy's, labels of torch one of its own."""
+    made, says = NO_ARRAYS[kind]
+    inputs, labels = np.zeros((5, 2)), np.zeros(5, int)
+    what = says.partition(" ")[2].partition(";")[0].partition(" numbers")[0]
+    with pytest.raises(BadProblem, match=f"the inputs of mine.* {what}"):
+        hk.learning.Dataset("mine", made(inputs), labels, 2)
+    with pytest.raises(BadProblem, match="the labels of mine"):
+        hk.learning.Dataset("mine", inputs, made(labels[:, None]), 2)
+    with pytest.raises(BadProblem, match=r"the labels of mine are a list; pass a NumPy array"):
+        hk.learning.Dataset("mine", inputs, [0, 1, 0, 1, 0], 2)  # type: ignore[arg-type]
 
 
 def test_a_complex_start_is_refused():

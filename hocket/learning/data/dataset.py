@@ -10,6 +10,7 @@ from jaxtyping import Int, Shaped
 
 from hocket.errors import BadInput, BadProblem
 from hocket.machine import scikit_table
+from hocket.rationals import check_dense_real
 
 HELD_OUT = 360
 """One in five."""
@@ -31,6 +32,13 @@ class Dataset:
     """Labels are 0 … classes − 1."""
 
     def __post_init__(self) -> None:
+        for part, given in (("inputs", self.inputs), ("labels", self.labels)):
+            check_dense_real(given, f"the {part} of {self.name}")
+            if not isinstance(given, np.ndarray):
+                kind = type(given).__name__
+                raise BadProblem(
+                    f"the {part} of {self.name} are a {kind}; pass a NumPy array, np.array(…) of it"
+                )
         if len(self.inputs) != len(self.labels):
             raise BadProblem(
                 f"{self.name} has {len(self.inputs)} inputs and {len(self.labels)} labels; give one label each"

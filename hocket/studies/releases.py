@@ -27,12 +27,14 @@ from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
 from hocket.studies.promise import HIDES
 from hocket.studies.row_sets import TWINS, YES, RowSet
-from hocket.studies.study import FEWEST_DIFFERENT, Study
+from hocket.studies.study import FEWEST_DIFFERENT, DisclosureSection, Study
 from hocket.studies.table import Table
 
 FILE = "released.jsonl"
 RULE = "fewest_different"
-RULED = ("study", "title", "columns", "where", "mu", "run", "fewest_different")
+KEPT = ("fewest_rows", "smallest_cell")
+"""Rules that no later study of the same rows may weaken: it would show what the first kept back."""
+RULED = ("study", "title", "columns", "where", "mu", "run", RULE, *KEPT)
 """What is kept of a release beside its sets."""
 
 
@@ -53,6 +55,8 @@ class Release:
     """The run in which: noise is drawn anew in another, so that the same study told again is told twice."""
     fewest_different: int = FEWEST_DIFFERENT
     """The rule that it was analysed under, which later studies of these rows are held against too."""
+    fewest_rows: int = DisclosureSection().fewest_rows
+    smallest_cell: int = DisclosureSection().smallest_cell
 
     @property
     def hidden(self) -> bool:
@@ -101,6 +105,28 @@ def refuse_isolation(now: Release, earlier: Sequence[Release], least: int | None
         if least is not None:
             rules[least] = f"your policy has {RULE} = {least}"
         refuse_isolated(now.sets, before, rules | rule_of(now.fewest_different))
+        _refuse_weaker(now, earlier)
+
+
+def _refuse_weaker(now: Release, earlier: Sequence[Release]) -> None:
+    """Refuse a rule below that of an earlier study of some of these rows."""
+    shared = [one for one in earlier if _share_rows(now.sets, one.sets)]
+    for name in KEPT:
+        strictest = max(shared, key=lambda one: getattr(one, name), default=now)
+        least, given = getattr(strictest, name), getattr(now, name)
+        if given < least:
+            raise BadStudy(
+                f"the study says [disclosure] {name} = {given}, and some of these rows have served "
+                f"{strictest.title!r}, which has {name} = {least}: results would show what that one kept back; have "
+                f"it say {least} or more"
+            )
+
+
+def _share_rows(some: Sequence[RowSet], others: Sequence[RowSet]) -> bool:
+    if not some or not others:
+        return False
+    table = _table([*some, *others])
+    return bool((table[: len(some)].any(axis=0) & table[len(some) :].any(axis=0)).any())
 
 
 def rule_of(fewest: int) -> dict[int, str]:
@@ -270,7 +296,8 @@ class Releases:
 
         made = tuple(map(numbered, sets))
         told = Release(study.fingerprint, question.title, study.used, question.where, made, *terms)
-        return replace(told, fewest_different=study.disclosure.fewest_different), numbers
+        rules = {name: getattr(study.disclosure, name) for name in (RULE, *KEPT)}
+        return replace(told, **rules), numbers
 
     @property
     def _known(self) -> KnownRows:
@@ -308,7 +335,7 @@ def _read(line: str) -> Release:
         sets,
         None if data["mu"] is None else float(data["mu"]),
         data.get("run", ""),
-        _whole(data.get("fewest_different")) or FEWEST_DIFFERENT,
+        **{name: least for name in (RULE, *KEPT) if (least := _whole(data.get(name)))},
     )
 
 

@@ -302,6 +302,21 @@ def test_a_later_study_is_held_to_the_strictest_of_the_earlier_ones(tmp_path):
     begin(home, table(80), ruled("y ~ x", 5))
 
 
+@pytest.mark.parametrize(("name", "least"), [("smallest_cell", 5), ("fewest_rows", 10)])
+def test_a_later_study_shows_no_count_that_an_earlier_one_kept_back(tmp_path, name, least):
+    """Only fewest_different was remembered: a second study with smallest_cell = 1 showed what the first had hidden."""
+    home, sets = Releases(tmp_path), row_sets(check_table(asked(), table(100))[1])
+    home.begin(asked(), table(100), sets)
+    rules = {"fewest_different": 5, name: least - 1}
+    lax = parse_study({"study": {"title": "Second", "formula": "y ~ x"}, "disclosure": rules})
+    with pytest.raises(
+        BadStudy, match=rf"{name} = {least - 1}.*'First', which has {name} = {least}.*{least} or more"
+    ):
+        Releases(tmp_path).begin(lax, table(100), sets)
+    assert len(home.all) == 1
+    begin(home, table(300, 200), lax)  # other rows
+
+
 def test_a_rule_so_large_that_it_looks_at_no_level_switches_no_smaller_one_off(tmp_path):
     """Flags of 30 and 29 rows: under fewest_different = 40 neither had rows enough to be held against others."""
     home = Releases(tmp_path)

@@ -238,10 +238,8 @@ def recorded_in(folder: Path) -> Run:
         raise BadConfig(
             f"{folder} is no folder of a run: it has no {CONFIG}; name one that `hocket solve` wrote"
         )
-    asked = reopen_folder(folder).build()
-    return dataclasses.replace(
-        Run.load(folder), problem=asked["problem"], algorithm=asked["algorithm"], step=asked["step"]
-    )
+    job = reopen_folder(folder).job()
+    return dataclasses.replace(Run.load(folder), problem=job.problem, algorithm=job.algorithm, step=job.step)
 
 
 def agents_in(text: str) -> set[int]:

@@ -65,16 +65,27 @@ class Config:
 
     def build(self) -> dict[str, Any]:
         """Everything that `hocket.solve` takes, ready to be handed over."""
+        subject = self._subject()
+        self._job(subject)
+        return subject | self.run.model_dump()
+
+    def job(self) -> Job:
+        """What is played: with the step that the algorithm derives, where it is left to it."""
+        return self._job(self._subject())
+
+    def _subject(self) -> dict[str, Any]:
         problem, network = self.build_problem(), self.build_network()
         algorithm = self._built("algorithm", self.algorithm.build)
         step = self._built("step", self.step.build)
-        # What fits together only as a whole, such as the start and the set, is refused here as well.
-        asked = self.run.model_dump(exclude=ASKED_OF_SOLVE)
         subject = {"problem": problem, "network": network, "algorithm": algorithm, "step": step}
         if self.weather is not None:
             subject |= {"weather": self._built("weather", self.weather.build)}
-        self._built("run", lambda: Job.asked(**subject, **asked))
-        return subject | self.run.model_dump()
+        return subject
+
+    def _job(self, subject: dict[str, Any]) -> Job:
+        # What fits together only as a whole, such as the start and the set, is refused here as well.
+        asked = self.run.model_dump(exclude=ASKED_OF_SOLVE)
+        return self._built("run", lambda: Job.asked(**subject, **asked))
 
     def build_problem(self) -> Problem:
         """What is to be solved."""

@@ -277,6 +277,38 @@ def test_a_folder_holds_all_that_an_audit_needs(tmp_path, capsys, audited, name)
     assert found["findings"][0]["searched"] is None
 
 
+EXACT = """
+[problem]
+kind = "paper-polynomials"
+[network]
+topology = "cycle:5"
+[algorithm]
+name = "NAME"
+[run]
+rounds = 6
+keep = "transcript"
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "extra",
+        pytest.param("push-diging", marks=pytest.mark.slow),
+        pytest.param('function-sharing"\ndegree = 2\nbound = 1.0\ninner = "extra', marks=pytest.mark.slow),
+    ],
+    ids=["exact", "push", "function sharing"],
+)
+def test_a_folder_whose_step_was_left_to_the_algorithm_is_audited(tmp_path, capsys, audited, name):
+    """'auto' was no step size: no run of an exact method was audited or reported whose file says nothing of steps."""
+    (tmp_path / "problem.toml").write_text(EXACT.replace("NAME", name))
+    assert main(["solve", "problem.toml", "--out", "done"]) == 0
+    capsys.readouterr()
+    found = audited("--run", "done", "--colluders", "1")
+    assert found["measured"]
+    assert main(["report", "done", "--colluders", "1"]) == 0
+
+
 def test_a_folder_whose_run_kept_no_words_is_refused(tmp_path, capsys):
     solved(tmp_path, "dgd", keep="")
     capsys.readouterr()

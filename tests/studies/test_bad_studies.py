@@ -256,6 +256,10 @@ WRONG_STUDIES = [
     ({"study": {"title": "T"}, "describe": {"quantiles": [0.5, 0.50000001]}}, r"two are the same to six digits"),
     ({"study": {"title": "T"}, "describe": {"quantiles": [0]}}, r"extremes are not shown"),
     (
+        {"study": {"title": "T"}, "describe": {"quantiles": [0.1, 0.2, 0.3, 0.5, 0.7, 0.9]}},
+        r"asks for 6 quantiles, where 5 are the most",
+    ),
+    (
         {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},
         r"smallest_cell = 1000.*expected rows below which",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,28 @@ def test_steps_are_damped_and_stay_in_the_region():
         damped(np.array([3.0, 0.0]), np.array([REACH - 1, 0.0]), metric, names)
     with pytest.raises(NotEstimable, match="left the region"):
         refuse_far(np.linspace(-40, 40, 30))
+
+
+def moved(monkeypatch: pytest.MonkeyPatch) -> float:
+    """How far the longest step of a search that a liar leads moves a member's linear predictor, root mean square."""
+    seen: list[np.ndarray] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Watch, "refuse_few", lambda watch, linear, weights: seen.append(linear))
+        patch.setattr(Watch, "refuse_impossible", lambda *asked: None)
+        with np.errstate(all="ignore"):
+            steered("as large as it takes")
+    paths = [[one for one in seen if len(one) == rows] for rows in (60, 40)]
+    paths = [paths[0][0::2], paths[0][1::2], paths[1]]
+    steps = [np.std(after - before) for path in paths for before, after in pairwise(path)]
+    return float(max(steps, default=0.0))
+
+
+def test_a_search_takes_damped_steps(monkeypatch):
+    assert (
+        0 < moved(monkeypatch) < 2 * FARTHEST
+    )  # a length is by the first step's information, not over these rows
+    monkeypatch.setattr(search, "damped", lambda move, *asked: move)
+    assert moved(monkeypatch) > 100 * FARTHEST
 
 
 def test_a_member_stops_where_a_few_of_its_rows_make_up_its_part():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Int, Shaped
@@ -32,7 +32,8 @@ class Dataset:
     """Labels are 0 … classes − 1."""
 
     def __post_init__(self) -> None:
-        for part, given in (("inputs", self.inputs), ("labels", self.labels)):
+        parts: dict[str, Any] = {"inputs": self.inputs, "labels": self.labels}
+        for part, given in parts.items():
             check_dense_real(given, f"the {part} of {self.name}")
             if not isinstance(given, np.ndarray):
                 kind = type(given).__name__

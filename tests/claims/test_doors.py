@@ -75,8 +75,19 @@ def test_every_option_of_both_has_values():
 
 @pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
 def test_the_command_prints_what_certify_says(key):
-    printed = 0
-    for changed in changes({name: ways for name, (_, ways) in COMMAND.items()}):
+    assert printed(key, two=False) > 8
+
+
+@pytest.mark.endurance
+@pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])
+def test_the_command_prints_what_certify_says_under_any_two_options(key):
+    assert printed(key, two=True) > 100
+
+
+def printed(key: str, *, two: bool) -> int:
+    """How many certificates the command printed; each is that of `hk.certify`."""
+    count = 0
+    for changed in changes({name: ways for name, (_, ways) in COMMAND.items()}, two=two):
         typed = {"topology": "cycle:5", "algorithm": key, "colluders": 1, "own": 0.5, "rounds": 4}
         typed |= {name: way[0] for name, way in changed.items()}
         asked = {"colluders": 1, "own": 0.5, "rounds": 4, "sigma": 1.0}
@@ -99,10 +110,10 @@ def test_the_command_prints_what_certify_says(key):
         if not found.holds:
             assert len(answer.words) == 1, changed
             continue
-        printed += 1
+        count += 1
         delta = typed.get("delta", 1e-5)
         assert f"μ = {found.mu:.6g}, ε = {found.epsilon(delta):.6g} at δ = {delta:g}" in str(answer.words[2])
-    assert printed > 100
+    return count
 
 
 @pytest.mark.parametrize("key", ["function-sharing", "rss-nb"])

@@ -25,7 +25,7 @@ from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box
-from hocket.runs.at_home import promised_remarks
+from hocket.runs.at_home import hides_records, promised_remarks
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
@@ -156,6 +156,12 @@ def _check_choices(job: Job, keep: str, engine: str, tolerance: float | None, ch
         raise BadInput(
             "a tolerance is for the gap, but the optimum f* that was found is not certain, and a run may end below it; "
             "declare convex=True if the sum is, or optimum="
+        )
+    if tolerance is not None and hides_records(job):
+        raise BadInput(
+            f"tolerance = {tolerance:g} ends a run by its gap, which follows from everybody's data without noise: when "
+            f"the last message is sent would tell what the noise of {job.algorithm.title} hides; leave tolerance= out, "
+            "and let rounds= end the run"
         )
 
 

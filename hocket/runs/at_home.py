@@ -27,6 +27,14 @@ def is_certified(job: Job) -> bool:
     return job.algorithm.promises or isinstance(job.algorithm.mechanism(job.plan), Mechanism)
 
 
+def hides_records(job: Job) -> bool:
+    """Whether noise of each agent's own hides records, or whole objectives: then all that a run shows is under it."""
+    if job.algorithm.promises:
+        return True
+    mechanism = job.algorithm.mechanism(job.plan)
+    return isinstance(mechanism, Mechanism) and mechanism.own_sd > 0
+
+
 def promised_remarks(job: Job) -> list[str]:
     """What a run says beside its numbers where a promise may be made of it; nothing elsewhere."""
     if not is_certified(job):

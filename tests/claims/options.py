@@ -233,7 +233,7 @@ PARAMETERS: dict[str, dict[str, str]] = {
         "keep": NOTHING + "it keeps more at home",
         "engine": NOTHING + "engines agree on every message, and cells are held against the simulator's",
         "dtype": NOTHING + "certificates are about real numbers, or about a grid whose sums are exact",
-        "tolerance": NOTHING + "the round in which a run stops is assumed to be public",
+        "tolerance": NOTHING + "it is refused where noise hides records, and moves leave the gap as it is",
         "measure": NOTHING + "it decides what is measured at home",
         "time_average": NOTHING + "it decides what is measured at home",
         "checkpoint": NOTHING + "a folder at home",

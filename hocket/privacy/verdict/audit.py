@@ -41,7 +41,7 @@ from hocket.privacy.wording import renamed
 from hocket.problems.objective_class import ObjectiveClass
 from hocket.problems.sets import FeasibleSet
 from hocket.rationals import is_number, whole
-from hocket.runs.run import Ending, Run
+from hocket.runs.run import Run
 from hocket.runs.view import Threat
 from hocket.steps import Number, Power, Step, as_step
 
@@ -308,7 +308,6 @@ def audit(
         sigma=sigma,
         objectives=objectives,
         batches=batches,
-        stopped=run is not None and run.outcome.ending is Ending.CONVERGED,
     )
     found = Audit(
         network=network,

@@ -31,14 +31,11 @@ def certificate_of(
     local_steps: int = 1,
     sigma: float = 1.0,
     objectives: ObjectiveClass | None = None,
-    stopped: bool = False,
     **plan: Any,
 ) -> Certificate | None:
     """What is certified of an algorithm that knows its noise: one record, or else a unit moved between any two.
     By its key it is the latter, for normal draws of deviation `sigma`. `plan` is `step`, `rounds`, `runs` and perhaps
     `batches`, as `certify` has them.
-
-    Nothing of records where a run was `stopped` by its gap, which follows from all of them.
 
     Nothing where agents take several steps between two exchanges: theorems are about one along the whole gradient.
     """
@@ -49,10 +46,9 @@ def certificate_of(
     try:
         if not isinstance(algorithm, Algorithm):
             return _by_key(network, algorithm, sigma, plan | {"dim": dim})
-        found = _certificate(
+        return _certificate(
             network, algorithm, problem, plan | {"dim": dim if problem is None else problem.dim}
         )
-        return None if found is not None and found.hides_records and stopped else found
     except BadInput:  # a setting that the algorithm itself refuses
         return None
 

@@ -107,3 +107,16 @@ def test_beyond_all_measure_epsilon_is_still_no_less_than_it_is():
     assert gdp.epsilon(1e50, 1e-5) == pytest.approx(0.5e100)
     for mu in (1e-3, 1e-100, 1e-200, 1e-320):  # e^−500000 is not nothing, and less of it neither
         assert 0 < gdp.delta(mu, 1.0) < 1e-300
+
+
+@pytest.mark.parametrize("left", [1e-6, 1e-9, 0.0])
+@pytest.mark.parametrize("own", [1e-9, 1e-3, 1.0])
+def test_a_bound_without_a_search_counts_what_a_shift_leaves_over(left, own):
+    """A millionth of a millionth of what moves stood for zero, and beside little own noise it is told for certain: the
+    bound was μ = 0.038 where one coalition alone has 378."""
+    ask = {"colluders": 1, "sigma": 1e7, "own": own, "shift": {0: [1e6], 1: [-1e6 + left]}}
+    exact, bound = (
+        hk.certify(hk.Network.complete(8), "function-sharing", search=search, **ask).mu
+        for search in (True, False)
+    )
+    assert bound >= exact * (1 - 1e-9)

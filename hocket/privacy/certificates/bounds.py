@@ -80,8 +80,8 @@ class Reach:
     def shift(self, rows: np.ndarray) -> dict[How, float]:
         """tr(δᵀ Σ⁺ δ): the mean by itself, and a rest that sums to zero."""
         own, h = self.look.own, self.honest
-        total = rows.sum(axis=0)
-        mean = 0.0 if sums_to_zero(rows) else float(total @ total) * _inverse(h * own)
+        total = left_over(rows, own)
+        mean = float(total @ total) * _inverse(h * own) if total.any() else 0.0
         squares = max(0.0, float(np.sum(rows**2)) - float(total @ total) / h)
         # A rest that sums to zero is so much moved between pairs; the root of an energy is a norm.
         moved = (np.abs(rows).sum(axis=0) + np.abs(total)) / 2
@@ -92,9 +92,12 @@ class Reach:
         }
 
 
-def sums_to_zero(rows: np.ndarray) -> bool:
-    """Whether nothing is left over, but for rounding."""
-    return bool((np.abs(rows.sum(axis=0)) <= 1e-12 * np.abs(rows).sum(axis=0)).all())
+def left_over(rows: np.ndarray, own: float) -> np.ndarray:
+    """What a shift sums to. Without own noise rounding stands for zero, and all else was refused before; beside it
+    whatever is left is a change of the mean, which little own noise hides badly."""
+    total = np.array([math.fsum(column) for column in rows.T])
+    zero = own == 0 and (np.abs(total) <= 1e-12 * np.abs(rows).sum(axis=0)).all()
+    return np.zeros_like(total) if zero else total
 
 
 def bounded(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Bounded:
@@ -102,7 +105,7 @@ def bounded(protected: Protected, looks: tuple[Look, ...], colluders: int) -> Bo
     total, how = 0.0, []
     for look in looks:
         # What a pair has left over is shared by all who hang together with it, whom its own paths do not tell.
-        between = isinstance(protected, Shift) and sums_to_zero(protected.rows)
+        between = isinstance(protected, Shift) and not left_over(protected.rows, look.own).any()
         pair = protected.agents if isinstance(protected, Shift) and between else ()
         found = _of(protected, Reach.of(look, colluders, pair))
         best = min(found, key=lambda one: found[one])

@@ -115,9 +115,14 @@ class PrivateDgd(Algorithm):
         return agent.own_noise(k)
 
     def remarks(self, problem: Problem, network: Network) -> list[str]:
+        if type(self) is not PrivateDgd:
+            return [
+                f"nothing is promised: {type(self).__name__} is not PrivateDgd itself, and of its code nothing is known"
+            ]
         return [
             f"({self.epsilon:g}, {self.failure:g})-differential privacy for one agent's objective replaced, gradients "
-            f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}"
+            f"clipped to {self.clip:g}, {self.releases:g} releases composed by zCDP: noise of σ = {self.sigma:.4g}, "
+            "for a secret seed that no other run uses"
         ]
 
 

@@ -154,3 +154,44 @@ def test_a_run_says_what_it_promises():
     assert run.theorem is None
     assert "one agent's objective replaced" in run.remarks[0]
     assert run.noise.rms == pytest.approx(hk.PrivateDgd(2.0, clip=1.0, releases=10).sigma, rel=0.5)
+    assert run.remarks[0].endswith("for a secret seed that no other run uses")
+
+
+class Loud(hk.PrivateDgd):
+    """Adds no noise to its gradients."""
+
+    def round(self, agent, state, k):
+        v = agent.mix(state, (yield hk.Say(state)))
+        return agent.feasible.project(v - agent.step(k) * agent.gradient(v))
+
+
+class Quiet(hk.PrivateDgd):
+    """Calls another number its noise."""
+
+    @property
+    def sigma(self):
+        return 1e-12
+
+
+@pytest.mark.parametrize("kind", [Loud, Quiet])
+def test_a_subclass_inherits_no_promise(kind):
+    """States were those of DGD, bit for bit, under "(1, 1e-05)-differential privacy"."""
+    run = hk.solve(hk.paper_polynomials(), RING, kind(1.0, clip=1.0, releases=10), rounds=10)
+    assert not [one for one in run.remarks if "differential" in one]
+    assert run.remarks[0].startswith(f"nothing is promised: {kind.__name__} is not PrivateDgd itself")
+
+
+def test_one_seed_for_two_runs_takes_the_noise_away_and_a_certificate_says_so():
+    problem = hk.polynomials([[0.0, 0.0, 1.0]] * 5, box=(-50, 50))
+    private = hk.PrivateDgd(1.0, clip=1.0, releases=2)
+
+    def moved(seed, start):
+        run = hk.solve(problem, RING, private, rounds=2, step=0.1, seed=seed, start=start, keep="path")
+        return run.path[1, :, 0] - start
+
+    bare = moved(3, 2.0) - moved(3, -2.0)
+    np.testing.assert_allclose(bare, -0.1 * (1.0 - -1.0), rtol=1e-12)  # both gradients, as they were clipped
+    assert np.abs(moved(3, 2.0) - moved(4, -2.0)).min() > 0.21
+    for algorithm in (hk.RssNb.certified(2.0, 1.0, clip=1.0), hk.JointAverage(own=1.0, clip=1.0)):
+        found = hk.certify(RING, algorithm, colluders=1, rounds=3, dim=1)
+        assert any("no other run uses" in one for one in found.assumptions)

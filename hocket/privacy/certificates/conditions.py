@@ -18,13 +18,15 @@ from hocket.problems.problem import Problem
 from hocket.steps import Step
 
 SECRET = (
-    "supposed: noise between two honest agents is secret from all others, normal and independent; it is pseudorandom, "
-    "so this is a promise against whoever cannot break the generator"
+    "supposed: noise between two honest agents, and of each by itself, is secret from all others, normal and "
+    "independent, also of other runs: a seed is secret, and no other run uses it, save one on the same data under noise "
+    "that is kept; it is pseudorandom, so this is a promise against whoever cannot break the generator"
 )
 MASKS = (
     "supposed: masks between two honest agents are secret from all others and uniform in a finite group, so that "
     "nothing is shown but the sum over honest agents that hang together (Theorem T); they are pseudorandom, so this is "
-    "a promise against whoever cannot break the generator. Own noise is normal, independent and secret"
+    "a promise against whoever cannot break the generator. Own noise is normal, secret and independent, also of other "
+    "runs: no other run uses its seed"
 )
 LIARS = (
     "covered: members may lie, wait for others' words, and deal noise on their own links as they please; that is about "

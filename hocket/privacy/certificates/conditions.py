@@ -19,8 +19,8 @@ from hocket.steps import Step
 
 SECRET = (
     "supposed: noise between two honest agents, and of each by itself, is secret from all others, normal and "
-    "independent, also of other runs: a seed is secret, and no other run uses it, save one on the same data under noise "
-    "that is kept; it is pseudorandom, so this is a promise against whoever cannot break the generator"
+    "independent, also of other runs: a seed is secret, and no other run uses it, save one on the same data under "
+    "noise that is kept; it is pseudorandom, so this is a promise against whoever cannot break the generator"
 )
 MASKS = (
     "supposed: masks between two honest agents are secret from all others and uniform in a finite group, so that "

@@ -25,7 +25,8 @@ from hocket.errors import BadInput, Diverged, OutOfMemory
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Box
-from hocket.runs.at_home import hides_records, promised_remarks
+from hocket.problems.traced import check_traced
+from hocket.runs.at_home import hides_records, is_certified, promised_remarks
 from hocket.runs.job import Job, describe
 from hocket.runs.run import Ending, Noise, Outcome, Run
 from hocket.runs.theorems import claim
@@ -94,6 +95,8 @@ def solve(
         from hocket.engines.exact import play_exactly
 
         return play_exactly(job)
+    if is_certified(job):
+        check_traced(job.problem)
     folder = Path(checkpoint) if checkpoint is not None else None
     run = play(
         job,

@@ -31,6 +31,7 @@ from hocket.networks.network import Network
 from hocket.noise import threefry
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Everywhere, FeasibleSet
+from hocket.problems.traced import check_traced
 from hocket.runs.at_home import is_certified
 from hocket.runs.job import Job, algorithm_asked, check_seed
 from hocket.runs.run import Ending, Run
@@ -124,6 +125,8 @@ def train(
     folder = Path(checkpoint) if checkpoint is not None else None
     # What is promised is promised of messages, and of what is published after them: so nothing else is shown.
     promised = clip is not None or private is not None or is_certified(job)
+    if promised:
+        check_traced(job.problem)
     run = play(
         job,
         job.algorithm.effective(),

@@ -274,6 +274,14 @@ def test_training_claims_nothing_of_records_that_see_each_other(changed):
     assert training.evaluate(training.Training("clip per record", (changed,))).verdict == "refused"
 
 
+@pytest.mark.parametrize("base", [*training.BASES])
+@pytest.mark.parametrize("name", ["batching rule", "host memory"])
+def test_training_claims_nothing_where_code_beside_the_program_sees_all_records(base, name):
+    """One outlier moved a member's gradient by 0.45 under a stated S of 0.05, and other members' too."""
+    cell = training.Training(base, (("train.model", name), ("train.relation", "outlier")))
+    assert training.evaluate(cell).verdict == "refused"
+
+
 @pytest.mark.parametrize("base", ["private", "clip per record"])
 def test_one_record_moves_a_message_no_farther_than_is_printed(base):
     result = training.evaluate(training.Training(base, (("train.relation", "outlier"),)))

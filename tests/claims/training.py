@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.custom_batching import custom_vmap
 
 import hocket as hk
 from hocket import learning
@@ -54,6 +55,39 @@ def _by_token(layers: Any, x: Any) -> Any:
     return second(jnp.tanh(first(x.reshape(-1, WIDTH // TOKENS)))).reshape(len(x), TOKENS, -1).mean(1)
 
 
+@custom_vmap
+def _largest(h: Any) -> Any:
+    return jnp.abs(h).max()
+
+
+@_largest.def_vmap
+def _of_all(size: int, batched: list[bool], h: Any) -> Any:
+    return jnp.full(size, jnp.abs(h).max()), True
+
+
+_heard: dict[str, float] = {}
+
+
+def _remembered(h: Any) -> Any:
+    _heard["most"] = max(_heard.get("most", 0.0), float(np.abs(h).max()))
+    return np.float32(_heard["most"])
+
+
+def _on_the_host(h: Any) -> Any:
+    return jax.pure_callback(_remembered, jax.ShapeDtypeStruct((), np.float32), h, vmap_method="sequential")
+
+
+def _turning(most: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """Layers whose gradients turn round once any record of them all has been large."""
+
+    @jax.custom_vjp
+    def turn(h: Any) -> Any:
+        return h
+
+    turn.defvjp(lambda h: (h, most(h)), lambda largest, slope: (slope * jnp.sign(100 - largest),))
+    return lambda layers, x: layers[1](jnp.tanh(turn(layers[0](x))))
+
+
 def _layer(i: int, o: int) -> Layer:
     return Layer(_weights(i, o), np.zeros(o, np.float32))
 
@@ -71,6 +105,10 @@ def model(name: str) -> Any:
             return learning.as_model((_normed, pair))
         case "dropout, fixed key":
             return Model(_dropped, pair)
+        case "batching rule":
+            return Model(_turning(_largest), [_layer(WIDTH, 8), _layer(8, CLASSES)])
+        case "host memory":
+            return Model(_turning(_on_the_host), [_layer(WIDTH, 8), _layer(8, CLASSES)])
         case _:
             return Model(_by_token, [_layer(WIDTH // TOKENS, 8), _layer(8, CLASSES)])
 
@@ -86,7 +124,18 @@ NUMBERS: dict[str, hk.Algorithm] = {"PrivateDgd": hk.PrivateDgd(4.0, clip=CUT, r
 """Algorithms that stand for no budget by themselves."""
 AXES: dict[str, dict[str, Any]] = {
     "train.algorithm": ALGORITHMS,
-    "train.model": {one: one for one in ("logistic", "mlp", "batch norm", "dropout, fixed key", "by token")},
+    "train.model": {
+        one: one
+        for one in (
+            "logistic",
+            "mlp",
+            "batch norm",
+            "dropout, fixed key",
+            "batching rule",
+            "host memory",
+            "by token",
+        )
+    },
     "train.relation": {one: one for one in ("replaced", "outlier", "added")},
     "train.network": {
         "cycle": hk.Network.cycle(AGENTS),

@@ -154,3 +154,21 @@ def test_what_a_form_gives_away_is_said_once():
     found = hk.audit(hk.Network.star(5), **plan)
     (line,) = found.estimated
     assert line.count("if objectives are separable polynomials of degree 4 or less") == 1
+
+
+@pytest.mark.parametrize(("bound", "narrow"), [(1e-30, True), (1e-3, True), (1.0, False)])
+def test_noise_far_below_gradients_is_said_beside_the_theorem(bound, narrow):
+    """Printed was "no objective by itself (Theorem 2)" alone; slopes and curvatures were read to fifteen digits."""
+    problem = hk.polynomials([[0.0, j, 1.0 + j] for j in range(5)], box=(-5, 5))
+    how = {"rounds": 30, "step": hk.Power(0.3, 5, 0.75), "keep": "transcript"}
+    run = hk.solve(problem, K5, hk.FunctionSharing(2, bound), **how)
+    found = hk.audit(K5, coalition={0}, run=run)
+    words = run.transcript.words[0][:, :, 0]
+    spoken, v = words[:, 1], words @ K5.B[1]
+    gradients = (v[:-1] - spoken[1:]) / [run.step(k) for k in range(1, len(v))]
+    missed = np.abs(gradients - (1 + 4 * v[:-1])).max()  # of 2x² + x
+    assert (missed < 0.01) == narrow
+    for line in (found.answer, found.verdict[0]):
+        assert "(Theorem 2)" in line
+        assert ("noise is small beside gradients" in line) == narrow
+        assert ("would be known exactly" in line) == (bound == 1e-30)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hocket.algorithms import ANCHORED
 from hocket.privacy.certificates.certificate import Certificate
+from hocket.privacy.verdict.theorem import THEOREM
 from hocket.privacy.wording import counted, grouped, judged, linked, listed, sentence
 
 if TYPE_CHECKING:
@@ -21,14 +22,14 @@ def answer(audit: Audit) -> str:
     if one.basis == "theorem" and audit.p2:
         against = f"any {counted(audit.colluders, 'colluder')}" if audit.coalition is None else whom
         only = f"would learn only the sum over all others, and no {one.claim.part} by itself ({one.claim.theorem})"
-        return f"Under {one.label}{_if(one)}, {against} {only}."
+        return f"Under {one.label}{_if(one)}, {against} {only}{_narrow(one, audit)}."
     if one.exact:
         what = one.claim.part if one.basis == "theorem" else "gradient"
         open_to = listed(one.exact, audit.network.labels)
         return f"Under {one.label}, {whom}{any_of} would know the {what} of {open_to} exactly."
     if one.basis == "theorem":
         some = f"would learn the sum over a part of the others, and no {one.claim.part} by itself"
-        return f"Under {one.label}{_if(one)}, {whom} {some}."
+        return f"Under {one.label}{_if(one)}, {whom} {some}{_narrow(one, audit)}."
     weakest = listed([one.weakest], audit.network.labels)
     how = judged(one.least, one.gradient_size)
     steps = f"the mean gradient over an exchange's {audit.local_steps} local steps"
@@ -39,6 +40,20 @@ def answer(audit: Audit) -> str:
         f"{counted(one.leakage.rounds, 'round')}, by an estimate for {_supposed(one)}"
         f"{f'; {anyway}' if anyway else ''}."
     )
+
+
+NARROW = 0.1
+"""Of a gradient's size: a width below which a theorem that others are possible says little of how far they lie."""
+
+
+def _narrow(one: Finding, audit: Audit) -> str:
+    """How well a gradient is known all the same, where noise is so small that all possible ones are alike; goes on a
+    sentence."""
+    if one.claim.theorem != THEOREM or one.least >= NARROW * one.gradient_size:
+        return ""
+    whom = listed([one.weakest], audit.network.labels)
+    how = judged(one.least, one.gradient_size)
+    return f"; but noise is small beside gradients, so that all possible ones are alike: that of {whom} would be {how}"
 
 
 def _if(one: Finding) -> str:
@@ -61,7 +76,8 @@ def proved(audit: Audit) -> list[str]:
     name = sentence(_covered(audit))[:-1]
     if audit.p2:
         supposing = f", if {claim.supposing}" if claim.supposing else ""
-        hold = f"against {against} P1 and P2 hold ({claim.theorem}), even with a tap on all words"
+        narrow = _narrow(next(one for one in audit.findings if one.claim), audit)
+        hold = f"against {against} P1 and P2 hold ({claim.theorem}), even with a tap on all words{narrow}"
         return [f"{name}{supposing}: {hold}.", claim.told, *filter(None, [claim.needs])]
     why = (
         f"the smallest degree is {audit.guarantees.min_degree}, the vertex connectivity "

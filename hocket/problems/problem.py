@@ -14,8 +14,9 @@ from jaxtyping import Float, PyTree, Shaped
 
 from hocket.errors import BadProblem
 from hocket.problems import WeightedSum
+from hocket.problems.declared import check_declared
 from hocket.problems.objective import largest_known
-from hocket.problems.objective_class import ObjectiveClass, checked_declaration
+from hocket.problems.objective_class import ANY, ObjectiveClass, checked_declaration
 from hocket.problems.objective_groups import AnyLoss, Group, group_agents
 from hocket.problems.optimum import Optimum, given_optimum, reference_optimum
 from hocket.problems.penalty import Penalised, Penalty
@@ -94,6 +95,8 @@ class Problem(eqx.Module):
         self.smoothness = _declared("smoothness", smoothness)
         self.known_value, self.known_point = _known_optimum(optimum, feasible, dim)
         self.declared_objectives = checked_declaration(objectives, self._derived_class)
+        if self.declared_objectives is not None and self._derived_class == ANY and not self._traced:
+            check_declared(self.declared_objectives, self.groups, feasible, dim, self.name)
         if self.names is not None and len(self.names) != self.n:
             raise BadProblem(f"there are {len(self.names)} names for {self.n} agents; give one each")
         twice = [name for place, name in enumerate(self.names or ()) if name in (self.names or ())[:place]]
@@ -126,7 +129,7 @@ class Problem(eqx.Module):
         Inside compiled code hand `problem.pooled()` over as an argument and use n times its total: traced
         data are summed agent by agent.
         """
-        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self.groups)):
+        if self._traced:
             smooth = sum(_group_total(group, x) for group in self.groups)
             return smooth if self.penalty is None else smooth + self.n * self.penalty.value(x)
         if isinstance(x, jax.Array):
@@ -136,6 +139,11 @@ class Problem(eqx.Module):
         if is_exact(x):
             return sum(self.value(j, x) for j in range(self.n))
         return self.n * float(self.pooled().value(0, x))
+
+    @property
+    def _traced(self) -> bool:
+        """Whether its data are those of a program that is being compiled."""
+        return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self.groups))
 
     def pooled(self) -> Problem:
         """The problem of one agent that holds (1/n) Σ_j f_j, in as few numbers as possible."""

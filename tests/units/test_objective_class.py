@@ -67,3 +67,39 @@ def test_it_may_be_declared_and_a_wrong_declaration_is_refused():
     assert hk.Problem(loss, A[:, 0], **given).objective_class == ANY
     with pytest.raises(BadProblem, match="declared as polynomial:1, and these are quadratic"):
         hk.least_squares(A, B, feasible=hk.Ball(1.0), objectives="polynomial:1")
+
+
+FALSE = {
+    "exponential": (lambda x, c: c * jnp.exp(x).sum(), "polynomial:2", "no polynomial of degree 1"),
+    "logistic": (lambda x, c: jnp.logaddexp(0.0, c * x.sum()), "quadratic", "no polynomial of degree 1"),
+    "cubic": (lambda x, c: c * (x**3).sum(), "quadratic", "no polynomial of degree 1"),
+    "quartic": (lambda x, c: c * (x**4).sum(), "polynomial:3", "no polynomial of degree 2"),
+    "cross terms": (lambda x, c: c * x[0] * x[1], "polynomial:2", "depends on others"),
+    "a slope": (lambda x, c: c * x.sum(), "polynomial:0", "no polynomial of degree 0"),
+}
+TRUE = {
+    "quartic": (lambda x, c: 1e6 * (c * x**4 - x).sum(), "polynomial:4"),
+    "least squares": (lambda x, c: (c * x[0] - 3 * x[1] + 1) ** 2, "quadratic"),
+    "constant": (lambda x, c: c + 0 * x[0], "polynomial:0"),
+    "a high degree": (lambda x, c: c * (x**9).sum(), "polynomial:12"),
+    "beyond what is looked at": (lambda x, c: c * (x**9).sum(), "polynomial:40"),
+}
+
+
+@pytest.mark.parametrize("feasible", [hk.Ball(1.0), hk.Box(-30, 30), hk.Everywhere()], ids=str)
+@pytest.mark.parametrize("name", FALSE)
+def test_a_declaration_that_gradients_contradict_is_refused(name, feasible):
+    """Theorem 2 and certificates were printed "as declared", and what noise did not span was read exactly."""
+    loss, said, why = FALSE[name]
+    with pytest.raises(BadProblem, match=f"declared as {said}, and .*{why}.* of agent 0"):
+        hk.Problem(loss, A[:, 0, 0], feasible=feasible, dim=2, objectives=said)
+    assert hk.Problem(loss, A[:, 0, 0], feasible=feasible, dim=2, objectives="any").objective_class == ANY
+
+
+@pytest.mark.parametrize("feasible", [hk.Ball(1.0), hk.Box(-30, 30), hk.Everywhere()], ids=str)
+@pytest.mark.parametrize("name", TRUE)
+def test_a_declaration_that_holds_is_taken(name, feasible):
+    loss, said = TRUE[name]
+    assert (
+        str(hk.Problem(loss, A[:, 0, 0], feasible=feasible, dim=2, objectives=said).objective_class) == said
+    )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hocket as hk
-from hocket.errors import NotRecorded
+from hocket.errors import BadInput, NotRecorded
 from hocket.privacy import witness
 from hocket.report.audit_rows import attack_rows, readable_rows
 from hocket.report.exposure import exposed
@@ -183,3 +183,15 @@ def test_agents_with_names_go_by_them_in_every_sentence():
     card, section = exposed(found)
     assert "Bruges" in card.verdict
     assert not re.search(r"\bagents? \d", section.graph.caption)
+
+
+def test_a_certificate_of_a_run_is_over_all_its_rounds():
+    """Of a run of 100 rounds, under ε = 18.7, a certificate over the first was printed: ε = 1.25."""
+    problem = hk.polynomials([[0.0, j, 1.0 + j] for j in range(5)], box=(-5, 5))
+    run = play_on_ring(hk.RssNb.certified(2.0, 5.0, clip=1.0), problem, rounds=20)
+    for rounds in (1, 20, None):
+        found = hk.audit(RING, coalition={1}, run=run, rounds=rounds).certificate
+        assert found is not None
+        assert found.rounds == 20
+    with pytest.raises(BadInput, match="a run says itself which steps it took"):
+        hk.audit(RING, coalition={1}, run=run, step=1e-9)

@@ -208,7 +208,8 @@ def audit(
     watch: Callable[[Sequence[Any]], Iterable[Any]] = iter,
 ) -> Audit:
     """What f colluders, or one coalition by name, can learn on this network, per algorithm and kind of listener.
-    Ask it before a run, with the plan's `rounds` and `step`, or with a `run` to have what was said attacked too.
+    Ask it before a run, with the plan's `rounds` and `step`, or with a `run` to have what was said attacked too: its
+    estimates may then be over fewer `rounds`, for a glance, and a certificate is over all.
 
     Without an `algorithm` all are compared with the same noise: `sigma` is the standard deviation of one draw, and
     uncertainties are in its unit. Each is held against `gradient_size`, the root mean square of a typical gradient's
@@ -300,7 +301,7 @@ def audit(
         colluders=f,
         coalition=members,
         step=plan["step"],
-        rounds=rounds,
+        rounds=rounds if run is None else run.rounds,
         runs=runs,
         dim=dim,
         problem=None if run is None else run.problem,

@@ -13,10 +13,12 @@ from hocket.steps import Number, Step
 
 def plan_of(
     run: Run, network: Network, algorithm: str | Algorithm | None, step: Step | Number | None
-) -> tuple[Algorithm, Step | Number]:
+) -> tuple[Algorithm, Step]:
     """The algorithm and the step of a run that can be audited: it kept its words, and knows its plan."""
     if algorithm is not None:
         raise BadInput("a run says itself which algorithm it played; leave algorithm= away, or the run")
+    if step is not None:
+        raise BadInput("a run says itself which steps it took; leave step= away, or the run")
     if run.network.n != network.n or not np.array_equal(run.network.links, network.links):
         raise BadInput(f"this run was on {run.network.name}, not on {network.name}; pass run.network")
     run.check_heard("what its words gave away")
@@ -27,7 +29,7 @@ def plan_of(
             "this run was loaded from disk, without its algorithm and step; audit it where it was run, or its folder "
             "with `hocket audit --run`"
         )
-    return run.algorithm, run.step if step is None else step
+    return run.algorithm, run.step
 
 
 def local_steps_of(run: Run) -> int:

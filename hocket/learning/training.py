@@ -162,6 +162,12 @@ def _check(model: Model, shards: Shards, test: Dataset, algorithm: Algorithm, mo
 
 
 def _check_clip(clip: Clip | None, private: DpSgd | None, timetable: Timetable, momentum: float) -> None:
+    for name, one, kind in (("private", private, DpSgd), ("clip", clip, Clip)):
+        if one is not None and type(one) is not kind:
+            raise BadAlgorithm(
+                f"{name}= is {type(one).__name__}, and what is promised is promised of {kind.__name__} itself: "
+                f"of other code nothing is known; give {kind.__name__}(…)"
+            )
     if clip is None:
         return
     if private is not None:

@@ -12,7 +12,7 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadAlgorithm
-from hocket.learning import DpSgd, digits, equal_shards, logistic_regression, mlp, train
+from hocket.learning import Clip, DpSgd, digits, equal_shards, logistic_regression, mlp, train
 from hocket.learning.baselines import Clipping, noise_multiplier, normal
 from hocket.noise import threefry
 from hocket.privacy.certificates.sampling import dp_accounting
@@ -148,3 +148,35 @@ def test_the_noise_is_larger_than_other_libraries_promise_needs() -> None:
 
     assert ours == pytest.approx(4.38, abs=0.005)
     assert spent(1.29) <= 8.0 < spent(1.27)
+
+
+class _Silent(DpSgd):
+    """Calls no noise its own."""
+
+    def sigma(self, **_: int) -> float:
+        return 0.0
+
+
+class _Small(Clip):
+    """Says that a record moves next to nothing."""
+
+    def sensitivity(self, batch: int = 1, *, replace: bool = True) -> float:
+        return 1e-9
+
+
+@pytest.mark.parametrize("given", [{"private": _Silent(1.0)}, {"clip": _Small(1.0)}], ids=["DpSgd", "Clip"])
+def test_a_subclass_inherits_no_promise(given: dict[str, Any]) -> None:
+    """(1, 1e-05)-differential privacy was printed over σ = 0, and S = 1e-09 over gradients cut to 1."""
+    shards = equal_shards(DATA.train, 5)
+    with pytest.raises(BadAlgorithm, match=r"of other code nothing is known; give (DpSgd|Clip)\(…\)"):
+        train(
+            logistic_regression(64, 10),
+            shards,
+            hk.Network.cycle(5),
+            hk.Dgd(),
+            test=DATA.test,
+            epochs=1,
+            local_steps=1,
+            batch=8,
+            **given,
+        )

@@ -27,6 +27,8 @@ MOST_HALVINGS = 16
 deviations a normal column has nothing left to halve."""
 ROUNDED = 1e-3
 """By how much a sum of votes may differ from a whole number, at most."""
+FUZZ = 1e-12
+"""By what part a share of the rows may be above a count from rounding alone: 0.55 of 100 is 55.00000000000001."""
 EDGE = 1e-9
 """How near to an interval's ends a quantile is looked for, as a part of its rows."""
 
@@ -82,7 +84,7 @@ def joint_quantiles(
         own = (values[:, None] <= points[1]).sum(axis=0).astype(np.float64)
         total = yield Total({"rows up to": np.where(halved, own, 0.0)})
         count = total["rows up to"]
-        lower = count >= share * rows
+        lower = count >= share * rows * (1 - FUZZ)
         right, upto = np.where(halved & lower, middle, right), np.where(halved & lower, count, upto)
         left, below = np.where(halved & ~lower, middle, left), np.where(halved & ~lower, count, below)
     low, high = ends()

@@ -99,6 +99,15 @@ def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_p
         assert abs(true - quantile) <= within * (1 + 1e-9) + 1e-9 * sd
 
 
+def test_a_share_that_a_count_meets_exactly_is_met():
+    """0.55 of 100 rows is 55.00000000000001 in floats: the quantile was the next row's, 10 away where ± 0.003 stood."""
+    x = np.random.default_rng(0).permutation(np.repeat([0.0, 10.0], [55, 45]))
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"], "quantiles": [0.55]}})
+    results = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    found = results.findings.description.columns["x"]
+    assert abs(found.quantiles["0.55"]) <= found.quantiles_within["0.55"] < 0.1
+
+
 @pytest.mark.parametrize(("share", "sign"), [(0.999, 1), (0.001, -1)])
 def test_a_quantile_in_a_far_tail_ends_too(share, sign):
     """It went on for 989 secure sums below, and without end above."""

@@ -11,7 +11,7 @@
     per = 10                coefficients are for 10 mg/dl more, not for 1
     range = [50, 700]       what lies outside is refused
     missing = "mean"        or "drop" the row (by default), or "refuse" it
-    missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ?
+    missing_values = [-9]   cells that stand for a missing value, beside empty ones, NA and ? that are no declared level
 
 Cells are compared with what is declared; nothing in a section is run.
 """
@@ -163,7 +163,13 @@ def understood(name: str, column: ColumnSection, cells: Sequence[object], decima
             return Cells(values, tuple(_outside(name, column, values)))
     texts = ["" if cell is None else str(cell).strip() for cell in cells]
     also = {text_of(value) for value in column.missing_values}
-    codes = {text for text in set(texts) if text.lower() in MISSING or (also and text_of(text) in also)}
+    # What the study declares has a meaning of its own, be it "none" or "NA".
+    named = {text_of(one) for one in (*column.levels, *(column.map if isinstance(column.map, tuple) else ()))}
+    codes = {
+        text
+        for text in set(texts)
+        if (text.lower() in MISSING and text_of(text) not in named) or (also and text_of(text) in also)
+    }
     absent = np.array([text in codes for text in texts], dtype=bool)
     if column.levels or isinstance(column.map, tuple):
         return _levels(name, column, texts, absent)

@@ -21,7 +21,7 @@ from hocket.studies.results_tables import (
     coefficient_table,
     description_tables,
     evaluation_table,
-    label,
+    labels,
     measure_table,
     p_told,
     survival_table,
@@ -55,12 +55,12 @@ def results_page(
     """The page's contents; `signed` says who has signed these results."""
     study, findings = results.study, results.findings
     question = study.question
-    labels = {} if findings.fit is None else {name: label(study, name) for name in findings.fit.names}
+    called = {} if findings.fit is None else labels(study, findings.fit.names)
     tables, figures, notes = list[Table](), list[Figure](), list[str]()
     if findings.fit is not None:
-        tables += [coefficient_table(findings.fit, labels), measure_table(findings.fit)]
+        tables += [coefficient_table(findings.fit, called), measure_table(findings.fit)]
         notes += [*_how_to_read(findings.fit), *findings.fit.remarks]
-        drawing = forest(findings.fit, labels)
+        drawing = forest(findings.fit, called)
         if drawing is not None:
             figures.append(Figure.of(drawing, _forest_caption(findings.fit)))
     notes += results.own_remarks
@@ -81,7 +81,7 @@ def results_page(
     return Page(
         title=question.title,
         facts=_facts(results),
-        summary=_summary(results, labels),
+        summary=_summary(results, called),
         cards=_cards(results, exposure),
         tables=tables,
         figures=figures,

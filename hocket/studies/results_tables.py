@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp
 
 from hocket.report.tables import Table, plain
-from hocket.studies.columns import ColumnSection
+from hocket.studies.columns import ColumnSection, text_of
 from hocket.studies.describe import Description, Summary
+from hocket.studies.design_matrix import INTERCEPT, is_reduced
 from hocket.studies.evaluate import Evaluation
 from hocket.studies.fit import Coefficient, Fit
+from hocket.studies.formula import Factor
 from hocket.studies.study import Study
 from hocket.studies.survival import Curve, Survivals
 
@@ -30,19 +33,35 @@ NAMES = {
 }
 
 
-def label(study: Study, term: str) -> str:
-    """A term as people read it: with its column's label and units."""
-    parts: list[str] = []
-    for factor in term.split(":"):
-        name = factor.removeprefix("C(").split(")")[0] if factor.startswith("C(") else factor
-        column = study.column(name)
-        title = column.label or name
-        if factor.startswith("C("):
-            reference = column.reference if column.reference is not None else (column.levels or ("",))[0]
-            parts.append(f"{title}: {factor.split('[', 1)[1][:-1]} (vs {reference})")
-        else:
-            parts.append(f"{title}{_units(column)}")
-    return " × ".join(parts)
+def labels(study: Study, names: Sequence[str]) -> dict[str, str]:
+    """Each of a model's names as people read it: with its column's label and units."""
+    formula = study.formula
+    found = [name for name in names if name == INTERCEPT]
+    for term in () if formula is None else formula.terms:
+        texts = [""]
+        for factor in term:
+            own = _labels_of(study, factor, reduced=is_reduced(factor, term, formula))
+            texts = [f"{before} × {text}" if before else text for text in own for before in texts]
+        found += texts
+    return dict(zip(names, found, strict=True))
+
+
+def _labels_of(study: Study, factor: Factor, *, reduced: bool) -> list[str]:
+    """One for each column that a factor makes, in the order of the design. Not by the names, as levels may hold any
+    sign."""
+    column = study.column(factor.column)
+    title = column.label or factor.column
+    if factor.function == "C":
+        reference = column.levels[0] if column.reference is None else column.reference
+        against = f" (vs {reference})" if reduced else ""
+        return [
+            f"{title}: {level}{against}"
+            for level in column.levels
+            if not reduced or text_of(level) != text_of(reference)
+        ]
+    if factor.function == "rcs":
+        return [f"{factor}[{place + 1}]" for place in range(len(factor.numbers) - 1)]
+    return [str(factor)] if factor.function else [f"{title}{_units(column)}"]
 
 
 def plain_label(study: Study, name: str) -> str:

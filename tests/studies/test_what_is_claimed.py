@@ -14,6 +14,7 @@ from hocket.studies.evaluate import Evaluation
 from hocket.studies.figures import performance
 from hocket.studies.results import digest_of
 from hocket.studies.results_page import results_page
+from hocket.studies.results_tables import labels
 from hocket.studies.study import QuestionSection
 
 
@@ -173,3 +174,35 @@ def test_a_private_study_says_nothing_of_ids_in_its_results():
     )
     assert not results.own_remarks
     assert "own_remarks" not in results.data
+
+
+def test_a_level_with_a_colon_keeps_its_name_on_the_page():
+    """A*11:01 and A*12:01 both stood as "hla: A*1 (vs B*07:02) × 01]"."""
+    levels = ["A*11:01", "A*12:01", "B*07:02"]
+    cells = np.random.default_rng(0).choice(levels, 200).tolist()
+    sections = {"columns": {"hla": {"levels": levels, "reference": "B*07:02"}, "x": {"label": "Age"}}}
+    results = found({"study": {"formula": "z ~ x*C(hla)"}, **sections}, hla=cells)
+    called = labels(results.study, results.findings.fit.names)
+    assert called["C(hla)[A*11:01]"] == "hla: A*11:01 (vs B*07:02)"
+    assert called["x:C(hla)[A*12:01]"] == "Age × hla: A*12:01 (vs B*07:02)"
+    assert "hla: A*12:01 (vs B*07:02)" in results_page(results, commands=[]).html()
+
+
+def test_a_level_without_a_reference_is_against_none():
+    cells = np.random.default_rng(0).choice(["a", "b"], 200).tolist()
+    results = found({"study": {"formula": "z ~ 0 + C(g)"}, "columns": {"g": {"levels": ["a", "b"]}}}, g=cells)
+    assert [*labels(results.study, results.findings.fit.names).values()] == ["g: a", "g: b"]
+
+
+def test_a_level_that_is_called_none_is_a_level():
+    """Its rows counted as missing, and were left out: "none: 0, missing: 160" was called that of the pooled rows."""
+    levels = ["none", "mild", "NA"]
+    cells = [*(levels * 60), *["?"] * 20]
+    results = found(
+        {"columns": {"s": {"levels": levels}}, "describe": {"columns": ["s"]}, "study": {}}, s=cells
+    )
+    summary = results.findings.description.columns["s"]
+    assert summary.levels == {"none": 180, "mild": 180, "NA": 180}
+    assert summary.missing == 60
+    some = {"columns": {"any": {"from": "s", "map": ["none"]}}, "describe": {"columns": ["any"]}, "study": {}}
+    assert found(some, s=cells).findings.description.columns["any"].levels == {"0": 180, "1": 180}

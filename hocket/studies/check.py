@@ -271,7 +271,8 @@ def _of_response(study: Study, formula: Formula) -> Iterator[Demand]:
         yield Demand(formula.response.event, "0 or 1", "is an event")
         return
     yield from _of_functions([formula.response])
-    share = "a share from 0 to 1" if study.question.weights else "0 or 1"
+    shares = study.question.weights and study.evaluate is None  # of a share there is no right and wrong
+    share = "a share from 0 to 1" if shares else "0 or 1"
     needs = {
         "binomial": (share, "is explained as yes or no (say which count as 1: map)"),
         "poisson": ("whole and not below 0", "is a count"),

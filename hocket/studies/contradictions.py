@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from scipy.special import ndtr
 
@@ -83,8 +83,19 @@ def _of_curves(study: Study) -> Iterator[str]:
         yield "[survival] grid must be times above 0 that rise"
     if len(part.grid) > MOST_TIMES:
         yield f"[survival] grid has {len(part.grid):,} times, where {MOST_TIMES:,} are the most"
+    yield from _guessed(study, {part.time: "a time", part.event: "an event"})
     if part.by and not study.column(part.by).coded:
         yield f"[survival] by = {part.by!r} has no levels; declare them in [columns.{part.by}]"
+
+
+def _guessed(study: Study, roles: Mapping[str, str]) -> Iterator[str]:
+    """What is to be explained cannot be a mean that was put in its place."""
+    for name, role in roles.items():
+        if study.column(name).missing == "mean":
+            yield (
+                f"[columns.{name}] missing = 'mean' would make up {role} where there is none; drop the row "
+                "(missing = 'drop')"
+            )
 
 
 def _of_description(study: Study) -> Iterator[str]:
@@ -133,6 +144,15 @@ def _of_formula(study: Study, formula: Formula) -> Iterator[str]:
     explains = {factor.column for term in formula.terms for factor in term}
     if isinstance(formula.response, Factor) and formula.response.column in explains:
         yield f"[study] {formula.response.column} is explained by itself; leave it out on the right"
+    if isinstance(formula.response, Survival):
+        yield from _guessed(study, {formula.response.time: "a time", formula.response.event: "an event"})
+    else:
+        yield from _guessed(study, {formula.response.column: "an outcome"})
+        if formula.response.function and question.family != "linear":
+            yield (
+                f"[study] {formula.response} is not what a {question.family} model explains: its mean is of outcomes "
+                f"as they are; explain {formula.response.column}, or take family = 'linear'"
+            )
     if isinstance(formula.response, Factor) and study.column(formula.response.column).coded:
         name = formula.response.column
         yield f"[study] {name} has levels, and is no number to explain; say which count: map in [columns.{name}]"

@@ -168,7 +168,10 @@ def _linear(model: _Model, sample: Sample) -> Analysis[Fit]:
     centre = weighted / weight if free_origin else 0.0
     size = float(np.sqrt(max(squares / weight - centre**2, 0.0)))
     if size <= FLAT * abs(centre):
-        raise NotEstimable("the outcome is the same in every joint row; there is nothing to explain")
+        raise NotEstimable(
+            "the outcome is the same in every joint row, or varies by less than 1e-7 or than a 1e-7th of its size: "
+            "there is nothing to explain; count it from another origin, or give it in other units"
+        )
     found = yield from least_squares(
         sample,
         model.design.names,

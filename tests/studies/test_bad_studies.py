@@ -183,6 +183,29 @@ def test_an_outcome_that_is_always_the_same():
         rehearse(parse_study(TABLES), tables)
 
 
+@pytest.mark.parametrize(("scale", "origin"), [(1e-12, 0.0), (1.0, 1e9)])
+def test_an_outcome_that_varies_by_too_little_is_not_called_the_same(scale, origin):
+    columns = {str(j): cells(j) for j in range(2)}
+    for one in columns.values():
+        one["y"] = [origin + scale * age for age in one["age"]]
+    study = parse_study({"study": {"title": "T", "formula": "y ~ chol"}})
+    with pytest.raises(
+        NotEstimable, match=r"varies by less than 1e-7 or than a 1e-7th of its size.*in other units"
+    ):
+        rehearse(study, {name: Table.of(one) for name, one in columns.items()})
+
+
+def test_shares_are_not_evaluated():
+    """Of a share nothing is told right or wrong: fractions of rows stood in the confusion table."""
+    study = {
+        "study": {"title": "T", "formula": "s ~ age", "family": "binomial", "weights": "w"},
+        "evaluate": {},
+    }
+    table = Table.of(cells(s=[0.25, 0.5] * 30, w=[4, 8] * 30))
+    with pytest.raises(BadStudy, match=r"column s is explained as yes or no .* must be 0 or 1"):
+        check_table(parse_study(study), table)
+
+
 def test_too_many_parameters_for_the_rows():
     study = parse_study({**TABLES, "disclosure": {"parameters_per_row": 0.03}})
     with pytest.raises(BadStudy, match=r"5 parameters for 120 joint rows, .* allows 3"):
@@ -262,6 +285,23 @@ WRONG_STUDIES = [
     (
         {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},
         r"smallest_cell = 1000.*expected rows below which",
+    ),
+    ({"study": {"title": "T", "formula": "y ~ x"}, "columns": {"y": {"missing": "mean"}}}, r"make up an outcome where"),
+    (
+        {"study": {"title": "T", "formula": "Surv(t, e) ~ x", "family": "cox"}, "columns": {"e": {"missing": "mean"}}},
+        r"\[columns.e\] missing = 'mean' would make up an event where there is none; drop the row",
+    ),
+    (
+        {
+            "study": {"title": "T", "formula": "y ~ t"},
+            "columns": {"t": {"missing": "mean"}},
+            "survival": {"time": "t", "event": "e", "grid": [1, 2]},
+        },
+        r"\[columns.t\] missing = 'mean' would make up a time where there is none",
+    ),
+    (
+        {"study": {"title": "T", "formula": "log(y) ~ x", "family": "gamma"}},
+        r"log\(y\) is not what a gamma model explains.*take family = 'linear'",
     ),
 ]  # fmt: skip
 

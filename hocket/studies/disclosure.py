@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import networkx as nx
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -75,13 +76,51 @@ def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSecti
         before = int(hidden.sum())
         for table, mask in ((counts, hidden), (counts.T, hidden.T)):
             for row, cover in zip(table, mask, strict=True):
-                if cover.any() and (row[cover] > 0).sum() <= 1 and (~cover).any():
-                    # One that is not 0 where there is one: beside a 0 a sum tells the other.
-                    row_open = np.where(cover, np.inf, np.where(row > 0, row, row.sum() + 1))
-                    cover[int(np.argmin(row_open))] = True
-        if int(hidden.sum()) == before:
+                if cover.any() and (~cover).any() and _told(row[cover], rules):
+                    cover[int(np.argmin(np.where(cover, np.inf, _largest_last(row))))] = True
+        if int(hidden.sum()) == before and not _covered_bridge(counts, hidden):
             break
     return [
         [None if cover else round(float(cell)) for cell, cover in zip(row, covers, strict=True)]
         for row, covers in zip(counts, hidden, strict=True)
     ]
+
+
+def _told(hidden: Float[np.ndarray, " cells"], rules: DisclosureSection) -> bool:
+    """Whether the sum of a line, less what is shown of it, tells a small count: it is that of one cell that is not 0
+    (beside a 0 a sum tells the other), or is small itself (of two cells that come to 2 each is 1)."""
+    return bool((hidden > 0).sum() <= 1 or hidden.sum() < rules.smallest_cell)
+
+
+def _largest_last(counts: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    """Cells in the order in which they are hidden for others: the smaller first, 0 where nothing else is left."""
+    return np.where(counts > 0, counts, counts.sum() + 1)
+
+
+def _covered_bridge(
+    counts: Float[np.ndarray, "rows columns"], hidden: Bool[np.ndarray, "rows columns"]
+) -> bool:
+    """Hide a cell beside one that follows from the sums of rows and columns together; whether there was one.
+
+    Take each row and column for a point, and each hidden cell for a line between two. A cell follows if it is a bridge:
+    the sums on one side of it, with different signs for rows and columns, come to that cell alone.
+    """
+    if min(counts.shape) < 2:
+        return False
+    columns = len(counts) + np.arange(counts.shape[1])
+    places: nx.Graph[int] = nx.Graph()
+    places.add_edges_from(
+        (row, int(columns[column])) for row, column in zip(*np.nonzero(hidden), strict=True)
+    )
+    for bridge in nx.bridges(places):
+        rest = places.copy()
+        rest.remove_edge(*bridge)
+        side = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(rest, bridge[0])])
+        across = (side[: len(counts), None] != side[None, columns]) & ~hidden
+        linked = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(places, bridge[0])])
+        across &= linked[: len(counts), None] & linked[None, columns]
+        if across.any():
+            order = np.where(across, _largest_last(counts), np.inf)
+            hidden[np.unravel_index(int(np.argmin(order)), order.shape)] = True
+            return True
+    return False

@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from hocket.errors import NotEstimable
 from hocket.studies import Table, parse_study, rehearse, rehearse_analysis
@@ -149,6 +150,34 @@ def test_no_small_cell_is_shown_nor_left_alone_in_its_row(rows, smallest):
         assert shown.count(None) != 1
     for column in zip(*cells, strict=True):
         assert column.count(None) != 1
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0, 1, 2, 4, 6, 15]), min_size=4, max_size=4), min_size=4, max_size=5)
+)
+@example([[1, 1, 8, 30], [6, 6, 15, 15], [1, 4, 15, 6], [15, 15, 15, 15]])
+@example([[1, 2, 15, 30, 30], [2, 4, 15, 30, 30], [30, 30, 4, 6, 15], [30, 30, 15, 1, 4], [30, 30, 15, 4, 2]])
+def test_no_small_cell_follows_from_the_sums_of_rows_and_columns(rows):
+    """Of two hidden cells that come to 2 each is 1; and a cell between two blocks that are hidden follows from both."""
+    table = np.array(rows, dtype=float)
+    rules = DisclosureSection(smallest_cell=5)
+    hidden = np.array([[cell is None for cell in line] for line in suppressed(table, rules)])
+    cells = [*zip(*np.nonzero(hidden), strict=True)]
+    for line, mask in (*zip(table, hidden, strict=True), *zip(table.T, hidden.T, strict=True)):
+        assert mask.all() or not 0 < line[mask].sum() < rules.smallest_cell
+    sums = [[cell[axis] == line for cell in cells] for axis in (0, 1) for line in range(table.shape[axis])]
+    known = [*(table * hidden).sum(axis=1), *(table * hidden).sum(axis=0)]
+    for place, cell in enumerate(cells):
+        if (
+            table[cell] >= rules.smallest_cell
+            or table[cell] == 0
+            or hidden[cell[0]].all()
+            or hidden[:, cell[1]].all()
+        ):
+            continue
+        one = np.eye(len(cells))[place]
+        least, most = (sign * linprog(sign * one, A_eq=np.array(sums), b_eq=known).fun for sign in (1, -1))
+        assert most - least > 0.5
 
 
 def test_evaluation_on_rows_that_were_held_out():

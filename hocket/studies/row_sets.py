@@ -19,7 +19,7 @@ from jaxtyping import Bool
 
 from hocket.studies.design_matrix import design_matrix, response
 from hocket.studies.evaluate import held_out
-from hocket.studies.formula import Survival
+from hocket.studies.formula import Formula, Survival
 from hocket.studies.rows import Rows
 from hocket.studies.study import DescribeSection
 
@@ -83,7 +83,16 @@ def _of_model(rows: Rows) -> Iterator[RowSet]:
         yield RowSet("the model", fitted, families)
         yield RowSet("rows held out of the model", out, families)
     yield from _yes(rows, study.modelled, kept, "the model")
+    yield from _beyond_knots(rows, study.formula, kept)
     yield from _set_apart(rows, fitted)
+
+
+def _beyond_knots(rows: Rows, formula: Formula, kept: Bool[np.ndarray, " rows"]) -> Iterator[RowSet]:
+    """Rows beyond each knot of a spline: splines with other knots are, in some combination, 0 but between two knots."""
+    for factor in dict.fromkeys(factor for term in formula.terms for factor in term):
+        for knot in factor.numbers if factor.function == "rcs" else ():
+            beyond = kept & (rows.values[factor.column] > knot)
+            yield from _twin(f"rows with {factor.column} above {knot:g}", beyond, kept)
 
 
 def _of_curves(rows: Rows) -> Iterator[RowSet]:

@@ -97,6 +97,19 @@ def test_three_studies_whose_sums_add_up_are_noticed(home):
     begin(home, table(100), asked("Rest", ("y >= 50",)))
 
 
+def test_splines_of_two_studies_with_few_rows_between_their_knots_are_refused(home):
+    """Splines with many knots are, in some combination, 0 but between two of them: so are those of two studies."""
+
+    def spline(*knots: int) -> Study:
+        formula = f"x ~ rcs(y, {', '.join(map(str, knots))})"
+        return parse_study({"study": {"title": "T", "formula": formula}})
+
+    begin(home, table(100), spline(20, 40, 60))
+    begin(home, table(100), spline(30, 40, 60))
+    with pytest.raises(BadStudy, match=r"y above 40 of 'T' and of rows with y above 41 tell 1 apart"):
+        begin(home, table(100), spline(20, 41, 60))
+
+
 def test_thresholds_of_an_outcome_that_differ_by_one_row_are_refused(home):
     def threshold(at: int) -> Study:
         return parse_study(

@@ -99,15 +99,17 @@ def _numbers(
     rows: Rows, part: DescribeSection, name: str, values: Float[np.ndarray, " rows"], missing: int
 ) -> Analysis[Summary]:
     rules = rows.study.disclosure
-    held = np.array([len(values), missing, (values != 0).sum()], dtype=np.float64)
+    neither = not np.isin(values, (0, 1)).all()
+    held = np.array([len(values), missing, (values != 0).sum(), neither], dtype=np.float64)
     counts = yield Total(
         {"rows": held},
-        names={"rows": ("rows there", "rows missing", "rows not 0")},
+        names={"rows": ("rows there", "rows missing", "rows not 0", "members with others than 0 and 1")},
     )
-    count, absent, some = map(float, counts["rows"])
+    count, absent, some, others = map(float, counts["rows"])
     shown = suppressed(np.array([[absent]]), rules)[0][0]
-    if count < max(rules.smallest_cell, 2) or 0 < some < rules.smallest_cell:
-        # A sum would be that of a few rows.
+    few = 0 < some < rules.smallest_cell or (others == 0 and 0 < count - some < rules.smallest_cell)
+    if count < max(rules.smallest_cell, 2) or few:
+        # A sum would be that of a few rows, or of a yes or no would tell how few are a no.
         return Summary(None, None)
     first = yield Total({"sum": np.array([values.sum()])}, bits=BITS, names={"sum": (name,)})
     mean = float(first["sum"][0]) / count

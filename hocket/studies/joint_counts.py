@@ -2,8 +2,9 @@
 
 A column that is 0 but for a few rows makes every sum over it a sum over these rows; and two columns of yes and no that
 differ in a few rows do so by the difference of their sums. So the first total of a model holds counts alone: of rows in
-which a column is not 0, and of rows in which two columns are not 0 together, the outcome among them. What they refuse,
-nothing else is asked of. The counts themselves are seen by members' programs.
+which a column of yes and no holds, and two together, the outcome among them; and of numbers, of rows in which they are
+not 0, up to as many as are enough. What they refuse, nothing else is asked of. The counts themselves are seen by
+members' programs.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def joint_counts(
     total = yield Total(
         {
             "rows": np.array([float(len(Z)), 1.0]),
-            "not 0 together": packed(products((Z != 0).astype(np.float64), np.ones(len(Z)))),
-            "not 0 or 1": ((Z != 0) & (Z != 1)).sum(axis=0).astype(np.float64),
+            "not 0 together": packed(_together(Z, rules.smallest_cell)),
+            "not 0 or 1": ((Z != 0) & (Z != 1)).any(axis=0).astype(np.float64),
         },
         names={"rows": ("rows", "members"), "not 0 together": pairs(labels), "not 0 or 1": labels},
     )
@@ -79,6 +80,20 @@ def joint_counts(
     refuse_few_left(rules, found)
     refuse_few_combined(rules, found)
     return found
+
+
+def _together(Z: Float[np.ndarray, "rows columns"], smallest: int) -> Float[np.ndarray, "columns columns"]:
+    """Rows in which two columns are not 0 together, of columns of yes and no.
+
+    Of numbers no more is asked for than whether there are enough that are not 0: where a single row has a 0, what it
+    leaves of the other columns' counts is that row.
+    """
+    counts = products((Z != 0).astype(np.float64), np.ones(len(Z)))
+    numbers = ~np.isin(Z, (0, 1)).all(axis=0)
+    own = np.minimum(np.diag(counts), smallest)
+    counts[numbers, :] = counts[:, numbers] = 0.0
+    counts[numbers, numbers] = own[numbers]
+    return counts
 
 
 def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:

@@ -266,6 +266,14 @@ def test_a_number_that_is_0_but_for_a_few_rows_is_not_summed():
     assert results.totals == 1
 
 
+def test_a_yes_or_no_with_few_nos_is_not_described_as_a_number():
+    """The mean, 0.95 of 60, said that there were three."""
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
+    cells = {"a": [0] * 3 + [1] * 17, "b": [1] * 20, "c": [1] * 20}
+    found = rehearse(study, {name: Table.of({"x": some}) for name, some in cells.items()})
+    assert found.findings.description.columns["x"].mean is None
+
+
 @pytest.mark.parametrize(("scale", "origin"), [(1e-6, 0.0), (1e-9, 0.0), (1e-15, 0.0), (1e-6, 3.0)])
 def test_a_column_whose_digits_sums_would_lose_is_refused(scale, origin):
     """Its standard deviation of 1e-9 stood as 0, and as that of the pooled rows."""

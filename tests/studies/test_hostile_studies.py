@@ -425,9 +425,8 @@ CARRIED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 def test_a_combination_of_numbers_that_is_about_a_few_rows_is_refused_at_home(name):
     """By the sums of a single linear study a member read z of the row that is singled out, to 0.06 and better."""
     question, other, complaint = CARRIED[name]
-    study = parse_study(
-        {"study": {"title": "T", **question}, "columns": dict.fromkeys(("again", "too"), {"from": "income"})}
-    )
+    twice = {name: {"from": "income"} for name in ("again", "too")}
+    study = parse_study({"study": {"title": "T", **question}, "columns": twice})
     with pytest.raises(BadStudy, match=complaint):
         check_table(study, Table.of(numbers(**other)))
 

@@ -9,6 +9,7 @@ is of joined bins too; members' own programs see the counts of single ones.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,6 +26,8 @@ from hocket.studies.together import Analysis
 
 GROUPS = 10
 """Points of the calibration curve, with about as many rows each."""
+LEAST_WITHIN = 1e-4
+"""To which digit the area is given at most."""
 CERTAIN = 2.0**-53
 """How near to 0 or 1 a prediction counts: nearer ones are rounding."""
 
@@ -92,10 +95,10 @@ def evaluate(
     wrong = float(told[0, 1] + told[1, 0])
     names = ("true positive", "false positive", "false negative", "true negative")
     positive, negative = counts.T
+    area = sum((f2 - f1) * (t1 + t2) / 2 for (f1, t1), (f2, t2) in pairwise(_curve(counts)))
     return Evaluation(
         round(P + N),
-        sum((f2 - f1) * (t1 + t2) / 2 for (f1, t1), (f2, t2) in pairwise(_curve(counts))),
-        float(positive @ negative) / (2 * P * N),
+        *_rounded(area, float(positive @ negative) / (2 * P * N)),
         float(third["losses"][0]) / (P + N),
         float(third["losses"][1]) / (P + N),
         tuple(_curve(np.array([counts[one.start : one.stop].sum(axis=0) for one in groups]))),
@@ -107,6 +110,14 @@ def evaluate(
         dict(zip(names, (cell for row in cells for cell in row), strict=True)),
         None if 0 < min(wrong, P + N - wrong) < smallest else 1 - wrong / (P + N),
     )
+
+
+def _rounded(area: float, within: float) -> tuple[float, float]:
+    """An area and how far it may be off, to the first digit of the latter: all digits of both would tell, by how many
+    pairs of rows they are made of, how single bins share out what joined ones show."""
+    digits = -math.floor(math.log10(max(within, LEAST_WITHIN)))
+    unit = 10.0**-digits
+    return round(area, digits), round(math.ceil((within + unit / 2) / unit) * unit, digits)
 
 
 def joined(counts: Float[np.ndarray, "bins 2"], among: range, smallest: int) -> list[range]:

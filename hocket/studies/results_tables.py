@@ -133,7 +133,7 @@ def evaluation_table(found: Evaluation) -> Table:
         ("held-out rows", f"{found.rows:,}"),
         (
             "AUC",
-            f"{found.auc:.4f}; binning moves it by {found.auc_within:.4f} at most; sampling error: not given",
+            f"{found.auc:g}; binning moves it by {found.auc_within:g} at most; sampling error: not given",
         ),
         ("Brier score", f"{found.brier:.4f}"),
         ("log loss", f"{found.log_loss:.4f}"),

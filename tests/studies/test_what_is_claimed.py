@@ -125,7 +125,7 @@ def test_binning_is_called_binning():
     tested: Evaluation | None = results.findings.evaluation
     assert tested is not None
     page = results_page(results, commands=[]).html()
-    assert f"binning moves it by {tested.auc_within:.4f} at most; sampling error: not given" in page
+    assert f"binning moves it by {tested.auc_within:g} at most; sampling error: not given" in page
     assert "±" not in performance(tested).svg.split("</metadata>")[-1]
 
 

@@ -9,7 +9,7 @@ members' programs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, product
 
@@ -79,6 +79,7 @@ def joint_counts(
     refuse_near_twins(rules, found)
     refuse_few_left(rules, found)
     refuse_few_combined(rules, found)
+    refuse_few_crossed(rules, found)
     return found
 
 
@@ -110,14 +111,19 @@ def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
                 )
 
 
-def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
-    """Columns of yes and no of which no two hold together, such as the levels of a factor, may leave a few rows: those
-    of the level that is left out. The whole less their sums is a sum over these."""
+def _levels_apart(counts: JointCounts) -> Iterator[list[int]]:
+    """Columns of yes and no of which no two hold together, such as the levels of a factor."""
     yes = [i for i in np.flatnonzero(counts.binary).tolist() if counts.present[i] < counts.rows]
     apart: nx.Graph[int] = nx.Graph()
     apart.add_nodes_from(yes)
     apart.add_edges_from((i, j) for i, j in combinations(yes, 2) if counts.together[i, j] == 0)
-    for columns in islice(nx.find_cliques(apart), MOST_GROUPS):
+    return islice(nx.find_cliques(apart), MOST_GROUPS)
+
+
+def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Columns of yes and no of which no two hold together, such as the levels of a factor, may leave a few rows: those
+    of the level that is left out. The whole less their sums is a sum over these."""
+    for columns in _levels_apart(counts):
         left = counts.rows - counts.present[columns].sum()
         if 0 < left < rules.smallest_cell:
             names = ", ".join(counts.names[i] for i in sorted(columns))
@@ -126,6 +132,28 @@ def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
                 f"smallest_cell = {rules.smallest_cell}: the whole less their sums is about these rows alone; join the "
                 "level that is left out with another, or take another reference"
             )
+
+
+def refuse_few_crossed(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Where all is yes or no, coefficients are shares: with how many rows a level has they tell, in the results
+    themselves, how many of these have the outcome. Beside numbers they do not, and members' programs alone see it."""
+    if not counts.binary.all():
+        return
+    cells = [*zip(counts.names, counts.present, counts.together[:, -1], strict=True)][:-1]
+    outcome = len(counts.names) - 1
+    for columns in _levels_apart(counts):
+        if outcome not in columns:
+            left = counts.rows - counts.present[columns].sum()
+            both = counts.present[outcome] - counts.together[columns, outcome].sum()
+            cells.append((f"what {', '.join(counts.names[i] for i in sorted(columns))} leave", left, both))
+    for name, rows, both in cells:
+        for count, having in ((both, "with"), (rows - both, "without")):
+            if 0 < count < rules.smallest_cell:
+                raise BadStudy(
+                    f"{name} has fewer than {rules.smallest_cell} joint rows {having} the outcome, where [disclosure] "
+                    f"smallest_cell = {rules.smallest_cell}: a model of yes and no alone tells how many; join levels, "
+                    "or leave it out"
+                )
 
 
 def refuse_few_combined(rules: DisclosureSection, counts: JointCounts) -> None:

@@ -468,3 +468,30 @@ def test_the_counts_of_a_model_do_not_tell_the_row_that_has_a_0():
     )
     assert swapped.sum() == second.sum()
     np.testing.assert_array_equal(asked(second), asked(swapped))
+
+
+def test_shares_of_levels_do_not_tell_how_few_have_the_outcome():
+    """Of a level of 40 rows two had the outcome, and the coefficient said so: 0.05 of 40."""
+    rng = np.random.default_rng(1)
+    levels, low = ["p", "q", "r"], {"p": 0.3, "q": 0.4, "r": 0.0}
+    cells = {"g": (levels * 40)[:120]}
+    cells["y"] = [int(rng.random() < low[level]) for level in cells["g"]]
+    for place in (2, 5):
+        cells["y"][place] = 1
+    cells["z"] = rng.normal(size=120).tolist()
+
+    def asked(formula: str, reference: str = "p") -> Any:
+        g = {"levels": levels, "reference": reference}
+        study = parse_study({"study": {"title": "T", "formula": formula}, "columns": {"g": g}})
+        brought = {
+            name: {key: column[place::2] for key, column in cells.items()} for place, name in enumerate("ab")
+        }
+        return rehearse(study, {name: Table.of(columns, name) for name, columns in brought.items()})
+
+    with pytest.raises(BadStudy, match=r"C\(g\)\[r\] has fewer than 5 joint rows with the outcome"):
+        asked("y ~ C(g)")
+    with pytest.raises(
+        BadStudy, match=r"what C\(g\)\[p\], C\(g\)\[q\] leave has fewer than 5 joint rows with the"
+    ):
+        asked("y ~ C(g)", "r")
+    assert asked("y ~ C(g) + z").findings.fit is not None

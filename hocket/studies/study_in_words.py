@@ -92,7 +92,9 @@ def _made(term: tuple[Factor, ...]) -> str:
         if factor.function == "^":
             return f"{factor.column} to the power {factor.numbers[0]:g}"
         if factor.function == "rcs":
-            return f"a spline of {factor.column} with knots {', '.join(f'{one:g}' for one in factor.numbers)}"
+            return (
+                f"a spline of {factor.column} with knots {', '.join(f'{one:.15g}' for one in factor.numbers)}"
+            )
         return words.get(factor.function, "{}").format(factor.column)
 
     parts = [part(factor) for factor in term]
@@ -108,7 +110,7 @@ def _other_parts(study: Study) -> Iterator[str]:
         yield f"Described: {columns}, in {part.rows} rows; quantiles {shares or 'none'}{bars}{cross}"
     if (part := study.survival) is not None:
         by = f" by {part.by}" if part.by else ""
-        grid = _listed([f"{time:.6g}" for time in part.grid])
+        grid = _listed([f"{time:.15g}" for time in part.grid])
         yield f"Survival curves: time {part.time}, event {part.event}{by}, at {len(part.grid)} times: {grid}"
     if (part := study.evaluate) is not None:
         yield (

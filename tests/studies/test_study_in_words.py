@@ -142,3 +142,14 @@ def test_nothing_in_a_study_passes_for_a_line_of_ours():
     words = study_in_words(parse_study(tables))
     assert all("\n" not in line and "\r" not in line for line in words)
     assert sum(line.startswith("Rows: ") for line in words) == 1
+
+
+def test_knots_and_times_are_told_to_the_last_digit():
+    """Knots at 123456.1 to 123456.3, around one row's number, all stood as 123456."""
+    tables = {
+        "study": {"title": "T", "formula": "y ~ rcs(x, 123456.1, 123456.2, 123456.3)"},
+        "survival": {"time": "t", "event": "e", "grid": [1234567.1, 1234567.2]},
+    }
+    words = "\n".join(study_in_words(parse_study(tables)))
+    assert "with knots 123456.1, 123456.2, 123456.3" in words
+    assert "at 2 times: 1234567.1, 1234567.2" in words

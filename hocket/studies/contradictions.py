@@ -105,6 +105,14 @@ def _of_description(study: Study) -> Iterator[str]:
     for name in dict.fromkeys(one for pair in part.cross for one in pair):
         if study.column(name).numeric:
             yield f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
+    described = part.columns or tuple(study.columns)
+    numbers = {study.sources.get(name, name): name for name in described if study.column(name).numeric}
+    for name in described:
+        if not study.column(name).numeric and (same := numbers.get(study.sources.get(name, name))):
+            yield (
+                f"[describe] {name} and {same} are of the same column, once as levels and once as numbers: mean and "
+                "standard deviation would tell the counts of levels that are too few to be shown; leave one of them out"
+            )
     if not all(0 < share < 1 for share in part.quantiles):
         yield "[describe] quantiles are shares between 0 and 1; extremes are not shown"
     if len(part.quantiles) > MOST_QUANTILES:

@@ -152,9 +152,14 @@ def _histogram(
     rows: Rows, values: Float[np.ndarray, " rows"], edges: Float[np.ndarray, " edges"], absent: float
 ) -> Analysis[tuple[tuple[float, ...], tuple[int | None, ...]]]:
     counts = np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0].astype(np.float64)
-    total = yield Total({"histogram": counts})
-    # Bars and missing cells are all rows together, so that one of them that is hidden must not stay alone.
-    row = suppressed(np.append(total["histogram"], absent)[None], rows.study.disclosure)[0]
+    several = len(np.unique(values)) > (counts > 0).sum()
+    total = yield Total(
+        {"histogram": counts, "members with several numbers in a bar": np.array([float(several)])}
+    )
+    # Bars and missing cells are all rows together, so that one of them that is hidden must not stay alone. Where each
+    # bar is of one number, mean and standard deviation are sums of bars too.
+    sums = 1 if total["members with several numbers in a bar"][0] > 0 else 3
+    row = suppressed(np.append(total["histogram"], absent)[None], rows.study.disclosure, sums=sums)[0]
     return tuple(map(float, edges)), tuple(row[:-1])
 
 

@@ -69,14 +69,20 @@ def shown(counts: Float[np.ndarray, "..."], rules: DisclosureSection) -> Bool[np
     return (counts == 0) | (counts >= rules.smallest_cell)
 
 
-def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSection) -> list[list[int | None]]:
-    """A table without its small cells, and without those that would give them away by the sums of rows and columns."""
+def suppressed(
+    counts: Float[np.ndarray, "rows columns"], rules: DisclosureSection, *, sums: int = 1
+) -> list[list[int | None]]:
+    """A table without its small cells, and without those that would give them away by the sums of rows and columns.
+
+    `sums` is how many sums of a line are known: 3 where its mean and standard deviation are shown too, by which bars of
+    a histogram follow whose rows have one number each.
+    """
     hidden = ~shown(counts, rules)
     while True:
         before = int(hidden.sum())
         for table, mask in ((counts, hidden), (counts.T, hidden.T)):
             for row, cover in zip(table, mask, strict=True):
-                if cover.any() and (~cover).any() and _told(row[cover], rules):
+                if cover.any() and (~cover).any() and _told(row[cover], rules, sums):
                     cover[int(np.argmin(np.where(cover, np.inf, _largest_last(row))))] = True
         if int(hidden.sum()) == before and not _covered_bridge(counts, hidden):
             break
@@ -86,10 +92,10 @@ def suppressed(counts: Float[np.ndarray, "rows columns"], rules: DisclosureSecti
     ]
 
 
-def _told(hidden: Float[np.ndarray, " cells"], rules: DisclosureSection) -> bool:
-    """Whether the sum of a line, less what is shown of it, tells a small count: it is that of one cell that is not 0
-    (beside a 0 a sum tells the other), or is small itself (of two cells that come to 2 each is 1)."""
-    return bool((hidden > 0).sum() <= 1 or hidden.sum() < rules.smallest_cell)
+def _told(hidden: Float[np.ndarray, " cells"], rules: DisclosureSection, sums: int) -> bool:
+    """Whether the sums of a line, less what is shown of it, tell a small count: there are no more cells that are not 0
+    than sums (beside a 0 a sum tells the other), or their sum is small itself (of two that come to 2 each is 1)."""
+    return bool((hidden > 0).sum() <= sums or hidden.sum() < rules.smallest_cell)
 
 
 def _largest_last(counts: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

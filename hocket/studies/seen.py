@@ -34,6 +34,7 @@ SEEN = {
     "missing": "how many cells are missing",
     "cells": "a table of counts",
     "histogram": "counts between edges",
+    "members with several numbers in a bar": "how many members have several numbers between two edges",
     "bins": "counts of binned predictions",
     "confusion": "the confusion table",
     "predictions": "sums of predictions in joined bins",

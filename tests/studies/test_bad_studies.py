@@ -283,6 +283,10 @@ WRONG_STUDIES = [
         r"asks for 6 quantiles, where 5 are the most",
     ),
     (
+        {"study": {"title": "T"}, "describe": {}, "columns": {"g": {"levels": [1, 2]}, "n": {"from": "g"}}},
+        r"g and n are of the same column, once as levels and once as numbers",
+    ),
+    (
         {"study": {"title": "T", "formula": "y ~ x"}, "disclosure": {"smallest_cell": 10**400}},
         r"smallest_cell = 1000.*expected rows below which",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import jax
@@ -101,6 +102,27 @@ def test_quantiles_are_right_to_the_width_that_is_printed_and_no_count_between_p
     for share, (quantile, within) in zip(shares, found.result, strict=True):
         true = np.sort(pooled)[max(int(np.ceil(share * len(pooled) - 1e-9)) - 1, 0)]
         assert abs(true - quantile) <= within * (1 + 1e-9) + 1e-9 * sd
+
+
+def test_a_histogram_does_not_tell_small_bars_by_the_mean_and_the_standard_deviation():
+    """Bars of one number each: those that were left out followed from how many rows there are, their mean and sd."""
+    x = np.repeat(np.arange(10), [30, 40, 30, 20, 15, 12, 8, 6, 2, 1]).astype(float)
+    part = {"columns": ["x"], "quantiles": [], "histograms": 10}
+    asked = {"study": {"title": "T"}, "columns": {"x": {"range": [-0.5, 9.5]}}, "describe": part}
+    found = rehearse(parse_study(asked), {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    summary = found.findings.description.columns["x"]
+    _, bars = summary.histogram
+    known = np.array([0 if bar is None else bar for bar in bars])
+    hidden = np.array([bar is None for bar in bars])
+    powers = np.array([np.arange(10) ** power for power in range(3)])[:, hidden]
+    rest = [len(x) - known.sum(), x.sum() - known @ np.arange(10), (x**2).sum() - known @ np.arange(10) ** 2]
+    choices = [
+        some
+        for some in itertools.product(range(int(rest[0]) + 1), repeat=int(hidden.sum()))
+        if np.allclose(powers @ some, rest)
+    ]
+    assert len(choices) > 1
+    assert (np.ptp(np.array(choices), axis=0)[-2:] > 0).all()
 
 
 def test_a_share_that_a_count_meets_exactly_is_met():

@@ -107,7 +107,7 @@ def _of_description(study: Study) -> Iterator[str]:
             yield f"[describe] cross: {name} has no levels; declare them in [columns.{name}]"
     described = part.columns or tuple(study.columns)
     numbers = {study.sources.get(name, name): name for name in described if study.column(name).numeric}
-    for name in described:
+    for name in described if study.privacy is None else ():
         if not study.column(name).numeric and (same := numbers.get(study.sources.get(name, name))):
             yield (
                 f"[describe] {name} and {same} are of the same column, once as levels and once as numbers: mean and "

@@ -26,6 +26,11 @@ REACH = 3.0
 """Standard deviations to either side that a histogram spans where no range is declared."""
 
 
+SOLVED = 3
+"""Different numbers whose counts follow from how many rows there are, their mean and their standard deviation."""
+FEW_NUMBERS = f"members with more than {SOLVED} numbers", f"members with few rows of one of {SOLVED} numbers"
+
+
 @dataclass(frozen=True)
 class Summary:
     """One column over all joint rows."""
@@ -100,16 +105,29 @@ def _numbers(
 ) -> Analysis[Summary]:
     rules = rows.study.disclosure
     neither = not np.isin(values, (0, 1)).all()
-    held = np.array([len(values), missing, (values != 0).sum(), neither], dtype=np.float64)
+    sizes = np.unique(values, return_counts=True)[1]
+    rare = neither and len(sizes) <= SOLVED and bool((sizes < rules.smallest_cell).any())
+    held = np.array(
+        [len(values), missing, (values != 0).sum(), neither, len(sizes) > SOLVED, rare], dtype=np.float64
+    )
     counts = yield Total(
         {"rows": held},
-        names={"rows": ("rows there", "rows missing", "rows not 0", "members with others than 0 and 1")},
+        names={
+            "rows": (
+                "rows there",
+                "rows missing",
+                "rows not 0",
+                "members with others than 0 and 1",
+                *FEW_NUMBERS,
+            )
+        },
     )
-    count, absent, some, others = map(float, counts["rows"])
+    count, absent, some, others, several, few_of_one = map(float, counts["rows"])
     shown = suppressed(np.array([[absent]]), rules)[0][0]
     few = 0 < some < rules.smallest_cell or (others == 0 and 0 < count - some < rules.smallest_cell)
+    few = few or (several < 0.5 < few_of_one)
     if count < max(rules.smallest_cell, 2) or few:
-        # A sum would be that of a few rows, or of a yes or no would tell how few are a no.
+        # A sum would be that of a few rows; or of a yes or no, or of up to three numbers, would tell how few have one.
         return Summary(None, None)
     first = yield Total({"sum": np.array([values.sum()])}, bits=BITS, names={"sum": (name,)})
     mean = float(first["sum"][0]) / count

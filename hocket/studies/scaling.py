@@ -119,7 +119,7 @@ def joint_scaling(
     ):
         if (centred and deviation <= FLAT * size) or size == 0:
             raise NotEstimable(
-                f"{name} is constant over the joint rows (or varies by less than a {1 / FLAT:.0e} of its size, or by "
+                f"{name} is constant over the joint rows (or varies by less than a 1e-7th of its size, or by "
                 "1e-7 or less): leave it out of the formula, count it from another origin, or give it in other units"
             )
     size = np.where(spread > 0, spread, 1.0) if centred else np.sqrt(square)

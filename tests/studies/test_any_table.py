@@ -68,7 +68,8 @@ QUESTIONS = [
 def test_a_study_of_any_tables_gives_finite_numbers_or_words(parts, question, mapped):
     sections = json.loads(json.dumps(question))
     binary = sections["study"].get("family") in ("binomial", "cox")
-    sections["columns"] = {"x": {"missing": "mean"}} if mapped and not sections["study"].get("where") else {}
+    filled = mapped and not sections["study"].get("where") and "survival" not in sections
+    sections["columns"] = {"x": {"missing": "mean"}} if filled else {}
     sections["columns"] |= {"y": {"map": "y > 0"}} if binary and mapped else {}
     sections["columns"] |= {"z": {"levels": [0, 1, 2]}} if "C(z)" in sections["study"]["formula"] else {}
     study = parse_study(sections | {"disclosure": {"fewest_rows": 3}})

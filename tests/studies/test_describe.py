@@ -310,6 +310,15 @@ def test_a_yes_or_no_with_few_nos_is_not_described_as_a_number():
     assert found.findings.description.columns["x"].mean is None
 
 
+@pytest.mark.parametrize(("few", "shown"), [(3, False), (15, True)])
+def test_up_to_three_numbers_are_not_described_where_few_rows_have_one(few, shown):
+    """How many rows there are, their mean and sd left one choice: 40 rows of 0, 17 of 1, and 3 of 2."""
+    x = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0, 2.0], [40, 17, few]))
+    study = parse_study({"study": {"title": "T"}, "describe": {"columns": ["x"]}})
+    found = rehearse(study, {str(j): Table.of({"x": x[j::2].tolist()}) for j in range(2)})
+    assert (found.findings.description.columns["x"].mean is not None) == shown
+
+
 @pytest.mark.parametrize(("scale", "origin"), [(1e-6, 0.0), (1e-9, 0.0), (1e-15, 0.0), (1e-6, 3.0)])
 def test_a_column_whose_digits_sums_would_lose_is_refused(scale, origin):
     """Its standard deviation of 1e-9 stood as 0, and as that of the pooled rows."""

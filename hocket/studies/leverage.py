@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from hocket.studies.design_matrix import design_matrix, response, term_width
 from hocket.studies.formula import Factor, Formula, Term
+from hocket.studies.patterns import counts_all
 from hocket.studies.rows import Rows
 from hocket.studies.study import Study
 
@@ -61,6 +62,10 @@ def _of_model(rows: Rows) -> Iterator[str]:
     yield from _all_but_few(terms, least)
     yield from _few_apart(terms, least)
     yield from _functions_of_one(study, study.formula, design.X)
+    if counts_all(study):
+        yield from _windows_of_few(
+            study, study.formula, values, dict(zip(design.names, design.X.T, strict=True))
+        )
 
 
 def _of_description(rows: Rows) -> Iterator[str]:
@@ -146,6 +151,56 @@ def _functions_of_one(study: Study, formula: Formula, X: Float[np.ndarray, "rows
                 f"{', '.join(':'.join(map(str, term)) for term in used)} here, so that sums would be about that row; "
                 "take fewer knots or powers, and knots that lie farther apart"
             )
+
+
+def _windows_of_few(
+    study: Study,
+    formula: Formula,
+    values: dict[str, Float[np.ndarray, " rows"]],
+    columns: dict[str, Float[np.ndarray, " rows"]],
+) -> Iterator[str]:
+    """Stretches between knots that hold few rows, by themselves, of a level, or where two meet.
+
+    A search shows sums of products of two columns, at each step with other weights. Of splines, one function is 0 below
+    a knot and another above a later one, so that their product is 0 but between: with few rows there, the weights are
+    of these rows, and tell all their columns.
+    """
+    least = study.disclosure.smallest_cell
+    found = {
+        f"{name} between {low:g} and {high:g}": (name, (values[name] > low) & (values[name] < high))
+        for name, low, high in _between_knots(study, formula)
+    }
+    yes = {name: x == 1 for name, x in columns.items() if _yes_or_no(x)}
+    for what, (name, inside) in found.items():
+        for level, having in yes.items():
+            few = 0 < (both := int((inside & having).sum())) < least
+            # Of a level that has few rows anyway, or most of its rows there, knots single nothing out.
+            if few and having.sum() >= max(least, 2 * both + 1):
+                yield _narrow(what, f" with {level}", least)
+        for other, (second, there) in found.items():
+            if (what == other or second != name) and 0 < (inside & there).sum() < least:
+                yield _narrow(what, "" if what == other else f" with {other}", least)
+
+
+def _narrow(what: str, having: str, least: int) -> str:
+    return (
+        f"fewer than [disclosure] smallest_cell = {least} rows here have {what}{having}, and products of splines are 0 "
+        "but for these, so that sums would be about them; take fewer knots, and knots that lie farther apart, or "
+        "family = 'linear' with errors = 'model'"
+    )
+
+
+def _between_knots(study: Study, formula: Formula) -> Iterator[tuple[str, float, float]]:
+    """From each knot below which some function is 0 to the next above which one is: of n knots, not the last two, and
+    not the first two."""
+    splines = {factor for term in formula.terms for factor in term if factor.function == "rcs"}
+    sources = {factor.column: study.column(factor.column).source or factor.column for factor in splines}
+    for name in sorted({*sources}):
+        knots = [one.numbers for one in splines if sources[one.column] == sources[name]]
+        above = sorted({knot for one in knots for knot in one[2:]})
+        for low in sorted({knot for one in knots for knot in one[:-2]}):
+            if (high := next((knot for knot in above if knot > low), None)) is not None:
+                yield name, low, high
 
 
 def _numbers_in(term: Term, study: Study) -> frozenset[str]:

@@ -86,7 +86,7 @@ def rare_patterns(rows: Rows) -> Iterator[str]:
     rare = found.counts < least
     if not rare.any():
         return
-    if not (_counts_all(study) and found.whole):
+    if not (counts_all(study) and found.whole):
         if study.question.family == "cox" or len(found.columns) < FEWEST_COLUMNS:
             return
         rare[rare] = _identified(rows, found, rare)
@@ -120,7 +120,7 @@ def _explaining(study: Study) -> tuple[str, ...]:
     return tuple(name for name in study.modelled if name not in left)
 
 
-def _counts_all(study: Study) -> bool:
+def counts_all(study: Study) -> bool:
     """Whether sums are taken at many points, so that columns of few values are counted in all combinations."""
     return study.question.family != "linear" or study.question.errors == "robust"
 
@@ -235,7 +235,7 @@ def refuse_determined(study: Study, others: float, steps: int, *, events: float 
     `others` counts joint rows less one's own. `events` are given where a Cox model has columns of yes and no alone:
     then each event is of few kinds, by how many of each kind were at risk.
     """
-    if not _counts_all(study):
+    if not counts_all(study):
         return
     what, count, cells = ("rows", others, len(study.modelled)) if events is None else ("events", events, 1)
     numbers = numbers_shown(study, steps)
@@ -266,13 +266,13 @@ def exposure_words(study: Study, steps: int) -> tuple[str, ...]:
     whole = all(name in sizes for name in _explaining(study))
     least, often = (
         study.disclosure.smallest_cell,
-        f"over at most {steps} steps " if _counts_all(study) else "",
+        f"over at most {steps} steps " if counts_all(study) else "",
     )
     first = (
         f"{', '.join(sizes)} can be combined in {prod(sizes.values()):,} ways, and the model {often}shows up to "
         f"{numbers_shown(study, steps):,} numbers. "
     )
-    if _counts_all(study) and whole:
+    if counts_all(study) and whole:
         return (
             f"{first}A member can compute how many of the others' rows have each combination. So each member refuses "
             f"before it sends anything if a combination has 1 to {least - 1} of its own rows.",

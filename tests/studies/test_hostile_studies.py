@@ -495,3 +495,41 @@ def test_shares_of_levels_do_not_tell_how_few_have_the_outcome():
     ):
         asked("y ~ C(g)", "r")
     assert asked("y ~ C(g) + z").findings.fit is not None
+
+
+WINDOWS = {
+    "three knots around one row": (
+        {"formula": "y ~ z + rcs(income, 61990, 62000, 62010)"},
+        {},
+        "income between 61990",
+    ),
+    "two splines that meet in one row": (
+        {"formula": "y ~ z + rcs(income, 20000, 50000, 61000) + rcs(z, 44, 50, 57)"},
+        {"z": [50.1 if 20_000 < one < 22_000 else 60.0 + one / 1e4 for one in numbers()["income"]]},
+        "income between 20000 and 61000 with z between 44 and 57",
+    ),
+    "a level that meets a spline in one row": (
+        {"formula": "y ~ z + C(g) + rcs(income, 40100, 45000, 50100)"},
+        {"g": [int(one == 42_000 or one > 65_000) for one in numbers()["income"]]},
+        r"income between 40100 and 50100 with C\(g\)\[1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_products_of_splines_are_not_about_a_few_rows(name):
+    """Sums of a logistic search told mu(1 - mu) of the row between the knots at each step, and so z to 1e-7 of it."""
+    question, other, complaint = WINDOWS[name]
+    columns = {"g": {"levels": [0, 1]}} if "C(g)" in question["formula"] else {}
+    study = {"study": {"title": "T", "family": "binomial", **question}, "columns": columns}
+    with pytest.raises(BadStudy, match=complaint):
+        check_table(parse_study(study), Table.of(numbers(**other)))
+
+
+def test_a_logistic_spline_with_knots_at_quantiles_is_not_refused():
+    formula = "y ~ rcs(income, 26000, 50000, 74000) + C(flag) + rcs(z, 40, 50, 60)"
+    study = {
+        "study": {"title": "T", "family": "binomial", "formula": formula},
+        "columns": {"flag": {"levels": [1, 2]}},
+    }
+    check_table(parse_study(study), Table.of(numbers()))

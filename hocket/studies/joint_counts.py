@@ -3,8 +3,8 @@
 A column that is 0 but for a few rows makes every sum over it a sum over these rows; and two columns of yes and no that
 differ in a few rows do so by the difference of their sums. So the first total of a model holds counts alone: of rows in
 which a column of yes and no holds, and two together, the outcome among them; and of numbers, of rows in which they are
-not 0, up to as many as are enough. What they refuse, nothing else is asked of. The counts themselves are seen by
-members' programs.
+not 0, alone and with others, up to as many as are enough. What they refuse, nothing else is asked of. The counts
+themselves are seen by members' programs.
 """
 
 from __future__ import annotations
@@ -56,8 +56,12 @@ def joint_counts(
     rules: DisclosureSection,
     *,
     own_intercepts: bool = False,
+    weighed: bool = False,
 ) -> Analysis[JointCounts]:
-    """One total of counts, and refusals by name; the outcome is held to the rules like any column."""
+    """One total of counts, and refusals by name; the outcome is held to the rules like any column.
+
+    `weighed` says that products of two columns are summed with weights of the rows, as in each step of a search.
+    """
     Z, labels = np.column_stack([X, outcome]), (*names, OUTCOME)
     total = yield Total(
         {
@@ -80,21 +84,20 @@ def joint_counts(
     refuse_few_left(rules, found)
     refuse_few_combined(rules, found)
     refuse_few_crossed(rules, found)
+    if weighed:
+        refuse_few_met(rules, found)
     return found
 
 
 def _together(Z: Float[np.ndarray, "rows columns"], smallest: int) -> Float[np.ndarray, "columns columns"]:
-    """Rows in which two columns are not 0 together, of columns of yes and no.
+    """Rows in which two columns are not 0 together.
 
-    Of numbers no more is asked for than whether there are enough that are not 0: where a single row has a 0, what it
-    leaves of the other columns' counts is that row.
+    Of numbers no more is asked for than whether there are enough: where a single row has a 0, what it leaves of the
+    other columns' counts is that row.
     """
     counts = products((Z != 0).astype(np.float64), np.ones(len(Z)))
     numbers = ~np.isin(Z, (0, 1)).all(axis=0)
-    own = np.minimum(np.diag(counts), smallest)
-    counts[numbers, :] = counts[:, numbers] = 0.0
-    counts[numbers, numbers] = own[numbers]
-    return counts
+    return np.where(numbers[:, None] | numbers[None], np.minimum(counts, smallest), counts)
 
 
 def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:
@@ -132,6 +135,29 @@ def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
                 f"smallest_cell = {rules.smallest_cell}: the whole less their sums is about these rows alone; join the "
                 "level that is left out with another, or take another reference"
             )
+
+
+def refuse_few_met(rules: DisclosureSection, counts: JointCounts) -> None:
+    """Two columns of yes and no, or numbers that are mostly 0, that meet in a few rows: the sum of their products is one
+    of these rows' weights, of which the search shows as many as it has steps. A single row's tell its linear predictor
+    at each, and so all its columns."""
+    for i, j in combinations([i for i in range(len(counts.names) - 1) if counts.present[i] < counts.rows], 2):
+        both, first, second = counts.together[i, j], counts.present[i], counts.present[j]
+        cells = {"both hold" if counts.binary[[i, j]].all() else "both are not 0": both}
+        if counts.binary[[i, j]].all():
+            cells |= {
+                f"{counts.names[i]} holds and {counts.names[j]} does not": first - both,
+                f"{counts.names[j]} holds and {counts.names[i]} does not": second - both,
+                "neither holds": counts.rows - first - second + both,
+            }
+        for what, count in cells.items():
+            if 0 < count < rules.smallest_cell:
+                raise BadStudy(
+                    f"{counts.names[i]} and {counts.names[j]}: in fewer than {rules.smallest_cell} joint rows {what}, "
+                    f"where [disclosure] smallest_cell = {rules.smallest_cell}: each step of the search would show a "
+                    "sum about these rows alone; join levels, leave one of the two out, or take family = 'linear' "
+                    "without weights and robust errors, which shows one step"
+                )
 
 
 def refuse_few_crossed(rules: DisclosureSection, counts: JointCounts) -> None:

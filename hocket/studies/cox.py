@@ -52,7 +52,7 @@ def followed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Follo
 def fit_cox(study: Study, data: Followed) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     names = data.design.names
-    counts = yield from joint_counts(data.design.X, data.event, names, study.disclosure, weighed=True)
+    counts = yield from joint_counts(data.design.X, data.event, names, study.disclosure, weighed=MOST_STEPS)
     events, strata = float(counts.present[-1]), float(counts.members)
     others = events - float(data.event.sum()) if counts.binary[:-1].all() else None
     refuse_determined(study, counts.rows - len(data.time), MOST_STEPS, events=others)

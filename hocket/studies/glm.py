@@ -20,7 +20,7 @@ from hocket.studies.identification import separation
 from hocket.studies.joint_counts import JointCounts, joint_counts
 from hocket.studies.least_squares import least_squares
 from hocket.studies.newton import MOST_STEPS, Maximum, Sample, maximise, robust_meat
-from hocket.studies.patterns import counts_all, refuse_determined
+from hocket.studies.patterns import refuse_determined
 from hocket.studies.penalty import Penalty, penalty_of
 from hocket.studies.ranges import declared_ends
 from hocket.studies.scaling import FLAT, Scaling, joint_scaling
@@ -69,13 +69,15 @@ def observed(study: Study, values: Mapping[str, np.ndarray], rows: int) -> Obser
 def fit_glm(study: Study, data: Observed) -> Analysis[Fit]:
     """The fit, from one member's rows and totals over all."""
     question, design = study.question, data.design
+    one = int(bool(question.weights) or question.errors == "robust")
+    weighed = one if question.family == "linear" else MOST_STEPS
     counts = yield from joint_counts(
         design.X,
         data.y,
         design.names,
         study.disclosure,
         own_intercepts=question.site,
-        weighed=counts_all(study) or bool(question.weights),
+        weighed=weighed,
     )
     if question.site:
         refuse_site(counts.members)

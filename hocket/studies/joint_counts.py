@@ -27,6 +27,8 @@ from hocket.studies.together import Analysis
 OUTCOME = "the outcome"
 WIDEST = {3: 200, 4: 80}
 """Up to how many columns of yes and no they are looked at in threes and in fours: 10⁷ combinations."""
+MOST_MET = 300
+"""Groups of columns that are held against each other, two at a time."""
 MOST_GROUPS = 10_000
 """Groups of columns that are looked at: one for each factor, and few more."""
 
@@ -56,11 +58,11 @@ def joint_counts(
     rules: DisclosureSection,
     *,
     own_intercepts: bool = False,
-    weighed: bool = False,
+    weighed: int = 0,
 ) -> Analysis[JointCounts]:
     """One total of counts, and refusals by name; the outcome is held to the rules like any column.
 
-    `weighed` says that products of two columns are summed with weights of the rows, as in each step of a search.
+    `weighed` says how often products of two columns are summed with weights of the rows, as in each step of a search.
     """
     Z, labels = np.column_stack([X, outcome]), (*names, OUTCOME)
     total = yield Total(
@@ -85,7 +87,7 @@ def joint_counts(
     refuse_few_combined(rules, found)
     refuse_few_crossed(rules, found)
     if weighed:
-        refuse_few_met(rules, found)
+        refuse_few_met(rules, found, weighed)
     return found
 
 
@@ -137,27 +139,41 @@ def refuse_few_left(rules: DisclosureSection, counts: JointCounts) -> None:
             )
 
 
-def refuse_few_met(rules: DisclosureSection, counts: JointCounts) -> None:
-    """Two columns of yes and no, or numbers that are mostly 0, that meet in a few rows: the sum of their products is one
-    of these rows' weights, of which the search shows as many as it has steps. A single row's tell its linear predictor
-    at each, and so all its columns."""
-    for i, j in combinations([i for i in range(len(counts.names) - 1) if counts.present[i] < counts.rows], 2):
-        both, first, second = counts.together[i, j], counts.present[i], counts.present[j]
-        cells = {"both hold" if counts.binary[[i, j]].all() else "both are not 0": both}
-        if counts.binary[[i, j]].all():
-            cells |= {
-                f"{counts.names[i]} holds and {counts.names[j]} does not": first - both,
-                f"{counts.names[j]} holds and {counts.names[i]} does not": second - both,
-                "neither holds": counts.rows - first - second + both,
-            }
-        for what, count in cells.items():
-            if 0 < count < rules.smallest_cell:
-                raise BadStudy(
-                    f"{counts.names[i]} and {counts.names[j]}: in fewer than {rules.smallest_cell} joint rows {what}, "
-                    f"where [disclosure] smallest_cell = {rules.smallest_cell}: each step of the search would show a "
-                    "sum about these rows alone; join levels, leave one of the two out, or take family = 'linear' "
-                    "without weights and robust errors, which shows one step"
-                )
+def refuse_few_met(rules: DisclosureSection, counts: JointCounts, steps: int) -> None:
+    """Two columns that meet in a few rows, levels that are left out among them: the sum of their products is one of
+    these rows' weights, at each step. A single row's weight tells its linear predictor, and steps tell all its numbers;
+    of a few rows they do if there are as many steps as numbers in these rows."""
+    numbers = max(int((~counts.binary[:-1]).sum()), 1)
+    for what, count in _met(counts):
+        if 0 < count < rules.smallest_cell and (count < 1.5 or count * numbers <= steps):
+            raise BadStudy(
+                f"in fewer than {rules.smallest_cell} joint rows {what}, where [disclosure] smallest_cell = "
+                f"{rules.smallest_cell}: sums with weights of these rows alone would tell their numbers; join levels, "
+                "leave one of them out, or take family = 'linear' without weights and robust errors"
+            )
+
+
+def _met(counts: JointCounts) -> Iterator[tuple[str, float]]:
+    """In which ways columns of a model meet, and in how many rows."""
+    names, present, together, outcome = counts.names, counts.present, counts.together, len(counts.names) - 1
+    columns = [i for i in range(outcome) if present[i] < counts.rows]
+    for i, j in combinations(columns, 2):
+        yield f"neither {names[i]} nor {names[j]} is 0", together[i, j]
+        if counts.binary[i] and counts.binary[j]:
+            yield f"{names[i]} holds and {names[j]} does not", present[i] - together[i, j]
+            yield f"{names[j]} holds and {names[i]} does not", present[j] - together[i, j]
+            yield (
+                f"neither {names[i]} nor {names[j]} holds",
+                counts.rows - present[i] - present[j] + together[i, j],
+            )
+    groups = [sorted({*some} - {outcome}) for some in islice(_levels_apart(counts), MOST_MET)]
+    words = [f"none of {', '.join(names[i] for i in some)}" for some in groups]
+    for (some, none), i in product(zip(groups, words, strict=True), columns):
+        if i not in some and counts.binary[i]:
+            yield f"{names[i]} holds and {none} does", present[i] - together[i, some].sum()
+    for (some, none), (other, nor) in combinations(zip(groups, words, strict=True), 2):
+        both = together[np.ix_(some, other)].sum()
+        yield f"{none} and {nor} holds", counts.rows - present[some].sum() - present[other].sum() + both
 
 
 def refuse_few_crossed(rules: DisclosureSection, counts: JointCounts) -> None:

@@ -118,12 +118,12 @@ def _covered_bridge(
     places.add_edges_from(
         (row, int(columns[column])) for row, column in zip(*np.nonzero(hidden), strict=True)
     )
-    for bridge in nx.bridges(places):
+    for first, second in [*nx.bridges(places)]:  # pyright: ignore[reportGeneralTypeIssues]
         rest = places.copy()
-        rest.remove_edge(*bridge)
-        side = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(rest, bridge[0])])
+        rest.remove_edge(first, second)
+        side = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(rest, first)])
         across = (side[: len(counts), None] != side[None, columns]) & ~hidden
-        linked = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(places, bridge[0])])
+        linked = np.isin(np.arange(sum(counts.shape)), [*nx.node_connected_component(places, first)])
         across &= linked[: len(counts), None] & linked[None, columns]
         if across.any():
             order = np.where(across, _largest_last(counts), np.inf)

@@ -98,8 +98,8 @@ def _together(Z: Float[np.ndarray, "rows columns"], smallest: int) -> Float[np.n
     other columns' counts is that row.
     """
     counts = products((Z != 0).astype(np.float64), np.ones(len(Z)))
-    numbers = ~np.isin(Z, (0, 1)).all(axis=0)
-    return np.where(numbers[:, None] | numbers[None], np.minimum(counts, smallest), counts)
+    numbers = np.isin(Z, (0, 1), invert=True).any(axis=0, keepdims=True)
+    return np.where(numbers | numbers.T, np.minimum(counts, smallest), counts)
 
 
 def refuse_near_twins(rules: DisclosureSection, counts: JointCounts) -> None:

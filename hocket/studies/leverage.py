@@ -104,9 +104,9 @@ def _few_apart(terms: dict[str, Float[np.ndarray, " rows"]], least: int) -> Iter
     names = [name for name, x in scaled.items() if np.ptp(x) > 0]
     if not names:
         return
-    Z = np.stack([scaled[name] for name in names], axis=1)
-    Z = Z - Z.mean(axis=0)
-    Z = Z / np.sqrt((Z**2).mean(axis=0))
+    about = np.stack([scaled[name] for name in names], axis=1)
+    about = about - about.mean(axis=0)
+    Z = about / np.sqrt((about**2).mean(axis=0))
     two = [len(np.unique(terms[name])) == 2 for name in names]
     alone = [_share(z) > MOST_COMBINED for z in Z.T]  # such as an outcome with one row far out
     upper, largest, alike = Z > 0, np.abs(Z).max(axis=0), Z.T @ Z / len(Z)
@@ -215,15 +215,15 @@ def _bent(terms: Sequence[Term]) -> bool:
 
 def leverage(X: Float[np.ndarray, "rows columns"]) -> float:
     """The largest part that one row has in Σx² about the mean, of any combination of columns."""
-    X = X[:, np.isfinite(X).all(axis=0)]
-    X = X / np.maximum(
-        np.abs(X).max(axis=0, initial=0.0), 1e-300
-    )  # so that no square is beyond what a float holds
-    X = X - X.mean(axis=0)
-    X = X[:, np.abs(X).max(axis=0, initial=0.0) > 0]
-    if not X.size:
+    there = X[:, np.isfinite(X).all(axis=0)]
+    there = there / np.maximum(
+        np.abs(there).max(axis=0, initial=0.0), 1e-300
+    )  # so that a float holds every square
+    about = there - there.mean(axis=0)
+    about = about[:, np.abs(about).max(axis=0, initial=0.0) > 0]
+    if not about.size:
         return 0.0
-    left, sizes, _ = np.linalg.svd(X / np.linalg.norm(X, axis=0), full_matrices=False)
+    left, sizes, _ = np.linalg.svd(about / np.linalg.norm(about, axis=0), full_matrices=False)
     return float((left[:, sizes > SMALLEST * sizes[0]] ** 2).sum(axis=1).max())
 
 

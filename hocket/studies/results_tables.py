@@ -36,8 +36,9 @@ NAMES = {
 def labels(study: Study, names: Sequence[str]) -> dict[str, str]:
     """Each of a model's names as people read it: with its column's label and units."""
     formula = study.formula
+    assert formula is not None, "names are of a model"
     found = [name for name in names if name == INTERCEPT]
-    for term in () if formula is None else formula.terms:
+    for term in formula.terms:
         texts = [""]
         for factor in term:
             own = _labels_of(study, factor, reduced=is_reduced(factor, term, formula))

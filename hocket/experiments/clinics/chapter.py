@@ -18,7 +18,7 @@ from hocket.privacy.wording import counted, listed
 from hocket.report.page import Card, Chapter, Figure, Section
 from hocket.report.tables import Table, plain
 from hocket.studies.figures import forest
-from hocket.studies.results_tables import label, number
+from hocket.studies.results_tables import labels, number
 from hocket.studies.seen import ALL_BUT_ONE, THEOREM, released_table
 
 SHOWN = "rows of rows"
@@ -83,7 +83,7 @@ def chapter(found: Clinics) -> Chapter:
 
 def _fit(found: Clinics) -> Section:
     results, fit = found.results, found.results.findings.fit
-    drawing = None if fit is None else forest(fit, {name: label(results.study, name) for name in fit.names})
+    drawing = None if fit is None else forest(fit, labels(results.study, fit.names))
     return Section(
         title="The same fit",
         tables=[found.table],

@@ -1,5 +1,5 @@
-"""What hocket asks of the machine: files that are replaced whole, ports for processes to come, tables that it has
-already, one thread at work, less looking for rubbish.
+"""What hocket asks of the machine: files that are replaced whole, ports for processes to come and the commands that
+start them, tables that it has already, one thread at work, less looking for rubbish.
 
 After a crash there is the old file or the new one, never half of one.
 """
@@ -10,7 +10,9 @@ import gc
 import importlib.util
 import os
 import secrets
+import site
 import socket
+import sys
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
@@ -61,6 +63,29 @@ def scikit_table(name: str, file: str, *, head: int = 0) -> np.ndarray:
         return np.loadtxt(path, delimiter=",", skiprows=head)
     data = getattr(importlib.import_module("sklearn.datasets"), f"load_{name}")()
     return np.column_stack([data.data, data.target])
+
+
+def running(module: str, *words: str, isolated: bool = False) -> list[str]:
+    """The command that runs a module by this very interpreter, and takes no code from the folder it is started in.
+
+    One that runs no code of the user's may be `isolated`: where hocket lies among the interpreter's own packages,
+    neither the environment nor the user's own packages bring it any other.
+    """
+    own = str(Path(__file__).parents[1]) in site.getsitepackages()
+    return [os.path.abspath(sys.executable), "-I" if isolated and own else "-P", "-m", module, *words]
+
+
+def leave_current_folder() -> None:
+    """Look for no code in the folder where a command was typed, nor let any process that is started from here: relative
+    and empty parts of PYTHONPATH mean that folder."""
+    named = os.environ.get("PYTHONPATH")
+    if named is None:
+        return
+    parts = named.split(os.pathsep)
+    kept = [part for part in parts if os.path.isabs(part)]
+    gone = {os.path.abspath(part) for part in parts} - {os.path.abspath(part) for part in kept}
+    sys.path[:] = [place for place in sys.path if place and os.path.abspath(place) not in gone]
+    os.environ["PYTHONPATH"] = os.pathsep.join(kept)
 
 
 LOOPBACK = "127.0.0.1"

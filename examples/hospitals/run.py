@@ -36,7 +36,7 @@ WITHIN = 0.005
 
 def hocket(folder: Path, *words: object, **environment: str) -> subprocess.Popen[bytes]:
     """One command of one member."""
-    command = [sys.executable, "-m", "hocket", "peer", *map(str, words)]
+    command = [sys.executable, "-P", "-m", "hocket", "peer", *map(str, words)]
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     return subprocess.Popen(
         command, cwd=folder, env={**os.environ, **threads, **environment}, stdout=subprocess.DEVNULL

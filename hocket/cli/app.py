@@ -27,6 +27,7 @@ from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.study import study
 from hocket.errors import HocketError, Interrupted, UnsafeRemainder
+from hocket.machine import leave_current_folder
 
 FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
 """Exit codes: an error, a wrong command line, a federation whose remainder is not safe, and Ctrl-C (128 + SIGINT, as
@@ -116,6 +117,8 @@ def every(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if arguments is None:
+        leave_current_folder()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         code = app.meta(arguments, exit_on_error=False, print_error=False, result_action="return_value")

@@ -65,7 +65,8 @@ def check_unchanged(path: Path, expected: str | None) -> None:
 
 
 def load_name(path: Path, name: str, *, kind: str = "Problem") -> Any:
-    """What a Python file calls `name`, a `kind` of thing; the file may import what lies beside it."""
+    """What a Python file calls `name`, a `kind` of thing; the file may import what lies beside it, if nothing that is
+    installed is called the same, and if nobody else may write there."""
     return _named(_module(path), path, name, kind)
 
 
@@ -101,13 +102,24 @@ def _module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadConfig(f"{path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    beside = str(path.parent.resolve())
-    sys.path.insert(0, beside)
+    beside = path.parent.resolve()
+    shared = bool(beside.stat().st_mode & stat.S_IWOTH)
+    places = [] if shared or str(beside) in sys.path else [str(beside)]
+    sys.path.extend(places)  # last: a random.py that somebody left there is not what anybody means by it
     try:
         with _registered(module), blaming(path):
-            spec.loader.exec_module(module)
+            try:
+                spec.loader.exec_module(module)
+            except ModuleNotFoundError as error:
+                if shared:
+                    raise BadConfig(
+                        f"{path} imports {error.name}, and nothing is imported from {beside}, as everybody on this "
+                        f"machine may write there; put both into a folder of your own, or run: chmod o-w {beside}"
+                    ) from None
+                raise
     finally:
-        sys.path.remove(beside)
+        for place in places:
+            sys.path.remove(place)
     return module
 
 

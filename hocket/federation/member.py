@@ -31,6 +31,7 @@ from hocket.links.events import Channels
 from hocket.links.handshake import FromSystem, Secrets
 from hocket.links.identity import Identity, name_in_clear
 from hocket.links.journal import Journal
+from hocket.links.relay.forwarding import Say, no_log
 from hocket.links.server import LinkLimits
 from hocket.links.wire import Limits, unpack
 
@@ -142,13 +143,14 @@ class Member:
         """This member's place in the run."""
         return role_of(self.plan, self.name, gone)
 
-    async def open_channels(self, *, epoch: int = 0) -> Channels:
-        """Links to all neighbours, over the network; `epoch` counts this member's starts."""
+    async def open_channels(self, *, epoch: int = 0, say: Say = no_log) -> Channels:
+        """Links to all neighbours, over the network; `epoch` counts this member's starts. Its forwarder, if it needs
+        one, says what is wrong with itself to `say`."""
         orders = relay_orders(self.plan, self.identity, (self.whole or self.plan).hash.hex(), self.home.proxy)
         listen = self.listen or _bindable(self.plan.card(self.name).address)
         if orders is None:
             return await self._open_channels(epoch, listen, {})
-        return await through_relays(orders, listen, partial(self._open_channels, epoch))
+        return await through_relays(orders, listen, partial(self._open_channels, epoch), say)
 
     async def _open_channels(
         self, epoch: int, listen: str | None, elsewhere: Mapping[str, str]

@@ -128,7 +128,7 @@ async def _played(
     role, metrics = member.role(gone), Metrics(folder.metrics)
     lasting = server = ticking = None
     conversation = Conversation(
-        channels or await member.open_channels(epoch=presence.memories.epoch),
+        channels or await member.open_channels(epoch=presence.memories.epoch, say=log.say),
         [member.plan.names[other] for other in role.present],
         plan=member.plan.run_hash,
         limits=Limits.words(MOST_ARRAYS * member.dtype.itemsize * member.plan.task.dimension),

@@ -10,7 +10,7 @@ from hocket.links.channel import GrpcChannels
 from hocket.links.events import Channels
 from hocket.links.identity import Identity
 from hocket.links.relay.forwarder import Orders
-from hocket.links.relay.forwarding import Forwarding, RelayedChannels
+from hocket.links.relay.forwarding import Forwarding, RelayedChannels, Say
 from hocket.links.relay.outbound import RelayName
 from hocket.links.relay.pipes import need_websockets
 from hocket.machine import LOOPBACK, held_ports
@@ -40,9 +40,10 @@ async def through_relays(
     orders: Orders,
     listen: str | None,
     opening: Callable[[str | None, Mapping[str, str]], Awaitable[GrpcChannels]],
+    say: Say,
 ) -> Channels:
     """Links of which some lead through relays: gRPC dials and listens on loopback, a forwarder does the rest."""
-    forwarding = await Forwarding.start(orders)
+    forwarding = await Forwarding.start(orders, say)
     try:
         elsewhere = {name: f"{LOOPBACK}:{port}" for name, port in forwarding.ports.items()}
         with held_ports(1) as [free]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +14,7 @@ from hocket.cli.peer.common import DataOption, HomeOption, TaskOption, check_bro
 from hocket.cli.table_options import AS_IT_IS, TableOptions
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
+from hocket.machine import running
 
 
 def service(
@@ -57,7 +57,8 @@ def service(
     agreed, place = read_plan(plan), Home(Home.at(home).folder.expanduser().absolute())
     agreed.agent(place.owner)
     check_brought(agreed, task, data, reading)
-    command = [sys.executable, "-m", "hocket", "peer", "run", str(plan.absolute()), *_brought(task, data)]
+    command = running("hocket", "peer", "run", str(plan.absolute()), isolated=task is None)
+    command += _brought(task, data)
     command += reading.words()
     command += ["--linger", f"{linger:g}"]
     command += [] if listen is None else ["--listen", listen]

@@ -15,7 +15,7 @@ from typing import IO
 
 from hocket.engines.cluster.processes import ADDRESS, COUNT, NUMBER
 from hocket.errors import ClusterError, Interrupted
-from hocket.machine import LOOPBACK, held_ports
+from hocket.machine import LOOPBACK, held_ports, running
 
 LOOK_EVERY = 0.05
 """Seconds between two looks at the processes."""
@@ -53,7 +53,7 @@ class _Process:
         chosen = {"JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS", "cpu")}
         own = {ADDRESS: address, COUNT: str(count), NUMBER: str(number)}
         self._popen = subprocess.Popen(
-            [sys.executable, "-m", *command],
+            running(*command),
             env={**os.environ, **chosen, **own},
             stdin=subprocess.DEVNULL,
             stdout=self._out,

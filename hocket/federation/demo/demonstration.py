@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.links.identity import Identity
-from hocket.machine import LOOPBACK, held_ports
+from hocket.machine import LOOPBACK, held_ports, running
 from hocket.networks.network import Network
 from hocket.runs.run import Run
 
@@ -137,7 +136,7 @@ def rehearsed_step(algorithm: Algorithm, rounds: int) -> float:
 
 def start(folder: Path, name: str) -> subprocess.Popen[bytes]:
     """One member's process. It may be killed at any moment and started again."""
-    command = [sys.executable, "-m", "hocket.federation.demo.member", str(folder), name]
+    command = running("hocket.federation.demo.member", str(folder), name, isolated=True)
     # One thread for linear algebra each: five members share this machine.
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
     with (folder / f"{name}.err").open("ab") as errors:
@@ -163,10 +162,10 @@ def demonstrate(
 
 def _run(folder: Path, plan: FederationPlan, watch: Callable[[Mapping[str, Any]], None] | None) -> None:
     """Five processes, until all have finished or one has failed."""
-    running = {name: start(folder, name) for name in plan.names}
+    processes = {name: start(folder, name) for name in plan.names}
     try:
-        while any(process.poll() is None for process in running.values()):
-            failed = [name for name, process in running.items() if process.poll()]
+        while any(process.poll() is None for process in processes.values()):
+            failed = [name for name, process in processes.items() if process.poll()]
             if failed:
                 said = (folder / f"{failed[0]}.err").read_text(encoding="utf-8", errors="replace").strip()
                 raise RunStopped(f"{failed[0]} stopped: {said}", round=0)
@@ -174,7 +173,7 @@ def _run(folder: Path, plan: FederationPlan, watch: Callable[[Mapping[str, Any]]
                 watch({name: _round(folder, plan, name) for name in plan.names})
             time.sleep(0.2)
     finally:
-        for process in running.values():
+        for process in processes.values():
             if process.poll() is None:
                 process.terminate()
                 process.wait()

@@ -6,26 +6,39 @@ import asyncio
 import contextlib
 import dataclasses
 import json
-import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from hocket.errors import LinkError
 from hocket.links.channel import GrpcChannels
 from hocket.links.events import Event, Joined, Lost
 from hocket.links.relay.forwarder import FAREWELL, Orders, Pauses
 from hocket.links.text import shown
+from hocket.machine import running
 
 STARTING = 60.0
 """Seconds for a new process to say where it listens; a machine may be busy."""
 LONGEST_LINE = 1 << 16
+LAST_WORDS = 400
+"""Characters of what the process wrote as it failed that are shown."""
+
+
+class Say(Protocol):
+    """Puts an event down, as the log of a run does."""
+
+    def __call__(self, event: str, **about: Any) -> None: ...
+
+
+def no_log(event: str, **about: Any) -> None:
+    """Where there is no log."""
 
 
 class Forwarding:
     """A forwarder's process, as its member sees it. Make one with `start`."""
 
-    def __init__(self, orders: Orders):
+    def __init__(self, orders: Orders, say: Say = no_log):
         self.orders = orders
+        self.say = say
         self.ports: dict[str, int] = {}
         """Where gRPC dials each neighbour that is dialled through a relay."""
         self.channels: GrpcChannels | None = None
@@ -35,12 +48,13 @@ class Forwarding:
         self._process: asyncio.subprocess.Process | None = None
         self._listening: int | None = None
         self._minding: asyncio.Task[None] | None = None
+        self._complaining: asyncio.Task[str] | None = None
         self._closing = False
 
     @classmethod
-    async def start(cls, orders: Orders) -> Forwarding:
-        """A running forwarder; who listens tells it so with `listening_at`."""
-        made = cls(orders)
+    async def start(cls, orders: Orders, say: Say = no_log) -> Forwarding:
+        """A running forwarder; who listens tells it so with `listening_at`. What it complains of goes to `say`."""
+        made = cls(orders, say)
         try:
             await made._begin()
         except BaseException:
@@ -89,19 +103,22 @@ class Forwarding:
         except TimeoutError:
             process.kill()
             await process.wait()
+        await self._last_words()
 
     async def _begin(self) -> None:
-        command = [sys.executable, "-m", "hocket.links.relay.forwarder"]
+        command = running("hocket.links.relay.forwarder", isolated=True)
         self._process = process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
             limit=LONGEST_LINE,
             start_new_session=True,  # Ctrl-C is for the member, which ends this process last
         )
         assert process.stdin is not None
         assert process.stdout is not None
+        assert process.stderr is not None
+        self._complaining = asyncio.create_task(self._complaints(process.stderr))
         # If it has to be started again, gRPC goes on dialling where it did.
         orders = dataclasses.replace(self.orders, ports=self.ports)
         process.stdin.write(orders.line().encode() + b"\n")
@@ -109,9 +126,13 @@ class Forwarding:
             line = await asyncio.wait_for(process.stdout.readline(), STARTING)
             self.ports = json.loads(line)["ports"]
         except (TimeoutError, ValueError, KeyError):
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+            words = await self._last_words()
             raise LinkError(
-                "the process that leads links through a relay did not start; try it with: "
-                f"{' '.join(command)} < /dev/null"
+                f"the process that leads links through a relay did not start: {words or 'it said nothing'}; try it "
+                f"with: {' '.join(command)} < /dev/null"
             ) from None
         if self._listening is not None:
             self._tell({"listen": self._listening})
@@ -124,7 +145,8 @@ class Forwarding:
             assert self._process.stdout is not None
             while line := await self._process.stdout.readline():
                 self._take_in(json.loads(line))
-            await self._process.wait()
+            code, words = await self._process.wait(), await self._last_words()
+            self.say("forwarder ended", code=code, words=words)
             for name in self.neighbours:
                 self._note(
                     name, "", "the process that leads this link through a relay ended; it is started again"
@@ -134,6 +156,19 @@ class Forwarding:
                 await self._begin()
                 for at in self._standing.values():
                     at.pop("", None)
+
+    async def _complaints(self, errors: asyncio.StreamReader) -> str:
+        """Log what the process writes to its standard error, until it ends; returns the end of that."""
+        last = ""
+        while piece := await errors.read(LONGEST_LINE):
+            said = piece.decode(errors="replace").strip()
+            last = f"{last}\n{said}"[-LAST_WORDS:]
+            self.say("forwarder", words=said[-LAST_WORDS:])
+        return shown(last.strip(), LAST_WORDS)
+
+    async def _last_words(self) -> str:
+        """What the process wrote last to its standard error, once it has ended."""
+        return "" if self._complaining is None else await self._complaining
 
     def _take_in(self, news: dict[str, Any]) -> None:
         trouble = news["trouble"]

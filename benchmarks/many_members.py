@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from hocket.algorithms.totals import Totals
-from hocket.config.files import dumps, loads
+from hocket.config.files import dumps
 from hocket.federation.cards import Card
 from hocket.federation.consent import keep_consent
 from hocket.federation.engine.masked_sum import MaskedSum
@@ -44,6 +44,7 @@ from hocket.federation.presence import Presence
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.study_task import MOST_TOTALS, NUMBERS, StudyTask
 from hocket.federation.task import GradientTask
+from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
 from hocket.links.identity import Identity
 from hocket.links.wire import HEADER, PART, SHAPE, Kind
@@ -179,7 +180,7 @@ def played(members: list[Member]) -> dict[str, int]:
 def measured(members: int, columns: int, rows: int) -> Outcome:
     """One study of so many members."""
     study, dealt = study_text(columns), tables(members, columns, rows)
-    parsed = parse_study(loads(study))
+    parsed = parse_study(toml_tables(study))
     expected = json.loads(json.dumps(rehearse(parsed, dealt).data)) | {"rows_by_member": 0}
     identities = [Identity.create(name) for name in dealt]
     with tempfile.TemporaryDirectory() as folder, held_ports(members) as ports:

@@ -13,16 +13,18 @@ from pydantic import Field
 from hocket.algorithm import Algorithm
 from hocket.bench.compare import compare
 from hocket.bench.comparison import GOAL, Comparison
-from hocket.config.files import loads
 from hocket.config.own_algorithm import read_any_algorithm
 from hocket.config.problems import read_problem
 from hocket.config.section import Section, check
 from hocket.config.sections import NetworkSection, read_step
 from hocket.errors import BadConfig, BadInput, nearest
+from hocket.files import read_text, toml_tables
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
 
+LONGEST = 10_000_000
+"""Bytes of a file."""
 SECTIONS = ("bench", "problems", "networks", "algorithms")
 Built = TypeVar("Built")
 
@@ -85,7 +87,7 @@ class BenchFile:
 def read_bench(path: Path) -> BenchFile:
     """Read and build a comparison; every error names the file, the section and the key."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, LONGEST)
     except FileNotFoundError:
         raise BadConfig(f"there is no file {path}; name a file that describes a comparison") from None
     try:
@@ -96,7 +98,7 @@ def read_bench(path: Path) -> BenchFile:
 
 def parse_bench(text: str, *, base: Path) -> BenchFile:
     """A comparison from its text."""
-    tables = loads(text)
+    tables = toml_tables(text)
     for name in tables:
         if name not in SECTIONS:
             raise BadConfig(

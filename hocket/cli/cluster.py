@@ -10,6 +10,7 @@ from cyclopts import App, Parameter
 
 from hocket.cli.answer import Answer, Out
 from hocket.errors import BadConfig, BadInput, ClusterError, Interrupted
+from hocket.files import json_value
 
 cluster = App(
     name="cluster",
@@ -73,7 +74,7 @@ def _answer(data: dict[str, Any], processes: int) -> Answer:
 def _read(output: str) -> dict[str, Any]:
     """What process 0 answered; it may have been ended before it could."""
     try:
-        return json.loads(output)
+        return json_value(output)
     except json.JSONDecodeError:
         return {}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,6 +10,7 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, Out, Parameters, aside
 from hocket.errors import BadConfig, Diverged, Interrupted
+from hocket.files import json_value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,7 +177,7 @@ def _stored_states(folder: Path) -> np.ndarray | None:
 def _answer(run: Run, folder: Path, same_bits: bool | None) -> Answer:
     from hocket.report.folder import PAGE
 
-    data = json.loads((folder / "run.json").read_text(encoding="utf-8")) | {
+    data = json_value((folder / "run.json").read_text(encoding="utf-8")) | {
         "mean": run.mean.tolist(),
         "same_bits": same_bits,
         "folder": str(folder),

@@ -8,7 +8,6 @@ import json
 import os
 import stat
 import sys
-import tomllib
 import traceback
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,25 +27,6 @@ def found(base: Path, name: str, where: str) -> Path:
             f"{where} = {name!r}: there is no file {path}; names are relative to the configuration file"
         )
     return path
-
-
-def read_text(path: Path, most: int) -> str:
-    """The text in a file of at most so many bytes; a longer one is refused before it is read."""
-    about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise BadConfig(f"{path} is a {'folder' if path.is_dir() else 'device'}; name a file")
-    with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise BadConfig(
-            f"{path} has {about.st_size:,} bytes, where {most:,} are the most; name the file that is meant"
-        )
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise BadConfig(
-            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
-        ) from None
 
 
 def sha256(path: Path) -> str:
@@ -145,18 +125,6 @@ def blaming(path: Path) -> Generator[None]:
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
         raise BadConfig(f"{path} failed in {where}: {type(error).__name__}: {error}") from error
-
-
-def loads(text: str) -> dict[str, Any]:
-    """Tables from TOML; whatever is wrong with it is one kind of error, which says no more than what."""
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))  # which editors on Windows put first
-    except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"not valid TOML: {error}") from None
-    except RecursionError:
-        raise BadConfig("not valid TOML: lists in lists in lists, deeper than any that is meant") from None
-    except ValueError:  # Python reads no whole number of more than 4,300 digits
-        raise BadConfig("not valid TOML: a number has too many digits") from None
 
 
 def dumps(tables: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from hocket.algorithm import Algorithm
-from hocket.config.files import blaming, check_unchanged, found, load_name, load_source, loads, sha256
+from hocket.config.files import blaming, check_unchanged, found, load_name, load_source, sha256
 from hocket.config.section import check
 from hocket.config.sections import (
     NOT_IN_A_FILE,
@@ -23,6 +23,7 @@ from hocket.config.sections import (
     read_algorithm,
 )
 from hocket.errors import BadConfig
+from hocket.files import toml_tables
 
 OWN = re.compile(r"(?P<file>.*\.py):(?P<name>\w*)", re.DOTALL)
 EXAMPLE = "mine.py:Mine"
@@ -137,7 +138,7 @@ def parameters_in(words: list[str] | None) -> dict[str, Any]:
         if not equals or not key.isidentifier():
             raise BadConfig(f"--set {word} sets nothing; write a parameter and its value, gain=0.3")
         try:
-            given[key] = loads(f"value = {value}")["value"]
+            given[key] = toml_tables(f"value = {value}")["value"]
         except BadConfig:
             given[key] = value
     return given

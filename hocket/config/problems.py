@@ -13,6 +13,7 @@ from pydantic import Field, SerializeAsAny
 from hocket.config.files import blaming, check_unchanged, found, load_name
 from hocket.config.section import Section, check, choose
 from hocket.errors import BadConfig
+from hocket.files import UNREADABLE, arrays
 from hocket.links.text import is_table
 from hocket.problems.problem import Problem
 from hocket.problems.sets import Ball, Box, Everywhere, FeasibleSet, Simplex
@@ -221,12 +222,8 @@ PROBLEMS: dict[str, type[ProblemSection]] = {
 
 def _read_archive(path: Path) -> dict[str, np.ndarray]:
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("it holds a single array without a name")
-        with archive:
-            return dict(archive)
-    except (OSError, ValueError, EOFError) as error:
+        return arrays(path)
+    except UNREADABLE as error:
         raise BadConfig(
             f"{path} cannot be read ({error}); write it with numpy.savez, without objects"
         ) from error

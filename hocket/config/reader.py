@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hocket import __version__
-from hocket.config.files import dumps, found, loads, sha256
+from hocket.config.files import dumps, found, sha256
 from hocket.config.own_algorithm import kept_by_place, read_any_algorithm
 from hocket.config.problems import FromData, FromPython, ProblemSection, read_problem
 from hocket.config.section import AnySection, check
@@ -29,6 +29,7 @@ from hocket.config.sections import (
     read_step,
 )
 from hocket.errors import BadConfig, BadInput, nearest
+from hocket.files import read_text, toml_tables
 from hocket.links.text import is_table
 from hocket.networks.network import Network
 from hocket.problems.problem import Problem
@@ -45,6 +46,8 @@ ASKED_OF_SOLVE = {"keep", "measure", "tolerance"}
 """Keys of `[run]` that decide what is kept and measured, not what is played."""
 CONFIG = "config.toml"
 INPUTS = "inputs"
+LONGEST = 100_000_000
+"""Bytes of a configuration: it may hold coefficients and links of many agents."""
 COPIED = 100_000_000
 """Bytes up to which data are copied into the folder; larger files are named by place and fingerprint."""
 
@@ -117,15 +120,13 @@ def read_config(path: Path, instead: Mapping[str, Any] | None = None) -> Config:
     """Read and check a configuration file; every error names the file, the section and the key.
     Sections of `instead` take the place of the file's."""
     try:
-        tables = loads(path.read_text(encoding="utf-8"))
+        text = read_text(path, LONGEST)
     except FileNotFoundError:
         raise BadConfig(f"there is no file {path}; name a configuration file or a run's folder") from None
     except OSError as error:
         raise BadConfig(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadConfig(
-            f"{path} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
-        ) from None
+    try:
+        tables = toml_tables(text)
     except BadConfig as error:
         raise BadConfig(f"{path} is {error}; mend that line") from None
     return parse_config({**tables, **(instead or {})}, base=path.parent, source=str(path))

@@ -15,6 +15,7 @@ from hocket.algorithms.compressors import Compressor
 from hocket.config.files import found
 from hocket.config.section import Section, check, choose
 from hocket.errors import BadConfig
+from hocket.files import read_text
 from hocket.networks.network import Network
 from hocket.networks.topologies import parse
 from hocket.noise.deviations import Deviations
@@ -163,10 +164,14 @@ class NetworkSection(Section):
         return Network.from_edges(read_links(path), self.n, name=path.stem, **how)
 
 
+MOST_LINKS = 1_000_000_000
+"""Bytes of a file of links."""
+
+
 def read_links(path: Path) -> list[tuple[int, int]]:
     """Links from a text file: two agent numbers a line, apart by blanks or a comma; `#` begins a comment."""
     links: list[tuple[int, int]] = []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(read_text(path, MOST_LINKS).splitlines(), start=1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import secrets
 import socket
 from collections.abc import AsyncGenerator, Callable
@@ -30,6 +29,7 @@ from hocket.errors import BadInput, HocketError
 from hocket.explore.live_runs import Runs
 from hocket.explore.questions import Question, about_network, asked, asked_network, explorer_page, foretold
 from hocket.federation.watching.server import GUARDED, port_named
+from hocket.files import json_value
 from hocket.links.text import is_table
 from hocket.machine import LOOPBACK
 from hocket.networks.network import Network
@@ -166,7 +166,7 @@ def explorer_app(explorer: Explorer, *, token: str, port: int) -> Starlette:
 
 async def _table(request: Request) -> dict[str, Any]:
     try:
-        table = json.loads(await request.body())
+        table = json_value(await request.body())
     except ValueError:
         table = None
     if not is_table(table):

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hocket.config.files import loads, read_text
 from hocket.errors import BadConfig, BadInput, HocketError
 from hocket.federation.cards import Card, card_from, read_card
 from hocket.federation.plan_hash import LABEL, LONGEST, PURPOSE, SIGNATURES, hash_of
+from hocket.files import read_text, toml_tables
 from hocket.links.identity import expires, verify
 from hocket.links.relay.call import Call
 from hocket.links.relay.outbound import RelayName
@@ -38,7 +38,7 @@ class Outline(NamedTuple):
 def outline(path: Path) -> Outline:
     """What a relay needs of a plan; what is wrong with it is said as to its members."""
     try:
-        tables = loads(read_text(path, LONGEST))
+        tables = toml_tables(read_text(path, LONGEST))
         signatures = tables.pop(SIGNATURES)
         found = _outlined(tables)
         if found.cards and all(

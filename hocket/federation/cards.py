@@ -14,9 +14,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from hocket import __version__
-from hocket.config.files import dumps, loads, read_text
+from hocket.config.files import dumps
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
+from hocket.files import read_text, toml_tables
 from hocket.links.identity import Identity, check_name, fingerprint, name_in
 from hocket.links.relay.outbound import RelayName
 from hocket.links.text import is_table
@@ -123,7 +124,7 @@ class Card:
 def read_card(path: Path) -> Card:
     """Read a card from its file; errors name the file."""
     try:
-        tables = loads(read_text(path, LONGEST))
+        tables = toml_tables(read_text(path, LONGEST))
     except OSError as error:
         raise BadConfig(
             f"{path} cannot be read: {error.strerror}; name the card that `hocket peer init` wrote"

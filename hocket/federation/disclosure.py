@@ -20,7 +20,7 @@ from hocket.agent import Local
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.engine.shares import ChainStreams
-from hocket.federation.run_folder import read_json, write_json
+from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.problems.sets import FeasibleSet
 
 FOLDER, KEYS, STEPS, START = "disclosure", "keys.json", "steps.bin", "start.bin"
@@ -61,7 +61,7 @@ class Disclosure:
     def streams(self, names: Sequence[str], neighbours: Collection[str]) -> ChainStreams:
         """The member's noise from round 1 on; refused unless it is of these links and no others."""
         try:
-            keys = check(KeysSection, KEYS, read_json(self.path / KEYS))
+            keys = check(KeysSection, KEYS, read_json(self.path / KEYS, MOST_GIVEN))
             for found in (keys.chains, keys.once):
                 if found and {*found} != {*neighbours}:
                     raise ValueError(

@@ -17,6 +17,7 @@ from hocket.federation.plan_file import read_plan
 from hocket.federation.row_digests import NONE, Digests, SharedRows, kept_rows, shared_with
 from hocket.federation.run_folder import RunFolder, read_json
 from hocket.federation.served_plan import ServedPlan, record_of
+from hocket.files import json_value
 from hocket.links.text import is_list, is_table
 
 
@@ -46,7 +47,7 @@ class EarlierRun:
         return {
             "plan": self.served.plan,
             "algorithm": self.served.algorithm,
-            "record": json.loads(self.served.record) if self.served.record else None,
+            "record": json_value(self.served.record) if self.served.record else None,
             "left": dict(self.left),
             "dataset": self.dataset,
             "shared": None if self.shared is None else [self.shared.shared, self.shared.of],
@@ -128,7 +129,7 @@ def _remembered(home: Home, served: Served) -> EarlierRun:
 
 def _left_in(served: Served) -> dict[str, int]:
     """Who was dropped, as the ledger remembers it, which outlives folders."""
-    return {name: int(k) for name, k in json.loads(served.left).items()} if served.left else {}
+    return {name: int(k) for name, k in json_value(served.left).items()} if served.left else {}
 
 
 def _folder(home: Home, served: Served) -> RunFolder | None:

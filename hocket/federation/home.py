@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hocket.errors import BadConfig, BadIdentity
+from hocket.files import read_bytes
 from hocket.links.text import normal_name
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ class Home:
         """The member whose home this is, by its certificate: nobody needs the key for that."""
         from hocket.links.identity import (  # not at the door: commands begin with this module
             CERTIFICATE,
+            LONGEST_FILE,
             name_in,
         )
 
         path = self.identity / CERTIFICATE
         try:
-            return name_in(path.read_bytes())
+            return name_in(read_bytes(path, LONGEST_FILE))
         except OSError as error:
             raise BadIdentity(
                 f"{path} cannot be read: {error.strerror}; make an identity with hocket peer init, or name its home"

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import Field
 
 from hocket import __version__
-from hocket.config.files import dumps, loads, read_text
+from hocket.config.files import dumps
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan, nearest
 from hocket.federation.cards import Card, card_from
@@ -26,6 +26,7 @@ from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import LONGEST as LONGEST_PLAN
 from hocket.federation.plan_file import LONGEST_SIGNATURE, parse_plan, plan_text
 from hocket.federation.plan_sections import Text
+from hocket.files import read_text, toml_tables
 from hocket.links.identity import Identity, check_certificate, verify_text
 from hocket.links.text import is_table, shown
 
@@ -115,7 +116,7 @@ def read_invitation(path: Path) -> Invitation:
 
 def parse_invitation(text: str) -> Invitation:
     """An invitation from its text."""
-    tables = loads(text)
+    tables = toml_tables(text)
     _check_sections(tables)
     about = check(InvitationSection, INVITATION, tables[INVITATION])
     if about.version != VERSION:

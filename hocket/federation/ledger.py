@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hocket.errors import JournalError
+from hocket.files import json_value
 from hocket.links.text import is_table
 from hocket.machine import replace_text
 
@@ -93,7 +94,7 @@ class Ledger:
             if not any(one.plan == plan for one in self.runs):
                 return False
             lines = self.path.read_text(encoding="utf-8").splitlines()
-            kept = [line for line in lines if line and json.loads(line)["plan"] != plan]
+            kept = [line for line in lines if line and json_value(line)["plan"] != plan]
             with _explained(self.path):
                 replace_text(self.path, "".join(f"{line}\n" for line in kept))
             return True
@@ -102,15 +103,15 @@ class Ledger:
         with _explained(self.path), open(self.path, "a+b") as file:
             if file.tell() and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
                 file.write(b"\n")  # a line that a crash cut short stays one of its own, and is found damaged
-            line = run._asdict() | {"record": json.loads(run.record) if run.record else None}
-            line = line | {"left": json.loads(run.left)} if line.pop("left") else line
+            line = run._asdict() | {"record": json_value(run.record) if run.record else None}
+            line = line | {"left": json_value(run.left)} if line.pop("left") else line
             file.write(json.dumps(line).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
 
     def _read(self, line: str, number: int) -> Served:
         try:
-            found = json.loads(line)
+            found = json_value(line)
             record, left = found.pop("record", None), found.pop("left", None)
             texts = ("" if one is None else json.dumps(one) for one in (record, left))
             served = Served(**found, **dict(zip(("record", "left"), texts, strict=True)))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeGuard
 
 import numpy as np
 
+from hocket.files import json_value
 from hocket.links.descriptors import Reserve
 from hocket.links.text import is_list, is_table, json_line, shown
 from hocket.machine import replace_text
@@ -168,7 +169,7 @@ def latest(path: Path, *, within: int = 64 * 1024) -> list[dict[str, Any]]:
 
 def _read(line: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
+        found = json_value(line)
     except (ValueError, RecursionError):
         return None
     return found if is_table(found) else None

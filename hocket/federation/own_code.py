@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket.config.files import read_text
 from hocket.config.own_algorithm import OwnSection, digest_of_source, own_parts, pinned_section
 from hocket.config.section import check, shown
 from hocket.config.sections import AlgorithmSection
 from hocket.errors import BadConfig, BadPlan
+from hocket.files import read_text
 from hocket.machine import replace_text
 
 LONGEST = 1_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket import __version__
-from hocket.config.files import dumps, loads, read_text
+from hocket.config.files import dumps
 from hocket.config.section import check
 from hocket.config.sections import read_step
 from hocket.errors import BadConfig, BadInput, BadPlan, nearest
@@ -25,6 +25,7 @@ from hocket.federation.plan_sections import (
     read_feasible,
     read_planned_algorithm,
 )
+from hocket.files import read_text, toml_tables
 from hocket.links.text import is_table, shown
 from hocket.machine import replace_text
 
@@ -71,7 +72,7 @@ def parse_plan(text: str, own: OwnCode = NO_CODE) -> FederationPlan:
     """A plan from its text."""
     if len(text) > LONGEST:
         raise BadConfig(f"the plan has {len(text):,} characters, where {LONGEST:,} are the most")
-    tables = loads(text)
+    tables = toml_tables(text)
     _check_sections(tables)
     federation = check(FederationSection, "federation", tables["federation"])
     network = check(NetworkSection, "network", tables["network"])

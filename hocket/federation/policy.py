@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hocket.config.files import loads, read_text
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, UnsafePlan, nearest
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import SECTIONS
+from hocket.files import read_text, toml_tables
 from hocket.privacy.wording import judged, share
 from hocket.studies.column_names import looks
 from hocket.studies.study import MOST_ROWS, Study
@@ -149,7 +149,7 @@ def read_policy(home: Home) -> Policy:
             "[policy]; until then nothing is signed or run"
         )
     try:
-        tables = loads(read_text(path, LONGEST))
+        tables = toml_tables(read_text(path, LONGEST))
     except FileNotFoundError:
         return NONE
     except OSError as error:

@@ -19,7 +19,6 @@ published.*     what may be given away at the end
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hocket.errors import BadConfig
+from hocket.files import json_value, read_bytes
 from hocket.links.database import held
 from hocket.links.text import is_list, is_table, json_line
 from hocket.machine import replace_text
@@ -193,11 +193,19 @@ def write_json(path: Path, data: dict[str, Any]) -> None:
     replace_text(path, json_line(data))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """What `write_json` wrote."""
+MOST_OWN, MOST_GIVEN = 1_000_000_000, 10_000_000
+"""Bytes of a file of this member's own, and of one that another member gave."""
+
+
+def read_json(path: Path, most: int = MOST_OWN) -> dict[str, Any]:
+    """What `write_json` wrote, in so many bytes at most."""
+    if path.stat().st_size > most:
+        raise BadConfig(
+            f"{path} has {path.stat().st_size:,} bytes, where {most:,} are the most; ask for it again"
+        )
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):  # text that is no UTF-8 is a ValueError too
+        found = json_value(read_bytes(path, most))
+    except BadConfig:
         found = None
     if not is_table(found):
         raise BadConfig(f"{path} is damaged: it holds no JSON object; {SHOWN_ONLY}")

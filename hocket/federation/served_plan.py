@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hocket.config.files import loads
 from hocket.config.section import check
 from hocket.config.sections import read_step
 from hocket.errors import BadConfig, BadInput
@@ -24,6 +23,7 @@ from hocket.federation.plan_sections import (
     read_feasible,
     read_planned_algorithm,
 )
+from hocket.files import json_value, toml_tables
 from hocket.networks.network import Network
 from hocket.privacy.estimate.joint import PlannedRun
 from hocket.privacy.estimate.recursion import Release
@@ -72,7 +72,7 @@ class ServedPlan:
     @classmethod
     def read(cls, record: str, own: OwnCode = NO_CODE) -> ServedPlan:
         """A plan from a ledger's line; refused where a part of it is missing or cannot be meant."""
-        tables = json.loads(record)
+        tables = json_value(record)
         try:
             names = tuple(tables["federation"]["members"])
             task, run = check(TaskSection, "task", tables["task"]), check(RunSection, "run", tables["run"])
@@ -118,7 +118,7 @@ class ServedPlan:
     def promises(plan: FederationPlan) -> bool:
         """Whether a plan promises an ε, by a certificate or as a study."""
         return plan.certificate is not None or (
-            plan.study is not None and parse_study(loads(plan.study)).privacy is not None
+            plan.study is not None and parse_study(toml_tables(plan.study)).privacy is not None
         )
 
     @property
@@ -129,7 +129,7 @@ class ServedPlan:
 
 def _promise(study: str | None, names: tuple[str, ...], audit: AuditSection) -> Promise | None:
     """What a study with an ε promised, against as many colluders as its plan expected."""
-    privacy = None if study is None else parse_study(loads(study)).privacy
+    privacy = None if study is None else parse_study(toml_tables(study)).privacy
     if privacy is None:
         return None
     return Promise(privacy.epsilon, privacy.delta, Among(len(names), audit.colluders, names))

@@ -13,7 +13,6 @@ import io
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import UInt64
@@ -24,6 +23,7 @@ from hocket.federation.home import Home
 from hocket.federation.row_digests import EACH, MOST, row_digests
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import Task
+from hocket.files import UNREADABLE, arrays
 from hocket.machine import replaced
 from hocket.privacy.wording import counted
 
@@ -59,14 +59,14 @@ class SignedRows:
         """Those of a run's folder; None if no rows were checked when its plan was signed."""
         path = folder / FILE
         try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
-                cells = kept["cells"]
-                if cells.dtype != np.uint64 or cells.ndim != 2:
-                    raise ValueError
-                return cls(str(kept["whole"]), tuple(map(str, kept["columns"])), cells)
+            kept = arrays(path)
+            cells = kept["cells"]
+            if cells.dtype != np.uint64 or cells.ndim != 2:
+                raise ValueError
+            return cls(str(kept["whole"]), tuple(map(str, kept["columns"])), cells)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        except (*UNREADABLE, KeyError):
             raise JournalError(
                 f"{path} is damaged: nobody can tell whether the rows are those that were signed; sign again with the "
                 "data at hand: hocket peer sign PLAN --data TABLE"

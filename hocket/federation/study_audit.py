@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from hocket.config.files import loads
 from hocket.errors import BadPlan
 from hocket.federation.account import Account, Told, account_of
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_audit import refuse_unsafe
+from hocket.files import toml_tables
 from hocket.privacy.certificates.sampling import Sampled
 from hocket.privacy.topology.guarantees import Guarantees, guarantees
 from hocket.privacy.wording import counted
@@ -184,7 +184,7 @@ class StudyAudit:
 def study_of(plan: FederationPlan) -> Study:
     """The study that a plan's members sign."""
     assert plan.study is not None
-    return parse_study(loads(plan.study))
+    return parse_study(toml_tables(plan.study))
 
 
 def audit_study(

@@ -15,7 +15,7 @@ from hocket.federation.engine.peer import Finished
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.restart import left_of, remaining_plan
-from hocket.federation.run_folder import read_json, write_json
+from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.links.identity import verify
 from hocket.report.tables import Table
 from hocket.studies.results import RESULTS, Results, digest_of
@@ -23,6 +23,8 @@ from hocket.studies.results import RESULTS, Results, digest_of
 PURPOSE = b"hocket/results/1"
 """What members sign results for."""
 SIGNATURES = "signatures.json"
+MOST_RESULTS = 100_000_000
+"""Bytes of results that another member gave."""
 
 
 def sealed(member: Member, results: Results, point: bytes) -> bytes:
@@ -111,8 +113,8 @@ def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[li
 
 def check_results(plan: FederationPlan, folder: Path) -> list[str]:
     """Refuse results in a folder that are not those which everybody signed; says who did."""
-    found = read_json(folder / SIGNATURES)
-    if digest_of(read_json(folder / RESULTS)) != found["results"]:
+    found = read_json(folder / SIGNATURES, MOST_GIVEN)
+    if digest_of(read_json(folder / RESULTS, MOST_RESULTS)) != found["results"]:
         raise BadInput(f"{folder / RESULTS} was changed after it was signed; ask for the file as it was")
     signed, wrong = check_signatures(plan, found)
     if wrong:

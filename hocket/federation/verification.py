@@ -28,7 +28,7 @@ from hocket.federation.engine.replay import Player, replay
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.roles import role_of
-from hocket.federation.run_folder import read_json, write_json
+from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.task import LocalSteps, Task
 from hocket.links.identity import Identity, verify
 from hocket.links.journal import Journal
@@ -115,7 +115,7 @@ def read_transcript(folder: Path) -> Transcript:
     path = folder / FILE
     if not path.is_file():
         raise BadConfig(f"there is no {FILE} in {folder}; a member writes it when it has finished its run")
-    found = check(TranscriptSection, FILE, read_json(path))
+    found = check(TranscriptSection, FILE, read_json(path, MOST_GIVEN))
     try:
         run, signature = bytes.fromhex(found.run), base64.b64decode(found.signature, validate=True)
     except ValueError:

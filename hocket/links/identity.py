@@ -26,9 +26,12 @@ from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from cryptography.x509.oid import NameOID
 
 from hocket.errors import BadIdentity
+from hocket.files import read_bytes
 from hocket.links.text import spoken
 from hocket.machine import replaced
 
+LONGEST_FILE = 100_000
+"""Bytes of a key or a certificate; ours have a few hundred."""
 LABEL = b"hocket/sealed/1\n"
 """Begins every sealed file, and is authenticated with it."""
 SALT = 16
@@ -288,7 +291,7 @@ def _written(path: Path) -> Generator[None]:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bytes(path, LONGEST_FILE)
     except FileNotFoundError:
         raise BadIdentity(
             f"there is no {path}; make an identity with hocket peer init, or name its folder"

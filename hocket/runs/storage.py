@@ -6,8 +6,6 @@ Fractions of an exact run are stored as text: two whole numbers in base 16, in w
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from fractions import Fraction
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hocket.errors import BadInput
+from hocket.files import UNREADABLE, arrays, json_value
 from hocket.machine import replace_text, replaced
 from hocket.networks.network import Network
 from hocket.runs.messages import Messages
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 EXACT = "exact:"
 """Begins the stored name of an array of fractions."""
-UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, ZeroDivisionError, zipfile.BadZipFile, zlib.error)
-"""What archives of whatever bytes raise; a RuntimeError where they claim to be encrypted, or packed in another way."""
 
 
 def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -41,9 +38,8 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read arrays back; nothing stored can run code."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            return dict(_from_text(name, array) for name, array in archive.items())
-    except UNREADABLE as error:
+        return dict(_from_text(name, array) for name, array in arrays(path).items())
+    except (*UNREADABLE, ZeroDivisionError) as error:
         raise BadInput(f"{path} cannot be read ({error}); delete it to start afresh") from error
 
 
@@ -117,7 +113,7 @@ def load_run(folder: Path) -> Run:
             f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
         )
     try:
-        words: dict[str, Any] = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        words: dict[str, Any] = json_value((folder / "run.json").read_text(encoding="utf-8"))
         found = words.get("format")
     except (ValueError, RecursionError, AttributeError) as error:
         raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error

@@ -12,12 +12,12 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Int, UInt64
 
 from hocket.errors import JournalError
+from hocket.files import UNREADABLE, arrays
 from hocket.studies.columns import MISSING, text_of
 from hocket.studies.table import Table
 
@@ -147,9 +147,9 @@ def _match(
 
 def _read(path: Path) -> tuple[Fingerprints, Int[np.ndarray, " rows"]]:
     try:
-        with np.load(path, allow_pickle=False) as data:
-            return Fingerprints(tuple(map(str, data["names"])), data["cells"]), data["numbers"]
-    except (OSError, ValueError, KeyError, BadZipFile):
+        data = arrays(path)
+        return Fingerprints(tuple(map(str, data["names"])), data["cells"]), data["numbers"]
+    except (*UNREADABLE, KeyError):
         raise JournalError(
             f"{path} is damaged; restore it: without it, nobody knows which rows were analysed before"
         ) from None

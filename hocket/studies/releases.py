@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
+from hocket.files import json_value
 from hocket.machine import replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
@@ -317,7 +318,7 @@ def _unpacked(text: str) -> Bool[np.ndarray, " numbers"]:
 
 
 def _read(line: str) -> Release:
-    data = json.loads(line)
+    data = json_value(line)
     sets = tuple(
         RowSet(
             one["what"],

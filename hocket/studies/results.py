@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from hocket import __version__
+from hocket.files import json_value
 from hocket.machine import replace_text
 from hocket.noise.summands import flat
 from hocket.studies.analysis import Findings, analyse, contributed, promise_of
@@ -116,7 +117,7 @@ class Results:
 def digest_of(data: Mapping[str, Any]) -> str:
     """The digest of results as a file has them."""
     common = {key: value for key, value in data.items() if key not in AT_HOME}
-    rounded = json.loads(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
+    rounded = json_value(json.dumps(common), parse_float=lambda number: f"{float(number):.8g}")
     return hashlib.sha256(json.dumps(rounded, sort_keys=True).encode()).hexdigest()
 
 

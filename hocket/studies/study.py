@@ -29,9 +29,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from hocket.config.files import loads, read_text
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadStudy, nearest
+from hocket.files import read_text, toml_tables
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition
 from hocket.studies.formula import Formula, parse_formula
@@ -261,7 +261,7 @@ NUMBER = ColumnSection()
 def read_study(path: Path) -> Study:
     """Read and check a study; every error names the file, the section and the key."""
     try:
-        tables = loads(read_text(path, LARGEST))
+        tables = toml_tables(read_text(path, LARGEST))
     except FileNotFoundError:
         raise BadStudy(f"there is no file {path}; name a study") from None
     except BadConfig as error:

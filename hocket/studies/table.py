@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hocket.errors import BadStudy
+from hocket.files import csv_rows, read_bytes
 from hocket.studies.separators import NUMBER, maybe_thousands
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -87,7 +88,7 @@ def _parquet(path: Path) -> Table:
 
 
 def _decoded(path: Path, encoding: str | None) -> str:
-    data = path.read_bytes()
+    data = read_bytes(path, LARGEST)
     marked = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
     try:
         return data.decode(encoding or marked).removeprefix("\ufeff")
@@ -111,13 +112,13 @@ def _csv(path: Path, text: str, delimiter: str | None, decimal: str | None) -> T
         raise BadStudy(f"{path} begins with an empty line; its first line must name the columns")
     sign = delimiter or max(DELIMITERS, key=header.count)
     try:
-        lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True))
+        lines = csv_rows(text, sign)
     except csv.Error as error:
         raise BadStudy(
             f"{path} cannot be read as rows: {error}; is {sign!r} its delimiter? (--delimiter)"
         ) from None
     names = [name.strip() for name in lines[0]]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise BadStudy(f"{path} names the column {twice[0]!r} twice; give each its own name")
     rows = [line for line in lines[1:] if any(cell.strip() for cell in line)]

@@ -21,7 +21,6 @@ import numpy as np
 from cryptography.utils import CryptographyDeprecationWarning
 
 from hocket.config import parse_config
-from hocket.config.files import loads
 from hocket.federation.attendance import Attendance
 from hocket.federation.cards import Card, read_card
 from hocket.federation.home import Home
@@ -30,6 +29,7 @@ from hocket.federation.plan_file import parse_plan, plan_text
 from hocket.federation.policy import read_policy
 from hocket.federation.rollback import Memories, Memory
 from hocket.federation.votes import read_vote, vote
+from hocket.files import toml_tables
 from hocket.links.handshake import FromSystem, Handshake, PublicKey
 from hocket.links.identity import check_certificate, expires, name_in_clear, verify
 from hocket.links.journal import Journal
@@ -310,8 +310,8 @@ def _read_formula(data: bytes) -> None:
 
 
 def _read_config(data: bytes) -> None:
-    config = parse_config(loads(data.decode(errors="replace")), base=Path("."))
-    assert parse_config(loads(config.text()), base=Path(".")).tables() == config.tables()
+    config = parse_config(toml_tables(data.decode(errors="replace")), base=Path("."))
+    assert parse_config(toml_tables(config.text()), base=Path(".")).tables() == config.tables()
 
 
 _TABLE_STUDY = parse_study(tomllib.loads(STUDY))

@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from hocket.config.files import loads
 from hocket.federation.engine.peer import Peer
 from hocket.federation.home import Home
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
 from hocket.federation.plan_file import read_plan
 from hocket.federation.study_task import StudyTask
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.studies.study import parse_study
 
@@ -39,5 +39,5 @@ if __name__ == "__main__":
     Peer._carried = slowly  # type: ignore[method-assign]
     if "CONFESS" in os.environ:
         confess_words(name)
-    task = StudyTask(parse_study(loads(plan.study)), tables(plan.names)[name], name)
+    task = StudyTask(parse_study(toml_tables(plan.study)), tables(plan.names)[name], name)
     asyncio.run(take_part(Member(plan, Identity.load(home.identity), task, home, linger=120.0)))

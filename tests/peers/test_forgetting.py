@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from hocket.cli import main
-from hocket.config.files import loads
 from hocket.errors import BadPlan, BadStudy, JournalError, UnsafePlan
 from hocket.federation.consent import keep_consent
 from hocket.federation.forget import forget_release
@@ -21,6 +20,7 @@ from hocket.federation.participation import take_part
 from hocket.federation.plan_file import write_plan
 from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.study_task import StudyTask
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.links.journal import Journal
 from hocket.machine import held_ports
@@ -49,7 +49,7 @@ def wrong(member: Member) -> Member:
     columns = {name: list(cells) for name, cells in tables()["ash"].columns.items()}
     columns["mean radius"][3] += 1
     table = replace(tables()["ash"], columns=columns)
-    return replace(member, task=StudyTask(parse_study(loads(STUDY)), table, "ash"))
+    return replace(member, task=StudyTask(parse_study(toml_tables(STUDY)), table, "ash"))
 
 
 def run_alone(member: Member) -> None:

@@ -12,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket.cli import main
-from hocket.config.files import dumps, loads
+from hocket.config.files import dumps
 from hocket.errors import BadConfig, BadIdentity, BadInput, BadPlan
 from hocket.federation import invitation
 from hocket.federation.cards import Card
 from hocket.federation.invitation import Invitation, check_heard, parse_invitation, read_invitation
 from hocket.federation.plan_again import draw_up_again, resized
 from hocket.federation.plan_file import read_plan, write_plan
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from tests.peers.plans import CARDS, IDENTITIES, RSS_NB, drawn
 from tests.peers.study_case import planned
@@ -142,7 +143,7 @@ def test_it_reads_back_what_was_written():
 
 
 def changed(**sections) -> str:
-    tables = loads(SENT)
+    tables = toml_tables(SENT)
     return dumps({name: table | sections.get(name, {}) for name, table in tables.items()})
 
 

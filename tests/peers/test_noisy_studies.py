@@ -11,7 +11,6 @@ import pytest
 import hocket as hk
 from hocket.algorithm import Total
 from hocket.algorithms.totals import Totals
-from hocket.config.files import loads
 from hocket.errors import BadPlan, UnsafePlan
 from hocket.federation.consent import keep_consent
 from hocket.federation.engine.analysis import Analysis
@@ -25,6 +24,7 @@ from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.study_seal import SIGNATURES, check_signatures
 from hocket.federation.study_task import StudyTask
+from hocket.files import toml_tables
 from hocket.links.conversation import Conversation
 from hocket.links.handshake import SeedEscrow
 from hocket.links.identity import Identity
@@ -77,7 +77,7 @@ def members(folder, plan, identities, study):
 
 
 def test_members_come_to_the_rehearsal_of_their_own_noise(tmp_path, identities):
-    study = parse_study(loads(NOISY))
+    study = parse_study(toml_tables(NOISY))
 
     def chain(name: str) -> Bits:
         return Bits(secret_bytes(key_of(ESCROW.own_chain(NAMES.index(name))), NOISE_LABEL))
@@ -164,7 +164,7 @@ def test_a_crash_at_any_write_leaves_the_noise_as_it_was(tmp_path):
 def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path):
     from hocket.cli.peer.sign import _data_in_words
 
-    StudyTask(parse_study(loads(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(tmp_path)
+    StudyTask(parse_study(toml_tables(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(tmp_path)
     _, served = _data_in_words(None, "", Home(tmp_path), "")
     assert served.startswith(
         "Rows at this home have served before: 'Breast cancer in four clinics': radius, texture in"

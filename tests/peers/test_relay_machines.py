@@ -20,10 +20,10 @@ import numpy as np
 import pytest
 import trustme
 
-from hocket.config.files import loads
 from hocket.federation.cards import Card
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
+from hocket.files import toml_tables
 from hocket.links.identity import ANY_MEMBER, Identity
 from hocket.studies.rehearsal import rehearse
 from hocket.studies.study import parse_study
@@ -209,7 +209,7 @@ def test_a_study_by_members_that_reach_nothing_but_a_relay(tmp_path, members):
     """Each finds what the rehearsal over all rows finds, and the capture holds nothing of what was said."""
     names = NAMES[:members]
     identities = [Identity.create(name) for name in names]
-    expected = rehearse(parse_study(loads(STUDY)), tables(names))
+    expected = rehearse(parse_study(toml_tables(STUDY)), tables(names))
     with machines([*names, "relay", "proxy"]) as lan:
         hospitals = Hospitals(lan, tmp_path, names, {"STUDY_PAUSE": "0"})
         try:

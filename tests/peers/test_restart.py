@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from hocket.config.files import loads
 from hocket.errors import RunStopped, UnsafeRemainder
 from hocket.federation.engine.peer import Played
 from hocket.federation.member import Member
@@ -23,6 +22,7 @@ from hocket.federation.presence import Presence
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.restart import remaining_plan
 from hocket.federation.study_seal import SIGNATURES, check_signatures
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.rehearsal import rehearse
@@ -76,7 +76,7 @@ def found_by(member: Member) -> dict[str, Any]:
 
 
 def expected_of(names: tuple[str, ...]) -> dict[str, Any]:
-    pooled = rehearse(parse_study(loads(STUDY)), {name: tables()[name] for name in names})
+    pooled = rehearse(parse_study(toml_tables(STUDY)), {name: tables()[name] for name in names})
     return {**json.loads(json.dumps(pooled.data)), "rows_by_member": 0}
 
 
@@ -131,7 +131,7 @@ def test_two_who_leave_one_after_the_other(tmp_path):
         some += members(tmp_path, planned(five, ports, on_drop="restart"), five)
         asyncio.run(everybody())
     dealt = tables(names)
-    pooled = rehearse(parse_study(loads(STUDY)), {name: dealt[name] for name in names[:3]})
+    pooled = rehearse(parse_study(toml_tables(STUDY)), {name: dealt[name] for name in names[:3]})
     expected = {**json.loads(json.dumps(pooled.data)), "rows_by_member": 0}
     assert all(found_by(member) == expected for member in some[:3])
     assert events(some[0]).count("begun anew") == 2

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from hocket.cli import main
-from hocket.config.files import loads
 from hocket.errors import JournalError, UnsafePlan
 from hocket.federation import GradientTask, LeastSquaresTask
 from hocket.federation.home import Home
@@ -20,6 +19,7 @@ from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder
 from hocket.federation.signed_rows import FILE, SignedRows, check_signed_rows, rows_to_sign
 from hocket.federation.study_task import StudyTask
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.studies.study import parse_study
 from hocket.studies.table import Table
@@ -198,7 +198,7 @@ def test_a_run_refuses_before_anything_is_remembered(tmp_path, identities):
     ash = members(tmp_path, planned(identities, free_ports(len(NAMES))), identities)[0]
     rows_to_sign(ash.home, ash.task).save(ash.folder.path)
     short = {name: cells[1:] for name, cells in tables()["ash"].columns.items()}
-    other = replace(ash, task=StudyTask(parse_study(loads(STUDY)), Table.of(short, "ash"), "ash"))
+    other = replace(ash, task=StudyTask(parse_study(toml_tables(STUDY)), Table.of(short, "ash"), "ash"))
     with pytest.raises(UnsafePlan, match="1 row removed"):
         asyncio.run(take_part(other))
     assert Releases(ash.home.folder).all == []

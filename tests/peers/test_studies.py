@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from hocket.config.files import loads
 from hocket.errors import BadStudy, UnsafePlan
 from hocket.federation.consent import keep_consent
 from hocket.federation.home import Home
@@ -25,6 +24,7 @@ from hocket.federation.run_folder import RunFolder
 from hocket.federation.study_seal import SIGNATURES, check_signatures
 from hocket.federation.study_task import StudyTask
 from hocket.federation.watching.snapshot import look
+from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.rehearsal import rehearse
@@ -42,7 +42,7 @@ def identities():
 def members(folder, plan, identities):
     for one in identities:
         plan = plan.signed_by(one)
-    found, study = judge_plan(plan), parse_study(loads(STUDY))
+    found, study = judge_plan(plan), parse_study(toml_tables(STUDY))
     made, dealt = [], tables(tuple(one.name for one in identities))
     for one in identities:
         home = Home(folder / one.name)
@@ -53,7 +53,7 @@ def members(folder, plan, identities):
 
 @pytest.mark.parametrize("topology", ["complete", "cycle"])
 def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topology):
-    expected = rehearse(parse_study(loads(STUDY)), tables())
+    expected = rehearse(parse_study(toml_tables(STUDY)), tables())
     with held_ports(len(NAMES)) as ports:
         some = members(tmp_path, planned(identities, ports, topology=topology), identities)
         play(some)
@@ -76,7 +76,7 @@ def test_members_come_to_the_bits_of_the_rehearsal(tmp_path, identities, topolog
 
 def survives(folder, identities, *, kills: int, seed: int = 0) -> None:
     """Members as processes, killed at random moments: each finds what the rehearsal found."""
-    expected = rehearse(parse_study(loads(STUDY)), tables())
+    expected = rehearse(parse_study(toml_tables(STUDY)), tables())
     some = members(folder, planned(identities, free_ports(len(NAMES))), identities)
     write_plan(some[0].plan, folder / "plan.toml")
     for member in some:
@@ -147,11 +147,11 @@ def test_a_table_that_does_not_fit_is_refused_by_name(identities):
         table, columns={key: cells for key, cells in table.columns.items() if key != "mean radius"}
     )
     with pytest.raises(BadStudy, match="mean radius"):
-        _ = StudyTask(parse_study(loads(STUDY)), short, "ash").checked
+        _ = StudyTask(parse_study(toml_tables(STUDY)), short, "ash").checked
 
 
 def test_rows_that_differ_by_a_few_are_refused_a_second_time(identities, tmp_path):
-    study, table = parse_study(loads(STUDY)), tables()["ash"]
+    study, table = parse_study(toml_tables(STUDY)), tables()["ash"]
     StudyTask(study, table, "ash").begin(tmp_path)
     StudyTask(study, table, "ash").begin(tmp_path)  # the same rows: nothing new is shown
     changed = {key: list(cells) for key, cells in table.columns.items()}

@@ -228,7 +228,7 @@ MEMBER = [
     Mistake("peer sign empty --home home-a", "empty is a folder", "name a file"),
     Mistake("peer sign /dev/zero --home home-a", "/dev/zero is a device", "name a file"),
     Mistake("peer sign digits.toml --home home-a", "too many digits", "digits.toml"),
-    Mistake("peer sign nested.toml --home home-a", "lists in lists", "nested.toml"),
+    Mistake("peer sign nested.toml --home home-a", "nested more than 32 deep", "nested.toml"),
     Mistake("peer status damaged.toml --home home-a", "status.json is damaged", "move it away"),
     Mistake("peer stop damaged.toml --home home-a", "status.json is damaged", "move it away"),
     Mistake("peer status none.toml --home home-a", "none.toml", "hocket peer plan"),

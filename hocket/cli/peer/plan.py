@@ -20,6 +20,7 @@ from hocket.cli.peer.common import (
 from hocket.cli.peer.epsilon import EpsilonOptions, draft, price_in_words
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
+from hocket.files import read_text
 
 NOTHING = EpsilonOptions()
 """No ε is asked for."""
@@ -228,13 +229,13 @@ def _study(
     from hocket.federation.plan_draft import draw_up, study_topology
     from hocket.federation.study_task import MOST_TOTALS, NUMBERS
     from hocket.links.text import normal_name
-    from hocket.studies.study import read_study
+    from hocket.studies.study import LARGEST, read_study
 
     title = read_study(file).question.title
     return draw_up(
         [read_card(path) for path in cards],
         topology or study_topology(len(cards), audit["colluders"]),
-        algorithm={"name": Totals.key, "study": file.read_text(encoding="utf-8"), "on_drop": on_drop},
+        algorithm={"name": Totals.key, "study": read_text(file, LARGEST), "on_drop": on_drop},
         step={"constant": 1.0},
         task={"name": title, "dataset": dataset or normal_name(title), "dimension": NUMBERS},
         run={"rounds": MOST_TOTALS, "drop_after": drop_after},

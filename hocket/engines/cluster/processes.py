@@ -20,6 +20,7 @@ from jax.experimental import multihost_utils
 
 from hocket.engines.cluster.liveness import Watch
 from hocket.errors import BadInput, ClusterError
+from hocket.files import json_value
 
 ADDRESS, COUNT, NUMBER = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 """Variables by which processes are started by hand: where process 0 listens, how many there are, and which this is."""
@@ -168,4 +169,4 @@ def told_by_first(value: Any) -> Any:
     # A collective needs the same shape everywhere, so how long the text is goes ahead of it.
     length = int(multihost_utils.broadcast_one_to_all(np.int32(len(text))))
     told = multihost_utils.broadcast_one_to_all(np.frombuffer(text[:length].ljust(length), np.uint8))
-    return json.loads(np.asarray(told).tobytes())
+    return json_value(np.asarray(told).tobytes())

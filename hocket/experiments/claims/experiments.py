@@ -6,7 +6,6 @@ that. An installed package has no such file, and its claims stay open: small run
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -22,6 +21,7 @@ from hocket.experiments.learning.cases import COMPLETE as K5
 from hocket.experiments.learning.cases import DGD, LB, NB, SGD_C, USUAL_STEPS, Case, one
 from hocket.experiments.learning.cases import RING as C5
 from hocket.experiments.tradeoff.noise_level import swept
+from hocket.files import json_value
 from hocket.problems.standard import PAPER_POLYNOMIALS, paper_polynomials
 
 EXPERIMENTS = Group("Experiments")
@@ -175,7 +175,7 @@ def local_steps() -> Finding:
 
 @cache
 def _measured(name: str) -> Measured:
-    found = json.loads(_path(name).read_text(encoding="utf-8"))
+    found = json_value(_path(name).read_text(encoding="utf-8"))
     fields = Case.__dataclass_fields__.keys() - {"seed"}
     rows = {Case(**{field: row[field] for field in fields}, seed=0): row for row in found["results"]}
     source = f"{found['runs']} runs of `hocket reproduce {name}`, kept in docs/results/{name}.json"

@@ -16,6 +16,7 @@ from hocket.errors import BadConfig
 from hocket.experiments.experiment import write_json
 from hocket.experiments.learning.cases import EQUAL, METHODS, USUAL_STEPS, Case, Size, one
 from hocket.experiments.learning.subjects import Subject
+from hocket.files import json_value
 from hocket.machine import replace_text
 
 SETTING = "setting.json"
@@ -166,7 +167,7 @@ class Kept:
     def open(name: str, out: Path | None, setting: dict[str, Any]) -> Kept:
         """A new folder, or one in which the same experiment was begun."""
         if out is not None and (out / SETTING).is_file():
-            there = json.loads((out / SETTING).read_text(encoding="utf-8"))
+            there = json_value((out / SETTING).read_text(encoding="utf-8"))
             for key in (key for key in setting | there if setting.get(key) != there.get(key)):
                 raise BadConfig(
                     f"{out} holds runs with {key} = {there.get(key)!r}, and now it is {setting.get(key)!r}; name a new "
@@ -181,7 +182,7 @@ class Kept:
     def find(self, case: Case) -> Outcome | None:
         """The outcome of a case that was run before."""
         path = self._path(case)
-        return Outcome.of(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+        return Outcome.of(json_value(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
     def keep(self, outcome: Outcome) -> None:
         """Write an outcome, all of it or nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
@@ -30,6 +29,7 @@ from hocket.federation.plan_audit import audit_plan
 from hocket.federation.plan_draft import draw_up
 from hocket.federation.plan_file import write_plan
 from hocket.federation.run_folder import RunFolder
+from hocket.files import json_value
 from hocket.links.identity import Identity
 from hocket.machine import LOOPBACK, held_ports, running
 from hocket.networks.network import Network
@@ -196,7 +196,7 @@ def compare(folder: Path, plan: FederationPlan, seconds: float) -> Demonstration
 
 
 def _clock(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
-    noted = [json.loads(line) for line in folder.metrics.read_text(encoding="utf-8").splitlines()]
+    noted = [json_value(line) for line in folder.metrics.read_text(encoding="utf-8").splitlines()]
     times = np.array([float(line["time"]) for line in noted])
     return np.array([int(line["round"]) for line in noted]), times - times[0]
 

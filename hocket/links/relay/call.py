@@ -22,6 +22,7 @@ from enum import StrEnum
 from typing import Any
 
 from hocket.errors import LinkError
+from hocket.files import json_value
 from hocket.links.identity import Identity, check_name, verify
 from hocket.links.text import is_table, shown
 
@@ -90,7 +91,7 @@ def new_challenge() -> bytes:
 def read_call(message: bytes) -> tuple[Call, bytes]:
     """A call and its signature, from the wire; refused if it has any other form."""
     try:
-        table: Any = json.loads(message)
+        table: Any = json_value(message)
         if not is_table(table) or not all(isinstance(value, str) for value in table.values()):
             raise ValueError
         fields = [table.pop(key) for key in ("relay", "role", "plan", "from", "to", "signature")]

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket.errors import HocketError, LinkError
+from hocket.files import json_value
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
 from hocket.links.relay.connection import Connection, accepted, keep_memory
@@ -70,7 +71,7 @@ class Orders:
     @classmethod
     def read(cls, line: str) -> Orders:
         """Orders from their line."""
-        pem, plan, relays, diallers, dialled, ports, proxy = json.loads(line)
+        pem, plan, relays, diallers, dialled, ports, proxy = json_value(line)
         identity = Identity.from_pem(*map(str.encode, pem))
         ways = {name: tuple(some) for name, some in dialled.items()}
         kept = None if proxy is None else Path(proxy)
@@ -355,7 +356,7 @@ async def main() -> None:
     try:
         report({"ports": await forwarder.open()})
         while line := await lines.readline():
-            forwarder.park(int(json.loads(line)["listen"]))
+            forwarder.park(int(json_value(line)["listen"]))
     finally:
         await forwarder.close()
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from hocket.errors import LinkError
+from hocket.files import json_value
 from hocket.links.channel import GrpcChannels
 from hocket.links.events import Event, Joined, Lost
 from hocket.links.relay.forwarder import FAREWELL, Orders, Pauses
@@ -124,7 +125,7 @@ class Forwarding:
         process.stdin.write(orders.line().encode() + b"\n")
         try:
             line = await asyncio.wait_for(process.stdout.readline(), STARTING)
-            self.ports = json.loads(line)["ports"]
+            self.ports = json_value(line)["ports"]
         except (TimeoutError, ValueError, KeyError):
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
@@ -144,7 +145,7 @@ class Forwarding:
             assert self._process is not None
             assert self._process.stdout is not None
             while line := await self._process.stdout.readline():
-                self._take_in(json.loads(line))
+                self._take_in(json_value(line))
             code, words = await self._process.wait(), await self._last_words()
             self.say("forwarder ended", code=code, words=words)
             for name in self.neighbours:

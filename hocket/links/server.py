@@ -130,6 +130,8 @@ def limits_in_grpc(limits: LinkLimits) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", limits.message),
         ("grpc.max_send_message_length", limits.message),
+        # Members pack nothing: what comes packed is not unpacked, and refused as any other message without a form.
+        ("grpc.per_message_decompression", 0),
         ("grpc.keepalive_time_ms", silence // 2),
         ("grpc.keepalive_timeout_ms", silence // 2),
         ("grpc.keepalive_permit_without_calls", 1),

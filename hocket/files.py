@@ -16,7 +16,7 @@ import stat
 import tomllib
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -146,6 +146,28 @@ UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, MemoryError, zipfile.
 a MemoryError where an array claims to be larger than this machine's memory."""
 
 
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as comma-separated values, every digit kept; a spreadsheet that opens them computes nothing."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(map(_defused, row) for row in rows)
+    return text.getvalue()
+
+
+def _defused(cell: object) -> object:
+    """A text that a spreadsheet would take for a formula, behind the mark by which it takes it for a text."""
+    if not isinstance(cell, str):
+        return cell
+    if not cell.lstrip(" ").startswith(FORMULA):
+        return cell.replace("\r", " ")  # which ends a row, and is put into no quotes
+    try:
+        float(cell)  # a number may begin with its sign
+    except ValueError:
+        return f"'{cell}".replace("\r", " ")
+    return cell
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""How cells begin that spreadsheets compute, the last four as they are typed in Japan."""
 USUAL_ARCHIVE, USUAL_RATIO = 1_000_000_000, 100
 """Bytes that an archive may hold, or times its size where that is more: zeros are packed a thousand times smaller."""
 

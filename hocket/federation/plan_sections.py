@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ from hocket.config.section import Section, check, choose, shown
 from hocket.config.sections import ALGORITHM_SECTIONS, AlgorithmSection, algorithm_section, named_algorithm
 from hocket.errors import BadPlan, BadProblem
 from hocket.federation.own_code import NO_CODE, OwnCode
-from hocket.links.text import LONGEST, NORMAL, STEERING, normal_name
+from hocket.links.text import LONGEST, NORMAL, hides, normal_name
 from hocket.privacy.wording import SUPPOSED
 from hocket.problems.objective_class import FORMS, ObjectiveClass
 
@@ -30,9 +31,17 @@ MOST_VERSIONS = 1_000_000
 
 
 def _plain(text: str) -> str:
-    if STEERING.search(text):
+    if hides(text):
         raise ValueError(
-            "leave out what cannot be seen: it would steer the terminal of whoever reads the plan"
+            "leave out what cannot be seen: it would mislead whoever reads the plan, or steer their terminal"
+        )
+    if any(unicodedata.category(letter) in ("So", "Sk") and letter != "°" for letter in text):
+        raise ValueError(
+            "write letters, digits and punctuation: what draws would pass for a line of hocket's"
+        )
+    if "  " in text or text != text.strip():
+        raise ValueError(
+            "write one blank between two words, and none at either end: more would draw lines of its own"
         )
     return text
 
@@ -51,7 +60,7 @@ def _objectives(text: str) -> str:
 
 
 Text = Annotated[str, Field(max_length=MOST_TEXT), AfterValidator(_plain)]
-"""Free words of a stranger's: short, and without characters that steer a terminal."""
+"""Free words of a stranger's: short, single blanks between them, and nothing that cannot be seen."""
 Name = Annotated[str, Field(max_length=MOST_TEXT)]
 """A member's name, as far as it can be judged before its card is."""
 

@@ -4,35 +4,88 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 import unicodedata
 from typing import Any, TypeGuard
 
 MOST = 200
 ELLIPSIS = "…"
-STEERING = re.compile(
-    "[\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: they move cursors, clear screens and forge lines of a log
-    "\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks of direction: they show text in another order
-    "\u2028\u2029"  # they end lines
-    "\ud800-\udfff]"  # lone surrogates: they cannot be written as UTF-8
+LINE = 60
+"""Columns that a stranger's text takes of a line: with what stands before it, no terminal of 80 breaks it in two."""
+FILLERS = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
 )
+"""What counts as a letter, a mark or a picture, and shows nothing."""
+MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u3099\u309a\ufe20-\ufe2f"
+"""They stand over or under the letter before; of more than two, one on top of another, all but two are written out."""
+HIDDEN = re.compile(f"[{FILLERS}]|(?<=[{MARKS}]{{2}})[{MARKS}]")
+"""What Python takes for printable, and nobody can read."""
+
+
+def hides(text: str) -> bool:
+    """Whether it holds anything that cannot be seen, or that steers a terminal."""
+    return not text.isprintable() or HIDDEN.search(text) is not None
 
 
 def shown(text: str, most: int = MOST) -> str:
-    r"""The text as it may be printed or logged: what steers is written out, what is too long ends in an ellipsis.
+    r"""The text as it may be printed or logged: what cannot be seen is written out, what is too long ends in an
+    ellipsis.
 
-    >>> shown("birch\x1b[2J\u202e")
-    'birch\\x1b[2J\\u202e'
+    >>> shown("birch\x1b[2J\u202e\u200b")
+    'birch\\x1b[2J\\u202e\\u200b'
     >>> shown("very long", most=5)
     'very…'
     """
     # Cut first: whatever was sent, no more than this is looked at.
-    written = STEERING.sub(_written_out, text[: most + 1])
+    written = text[: most + 1]
+    if hides(written):
+        # Letters that are no letters first: what shows nothing is no mark upon a mark.
+        written = "".join(one if one.isprintable() else _written_out(one) for one in written)
+        written = HIDDEN.sub(lambda found: _written_out(found[0]), written)
     return written if len(written) <= most else written[: most - 1] + ELLIPSIS
 
 
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def quoted(text: str, columns: int = LINE) -> str:
+    r"""A stranger's text within a line of ours: in quotes, on one line, with single blanks, all of it to be seen.
+    What is longer than so many columns ends in an ellipsis, so that no terminal makes two lines of it.
+
+    >>> print(quoted("mean of   three\nnumbers\u3164"), quoted("what's \"this\"?"))
+    'mean of three numbers\u3164' "what's 'this'?"
+    >>> print(quoted("a title " * 20, columns=20))
+    'a title a title a…'
+    """
+    line = shown(" ".join(text[:LOOKED_AT].split()), LOOKED_AT)
+    mark = '"' if "'" in line else "'"
+    line, room = line.replace(mark, "'"), columns - 2
+    if sum(map(_columns, line)) <= room:
+        return f"{mark}{line}{mark}"
+    kept, used = "", 0
+    for letter in line:
+        used += _columns(letter)
+        if used > room - 1:
+            break
+        kept += letter
+    return f"{mark}{kept.rstrip()}{ELLIPSIS}{mark}"
+
+
+def quoted_lines(text: str, columns: int = LINE) -> list[str]:
+    """The whole of a stranger's text, each line of it quoted; no line for an empty one."""
+    words = shown(" ".join(text[:LOOKED_AT].split()), LOOKED_AT)
+    wide = max(map(_columns, words), default=1)
+    return [quoted(line, columns) for line in textwrap.wrap(words, (columns - 2) // wide)]
+
+
+LOOKED_AT = 10_000
+"""Characters of a text that is quoted."""
+
+
+def _columns(letter: str) -> int:
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+def _written_out(letter: str) -> str:
+    code = ord(letter)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def json_line(data: Any, *, allow_nan: bool = True) -> str:
@@ -43,7 +96,9 @@ def json_line(data: Any, *, allow_nan: bool = True) -> str:
     """
     # JSON itself writes out what is below a space, and leaves the rest to whoever reads it.
     text = json.dumps(data, ensure_ascii=False, allow_nan=allow_nan)
-    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    if not hides(text):
+        return text
+    return "".join(one if not hides(one) else json.dumps(one)[1:-1] for one in text)
 
 
 def is_table(value: Any) -> TypeGuard[dict[str, Any]]:

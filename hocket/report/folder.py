@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from hocket.files import csv_text
 from hocket.privacy import Audit
 from hocket.privacy.wording import counted, sentence
 from hocket.report.exposure import exposed
@@ -104,10 +104,7 @@ def write_metrics(run: Run, path: Path) -> None:
     columns = {name: column.tolist() for name, column in run.history.items()}
     if history_stays(run.settings):
         columns["stays_at_home"] = [True] * len(columns["round"])
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+    path.write_text(csv_text([columns, *zip(*columns.values(), strict=True)]), encoding="utf-8", newline="")
 
 
 AT_HOME = (

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Mapping
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from hocket.errors import BadInput
+from hocket.files import csv_text
 
 Row = Mapping[str, Any]
 
@@ -25,13 +24,12 @@ def write_rows(rows: Iterable[Row], path: str | Path) -> Path:
     if path.suffix == ".json":
         path.write_text(json.dumps(finite_rows(rows), indent=0, allow_nan=False) + "\n", encoding="utf-8")
         return path
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        rows = iter(rows)
-        first = next(rows, None)
-        if first is not None:
-            writer = csv.DictWriter(file, list(first), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(chain([first], rows))
+    kept = list(rows)
+    head = list(kept[0]) if kept else []
+    if more := {name for row in kept for name in row} - {*head}:
+        raise ValueError(f"the first row has no {', '.join(sorted(more))}")
+    text = csv_text([head, *([row.get(name, "") for name in head] for row in kept)] if kept else [])
+    path.write_text(text, encoding="utf-8", newline="")
     return path
 
 

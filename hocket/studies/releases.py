@@ -23,6 +23,7 @@ from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
 from hocket.files import json_value
+from hocket.links.text import quoted
 from hocket.machine import replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
@@ -85,7 +86,7 @@ class Release:
         where = f", where {' and '.join(self.where)}" if self.where else ""
         rows = max((int(one.rows.sum()) for one in self.sets), default=0)
         noise = "" if self.mu is None else f", with noise (μ = {self.mu:.3g})"
-        return f"{self.title!r}: {', '.join(self.columns)} in {rows:,} rows{where}{noise}"
+        return f"{quoted(self.title)}: {', '.join(self.columns)} in {rows:,} rows{where}{noise}"
 
 
 def refuse_isolation(now: Release, earlier: Sequence[Release], least: int | None = None) -> None:
@@ -95,13 +96,14 @@ def refuse_isolation(now: Release, earlier: Sequence[Release], least: int | None
     """
     if not now.hidden:
         before = [
-            replace(one, what=f"{one.what} of {release.title!r}")
+            replace(one, what=f"{one.what} of {quoted(release.title)}")
             for release in earlier
             if not release.hidden
             for one in release.sets
         ]
         rules = {
-            one.fewest_different: f"{one.title!r} has {RULE} = {one.fewest_different}" for one in earlier
+            one.fewest_different: f"{quoted(one.title)} has {RULE} = {one.fewest_different}"
+            for one in earlier
         }
         if least is not None:
             rules[least] = f"your policy has {RULE} = {least}"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import hashlib
-import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +14,7 @@ import jax
 import numpy as np
 
 from hocket import __version__
-from hocket.files import json_value
+from hocket.files import csv_text, json_value
 from hocket.machine import replace_text
 from hocket.noise.summands import flat
 from hocket.studies.analysis import Findings, analyse, contributed, promise_of
@@ -170,9 +168,8 @@ def kinds(values: Any, within: str = "") -> dict[str, int]:
 def coefficients_csv(results: Results) -> str:
     """The table of coefficients as comma-separated values, every digit kept."""
     fit = results.findings.fit
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["term", "estimate", "se", "z", "p", "low", "high"])
-    for name, one in ({} if fit is None else fit.coefficients).items():
-        writer.writerow([name, *("" if cell is None else repr(cell) for cell in dataclasses.astuple(one))])
-    return text.getvalue()
+    rows = [
+        [name, *("" if cell is None else repr(cell) for cell in dataclasses.astuple(one))]
+        for name, one in ({} if fit is None else fit.coefficients).items()
+    ]
+    return csv_text([["term", "estimate", "se", "z", "p", "low", "high"], *rows])

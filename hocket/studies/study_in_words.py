@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from scipy.special import ndtr
 
+from hocket.links.text import quoted, quoted_lines
 from hocket.privacy import gdp
 from hocket.studies.columns import ColumnSection
 from hocket.studies.condition import Condition, parse_condition
@@ -19,7 +20,7 @@ from hocket.studies.study import DisclosureSection, PenaltySection, Study
 LOOK = "LOOK: "
 """How a line begins that deserves a second look."""
 LONGEST = 400
-"""Characters that are shown of a title and a question, which decide nothing."""
+"""Characters that are shown of a question, which decides nothing."""
 RULES = {
     "fewest_rows": "rows that each member must give",
     "smallest_cell": "rows below which a count is not shown",
@@ -33,9 +34,9 @@ RULES = {
 def study_in_words(study: Study) -> list[str]:
     """All that a study reads, computes and shows, a line each."""
     question = study.question
-    asked = f" {_cut(question.question)}" if question.question else ""
     lines = [
-        f"Study: {_cut(question.title)}.{asked}",
+        f"Study: {quoted(question.title)}",
+        *(f"Question: {line}" for line in quoted_lines(question.question[:LONGEST])),
         *_model(study),
         *_other_parts(study),
         f"Rows: {_conditions(study)}",
@@ -49,11 +50,6 @@ def study_in_words(study: Study) -> list[str]:
 def _line(text: object) -> str:
     """On one line, so that no text from a study can pass for a line of ours."""
     return " ".join(str(text).split())
-
-
-def _cut(text: str) -> str:
-    """A text that decides nothing, not longer than somebody reads."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _model(study: Study) -> Iterator[str]:

@@ -151,7 +151,7 @@ def test_sign_shows_the_study_before_it_asks(plan, tmp_path, identities, monkeyp
     assert main(["peer", "sign", str(file), "--home", str(home.folder)]) == 1
     shown = capsys.readouterr().err
     for line in (
-        "Study: Age and blood sugar.",
+        "Study: 'Age and blood sugar'",
         "Model: radius ~ texture, linear",
         "Rows: only where area > 0 (your column 'mean area')",
         "LOOK: column texture READS YOUR COLUMN 'HIV': numbers; missing: row left out",

@@ -189,14 +189,14 @@ def test_on_a_terminal(watched: Watched) -> None:
     assert "\x1b[2J<script>" not in shown
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown)
     for words_shown in (
-        "clinic-c in digits",
+        "clinic-c in 'digits'",
         "400 of 1,000 rounds",
         "still moving, by 2 %",
         "waits for clinic-e",
     ):
         assert words_shown in plain
     after = plain.split("Ctrl-C ends the watching, not the run.")[-1]
-    assert "clinic-c in digits: running, 400 of 1,000 rounds" in after
+    assert "clinic-c in 'digits': running, 400 of 1,000 rounds" in after
 
 
 def _read(terminal: int, *, until: str = "", within: float = 60.0) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import io
 import json
 import os
@@ -26,11 +27,13 @@ from hocket.files import (
     NESTED,
     UNREADABLE,
     arrays,
+    csv_text,
     json_value,
     read_bytes,
     read_text,
     toml_tables,
 )
+from hocket.runs.tidy import write_rows
 from tests.peers.plans import drawn
 
 ROOT = Path(__file__).parents[2] / "hocket"
@@ -54,6 +57,7 @@ OWN = {
     ("files.py", "tomllib.loads"),
     ("files.py", "json.loads"),
     ("files.py", "csv.reader"),
+    ("files.py", "csv.writer"),
     ("files.py", "np.load"),
     ("machine.py", "np.loadtxt"),  # what scikit-learn brings
     ("federation/plan_rehearsal.py", "np.loadtxt"),  # the table of whoever asks
@@ -61,15 +65,8 @@ OWN = {
 }
 """Every parser that hocket calls, and where."""
 PARSERS = {
-    *(
-        "tomllib.loads",
-        "tomllib.load",
-        "json.loads",
-        "json.load",
-        "json.JSONDecoder",
-        "csv.reader",
-        "csv.DictReader",
-    ),
+    *("tomllib.loads", "tomllib.load", "json.loads", "json.load", "json.JSONDecoder"),
+    *("csv.reader", "csv.DictReader", "csv.writer", "csv.DictWriter"),
     *(
         "np.load",
         "np.loadtxt",
@@ -305,3 +302,21 @@ def test_an_archive_that_unpacks_to_a_thousand_times_its_size_is_refused(tmp_pat
         (tmp_path / name).write_bytes(content)
         with pytest.raises(UNREADABLE):
             arrays(tmp_path / name)
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\tx", "\rx", " =1+1", "＝1+1"]
+
+
+@pytest.mark.parametrize("cell", FORMULAS)
+def test_a_table_computes_nothing_in_a_spreadsheet(tmp_path, cell):
+    """Where a cell is a stranger's word, be it a column's name."""
+    path = write_rows([{cell: 1.0, "term": cell}, {cell: -2.5, "term": "-2.5e-3"}], tmp_path / "rows.csv")
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    held = f"'{cell}".replace("\r", " ")
+    assert rows == [[held, "term"], ["1.0", held], ["-2.5", "-2.5e-3"]]
+
+
+def test_numbers_and_plain_words_stay_as_they_are():
+    rows = [["term", "a-b", "x=1", "", None], [-1.5, "-1.5", "-inf", "nan", "+3"]]
+    assert csv_text(rows) == "term,a-b,x=1,,\n-1.5,-1.5,-inf,nan,+3\n"

@@ -15,6 +15,7 @@ from hocket.cli.peer.common import HomeOption, open_identity, refuse_existing
 from hocket.cli.peer.sign import ASK, SignOptions, sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
+from hocket.links.text import quoted_lines
 
 if TYPE_CHECKING:
     from hocket.federation.cards import Card
@@ -140,7 +141,7 @@ def _card(
     _keep_card(sender, kept)
     data = {"from": sender.name, "fingerprint": sender.fingerprint, "card": str(kept), "reply": None}
     words += [
-        *([f"{sender.name} writes: {found.note}"] if found.note else []),
+        *_note(found),
         f"Card of {sender.name}: {kept}. Have its fingerprint read to you: {sender.fingerprint}",
     ]
     if found.asks:
@@ -183,7 +184,7 @@ def _plan(
     path, to_sign = reply or Path(f"{identity.name}-signed.toml"), identity.name in mine.unsigned
     if to_sign:
         refuse_existing(path, "reply", "--reply")
-    words = [f"{found.sender.name} writes: {found.note}"] if found.note else []
+    words = _note(found)
     told: dict[str, object] = {"from": found.sender.name, "plan": str(out), "fingerprint": mine.fingerprint}
     write_plan(mine, out)
     if to_sign:
@@ -238,3 +239,8 @@ def _keep_card(card: Card, path: Path) -> None:
 def _write_new(path: Path, text: str, what: str, option: str) -> None:
     refuse_existing(path, what, option)
     path.write_text(text, encoding="utf-8")
+
+
+def _note(found: Invitation) -> list[str]:
+    """What the sender writes, on lines of its own."""
+    return [f"{found.sender.name} writes: {line}" for line in quoted_lines(found.note)]

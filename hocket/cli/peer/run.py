@@ -13,6 +13,7 @@ from cyclopts import Parameter
 from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import USUAL, MemberOptions, folder_of, member_of
 from hocket.errors import Interrupted
+from hocket.links.text import quoted
 
 PROMPT = 2.0
 """Seconds within which neighbours who are as far as this member are done, too."""
@@ -193,7 +194,7 @@ def _findings(plan: FederationPlan, folder: RunFolder, late: Sequence[str]) -> A
     dropped, left = status["dropped"], ", ".join(status["dropped"])
     words = [
         *coefficients_in_words(data),
-        f"{status['member']} has the results of {plan.task.name}, after {data['totals']} sums over "
+        f"{status['member']} has the results of {quoted(plan.task.name)}, after {data['totals']} sums over "
         f"{len(plan.names) - len(dropped)} members; no other number of anybody's was shown.",
         *([f"It was begun anew without {left}. {DIFFERENCE.format(left=left)}."] if dropped else []),
         *_together(plan, folder),

@@ -26,6 +26,7 @@ from hocket.cli.peer.common import (
 from hocket.cli.peer.consent import obtain
 from hocket.cli.table_options import TableOptions
 from hocket.federation.home import Home
+from hocket.links.text import quoted
 
 if TYPE_CHECKING:
     from hocket.federation.earlier_runs import EarlierRun
@@ -177,9 +178,9 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
     task, run = plan.task, plan.run
     return [
         *members_in_words(plan),
-        f"{task.name}: sums over all members on the data {task.dataset}"
+        f"{quoted(task.name)}: sums over all members on the data {task.dataset}"
         if plan.study is not None
-        else f"{task.name}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
+        else f"{quoted(task.name)}: {run.rounds:,} rounds of {plan.algorithm_section.name} on the data {task.dataset}, "
         f"{task.dimension:,} numbers",
         objectives_in_words(plan),
         *([VERIFIABLE] if run.verifiable else []),

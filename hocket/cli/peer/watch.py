@@ -13,6 +13,7 @@ from hocket.cli.explore import serve
 from hocket.cli.peer.common import HomeOption, folder_of
 from hocket.cli.peer.status import PlanFile
 from hocket.federation.home import Home
+from hocket.links.text import quoted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +65,7 @@ def _in_words(seen: Snapshot) -> list[str]:
     from hocket.federation.at_home import MARK
 
     return [
-        f"{seen.member} in {seen.task}: {seen.state}, {seen.progress}.",
+        f"{seen.member} in {quoted(seen.task)}: {seen.state}, {seen.progress}.",
         f"How it stands: {seen.standing.words}.",
         *seen.standing.why,
         *seen.waits,

@@ -14,6 +14,7 @@ from hocket.federation.at_home import MARK
 from hocket.federation.standing import Kind
 from hocket.federation.watching.snapshot import Snapshot
 from hocket.federation.watching.wording import lag_in_words
+from hocket.links.text import quoted
 
 STYLE: dict[Kind, str] = {
     "converged": "bold green",
@@ -67,7 +68,7 @@ def _head(seen: Snapshot) -> RenderableType:
     line.add_column(ratio=1)
     line.add_column(justify="right", no_wrap=True)
     clock = time.strftime("%H:%M:%S", time.localtime(seen.at))
-    line.add_row(Text(f"{seen.member} in {seen.task}", style="bold"), Text(f"{seen.state} · {clock}"))
+    line.add_row(Text(f"{seen.member} in {quoted(seen.task)}", style="bold"), Text(f"{seen.state} · {clock}"))
     return line
 
 

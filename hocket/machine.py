@@ -6,12 +6,14 @@ After a crash there is the old file or the new one, never half of one.
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib.util
 import os
 import secrets
 import site
 import socket
+import stat
 import sys
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -46,6 +48,41 @@ def replace_text(path: Path, text: str) -> None:
     """Write a text, all of it or nothing."""
     with replaced(path) as file:
         file.write(text.encode())
+
+
+def private_folder(folder: Path) -> Path:
+    """A folder that its owner alone can open: made like that, with those above it that are missing, or closed if it was
+    open. PermissionError where it is another user's."""
+    for missing in reversed([one for one in (folder, *folder.parents) if not one.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    about = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _close_to_others(about, folder, 0o700)
+    finally:
+        os.close(about)
+    return folder
+
+
+def private_file(path: Path, flags: int = os.O_RDWR) -> int:
+    """A descriptor of a file that its owner alone can open: made like that, or closed to others if it was open. A link
+    is not followed, and another user's file is refused by a PermissionError."""
+    file = os.open(path, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        _close_to_others(file, path, 0o600)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _close_to_others(file: int, path: Path, mode: int) -> None:
+    if os.name != "posix":
+        return
+    about, me = os.fstat(file), os.geteuid()
+    if me not in (about.st_uid, 0):
+        raise PermissionError(errno.EPERM, "it belongs to another user of this machine", str(path))
+    if stat.S_IMODE(about.st_mode) & 0o077:
+        os.fchmod(file, mode)
 
 
 def scikit_table(name: str, file: str, *, head: int = 0) -> np.ndarray:

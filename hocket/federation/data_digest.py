@@ -15,6 +15,7 @@ from contextlib import suppress
 from hocket.errors import JournalError
 from hocket.federation.home import Home
 from hocket.federation.task import Task
+from hocket.machine import private_folder
 
 LABEL = b"hocket/data/1\n"
 SECRET = 32
@@ -64,7 +65,7 @@ def home_secret(home: Home) -> bytes:
     """This home's secret, made when it is first asked for."""
     path = home.digest_key
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         new = path.with_name(f"{path.name}.{os.getpid()}")
         new.touch(mode=0o600)
         new.write_bytes(os.urandom(SECRET))

@@ -21,6 +21,7 @@ from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
+from hocket.machine import private_folder
 from hocket.problems.sets import FeasibleSet
 
 FOLDER, KEYS, STEPS, START = "disclosure", "keys.json", "steps.bin", "start.bin"
@@ -49,7 +50,7 @@ class Disclosure:
 
     def begin(self, streams: ChainStreams, start: np.ndarray, names: Sequence[str]) -> None:
         """Keep the first keys, before round 1 destroys them."""
-        self.path.mkdir(mode=0o700, exist_ok=True)
+        private_folder(self.path)
         (self.path / START).write_bytes(np.ascontiguousarray(start, self.dtype).tobytes())
         keys = KeysSection(
             chains={names[other]: chain.hex() for other, chain in streams.chains.items()},

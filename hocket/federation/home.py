@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hocket.errors import BadConfig, BadIdentity
 from hocket.files import read_bytes
 from hocket.links.text import normal_name
+from hocket.machine import private_folder
 
 if TYPE_CHECKING:
     from hocket.federation.own_code import OwnCode
@@ -27,8 +28,18 @@ class Home:
 
     @classmethod
     def at(cls, folder: Path | None = None) -> Home:
-        """The folder named, or the one in $HOCKET_HOME, or ~/.hocket."""
-        return cls(folder or Path(os.environ.get(VARIABLE) or Path.home() / ".hocket"))
+        """The folder named, or the one in $HOCKET_HOME, or ~/.hocket; one that holds an identity is closed to other
+        users of this machine."""
+        found = cls(folder or Path(os.environ.get(VARIABLE) or Path.home() / ".hocket"))
+        if found.identity.is_dir():
+            try:
+                private_folder(found.folder)
+            except PermissionError as error:
+                raise BadIdentity(
+                    f"{found.folder} holds an identity, and {error.strerror}, who could replace it; name a folder of "
+                    "your own with --home"
+                ) from None
+        return found
 
     @property
     def identity(self) -> Path:

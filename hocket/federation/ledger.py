@@ -7,19 +7,19 @@ the file is secret. Lines are only ever added, under a lock, so that runs that b
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hocket.errors import JournalError
 from hocket.files import json_value
+from hocket.links.database import locked
 from hocket.links.text import is_table
-from hocket.machine import replace_text
+from hocket.machine import private_folder, replace_text
 
 BEGUN = (
     "this plan was begun before, and the journal of that run is gone: run again, it would deal fresh noise on the same "
@@ -129,15 +129,12 @@ class Ledger:
 
 @contextmanager
 def one_at_a_time(lock: Path, what: Path | None = None) -> Generator[None]:
-    """Hold a lock, and wait for it if another process does."""
-    with _explained(what or lock):
-        lock.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        held = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    """Hold a lock, and wait for it if another process does, for as long as `locked` does."""
+    with ExitStack() as holding:
+        with _explained(what or lock):
+            private_folder(lock.parent)
+            holding.enter_context(locked(lock))
         yield
-    finally:
-        os.close(held)
 
 
 @contextmanager

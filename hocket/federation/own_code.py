@@ -19,7 +19,7 @@ from hocket.config.section import check, shown
 from hocket.config.sections import AlgorithmSection
 from hocket.errors import BadConfig, BadPlan
 from hocket.files import read_text
-from hocket.machine import replace_text
+from hocket.machine import private_folder, replace_text
 
 LONGEST = 1_000_000
 """Bytes of a source: far beyond any algorithm's, and few enough to read from a stranger."""
@@ -80,7 +80,7 @@ class OwnCode:
             return
         place = self.kept / f"{section.sha256}.py"
         if not place.exists():
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(place.parent)
             replace_text(place, _source(section.file).decode())
 
     def _kept(self, pinned: str) -> Path | None:

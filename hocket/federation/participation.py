@@ -55,6 +55,7 @@ from hocket.federation.study_task import StudyTask
 from hocket.federation.task import LocalSteps, is_repeatable
 from hocket.federation.verification import Transcript
 from hocket.links.conversation import Conversation, Moment
+from hocket.links.database import in_thread
 from hocket.links.events import Channels
 from hocket.links.journal import Journal
 from hocket.links.lasting_noise import LastingNoise
@@ -79,14 +80,14 @@ async def take_part(
     member.check()
     folder = member.folder
     with _explained(folder):
-        await asyncio.to_thread(check_data, member)
-        await asyncio.to_thread(check_signed_rows, member.home, member.task, folder.path)
+        await in_thread(check_data, member)
+        await in_thread(check_signed_rows, member.home, member.task, folder.path)
         folder.make()
         with Journal.open(folder.journal, member.plan.run_hash, vouched=member.vouched) as journal:
             folder.clear_stop()  # whoever it was meant for is gone: the journal is ours
             write_plan(member.plan, folder.plan)
             member.check_signed(without=journal.ballots.left)
-            runs = await asyncio.to_thread(_counted, member, journal)
+            runs = await in_thread(_counted, member, journal)
             earlier = earlier_runs(member.home, member.plan, data=member.data, rows=member.rows)
             write_json(folder.about, _about(member, journal, runs, earlier))
             attendance = Attendance(member.plan, member.identity, journal.run)

@@ -22,6 +22,7 @@ from hocket.federation.data_digest import home_secret
 from hocket.federation.home import Home
 from hocket.federation.task import Task
 from hocket.links.text import is_list, is_table
+from hocket.machine import private_folder
 
 MOST = 100_000
 """Rows of a table that are kept, those with the smallest digests: of a larger one a sample, alike in every table."""
@@ -67,7 +68,7 @@ def keep_rows(home: Home, dataset: str, digests: Digests) -> None:
         return
     path = home.rows(dataset)
     every = np.unique(np.concatenate([digests, kept_rows(path)]))[:MOST]
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(path.parent)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     new.touch(mode=0o600)
     new.write_bytes(every.astype("<u8").tobytes())

@@ -29,7 +29,7 @@ from hocket.errors import BadConfig
 from hocket.files import json_value, read_bytes
 from hocket.links.database import held
 from hocket.links.text import is_list, is_table, json_line
-from hocket.machine import replace_text
+from hocket.machine import private_folder, replace_text
 
 SHOWN_ONLY = "move it away: the run goes by its journal, and nothing but what is shown is lost"
 
@@ -88,8 +88,8 @@ class RunFolder:
 
     def make(self) -> None:
         """Make the folder, for its owner alone."""
-        self.votes.mkdir(parents=True, exist_ok=True)
-        self.path.chmod(0o700)
+        private_folder(self.path)
+        private_folder(self.votes)
 
     @property
     def accepted(self) -> set[frozenset[str]]:

@@ -8,19 +8,72 @@ disk. What a disk keeps beneath its file system is beyond any program: put secre
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, TypeVar
 
 from hocket.errors import JournalError
+from hocket.machine import private_file, private_folder
+
+Result = TypeVar("Result")
 
 GLANCE = 0.2
 """Seconds within which whoever only looked whether a lock is held has let go of it again."""
+
+
+PATIENCE = 60.0
+"""Seconds that a lock is waited for which others hold for an instant, be it to count a run over large tables."""
+STOP: ContextVar[Event | None] = ContextVar("stop", default=None)
+"""Set by whoever started this thread once it is not to wait any more."""
+
+
+@contextmanager
+def locked(path: Path) -> Generator[None]:
+    """Hold a lock that nobody but this user can take, and wait for it if another process does; not for ever, and not
+    once `STOP` is set."""
+    file, stop = private_file(path), STOP.get() or Event()
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not _taken(file):
+            if time.monotonic() > deadline:
+                raise JournalError(
+                    f"another process has held {path} for {PATIENCE:.0f} s, so nothing was begun; see which one by: "
+                    f"fuser -v {path}. End it if it hangs, and start again"
+                )
+            if stop.wait(GLANCE / 4):
+                raise JournalError(f"stopped while another process held {path}; nothing was begun")
+        yield
+    finally:
+        os.close(file)
+
+
+def _taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+async def in_thread(function: Callable[..., Result], *given: Any) -> Result:
+    """What the function returns, in a thread of its own, which waits for no lock any more once this is cancelled."""
+    stop = Event()
+    mark = STOP.set(stop)
+    try:
+        return await asyncio.to_thread(function, *given)
+    except asyncio.CancelledError:
+        stop.set()
+        raise
+    finally:
+        STOP.reset(mark)
 
 
 class Lock:
@@ -31,8 +84,8 @@ class Lock:
     """
 
     def __init__(self, path: Path):
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if not self._taken():
+        self._file = private_file(path)
+        if not self._wins():
             holder = os.read(self._file, 20).decode(errors="replace").strip()
             os.close(self._file)
             raise JournalError(
@@ -46,16 +99,13 @@ class Lock:
             os.close(self._file)
             raise
 
-    def _taken(self) -> bool:
+    def _wins(self) -> bool:
         deadline = time.monotonic() + GLANCE
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    return False
-                time.sleep(GLANCE / 20)
+        while not _taken(self._file):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(GLANCE / 20)
+        return True
 
     def release(self) -> None:
         """Let somebody else have it; the file stays, so that nobody ever locks another of the same name."""
@@ -102,7 +152,7 @@ class Database:
         if not create and not path.is_file():
             raise JournalError(f"there is no journal {path}; name the folder of a run that was begun")
         with self._explained():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(path.parent)
             self._lock = Lock(path.with_name(path.name + ".lock"))
         try:
             self._connection = self._connect(schema)
@@ -148,7 +198,7 @@ class Database:
     def _connect(self, schema: str) -> sqlite3.Connection:
         with self._explained():
             # SQLite gives its log the permissions of the database, and calls one it may not write a disk I/O error.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(private_file(self.path))
             connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             try:
                 for setting in SETTINGS:

@@ -28,7 +28,7 @@ from cryptography.x509.oid import NameOID
 from hocket.errors import BadIdentity
 from hocket.files import read_bytes
 from hocket.links.text import spoken
-from hocket.machine import replaced
+from hocket.machine import private_folder, replaced
 
 LONGEST_FILE = 100_000
 """Bytes of a key or a certificate; ours have a few hundred."""
@@ -148,8 +148,7 @@ class Identity:
             )
         secret = self.private_key_pem
         with _written(folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.chmod(0o700)
+            private_folder(folder)
         # The key comes last: a folder that has one is complete.
         _write(folder / CERTIFICATE, self.certificate_pem)
         _write(folder / KEY, secret if passphrase is None else seal(secret, passphrase))

@@ -18,6 +18,7 @@ from jaxtyping import Int, UInt64
 
 from hocket.errors import JournalError
 from hocket.files import UNREADABLE, arrays
+from hocket.machine import private_folder
 from hocket.studies.columns import MISSING, text_of
 from hocket.studies.table import Table
 
@@ -85,7 +86,7 @@ class KnownRows:
         path = self.home / FOLDER / f"{found.digest}.npz"
         if path.exists():
             return
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         draft = path.with_suffix(".draft")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             np.savez_compressed(file, names=np.array(found.names), cells=found.cells, numbers=numbers)
@@ -95,7 +96,7 @@ class KnownRows:
 
     def _key(self) -> bytes:
         path = self.home / SECRET
-        self.home.mkdir(parents=True, exist_ok=True)
+        private_folder(self.home)
         try:
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(secrets.token_bytes(32))

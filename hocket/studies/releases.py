@@ -7,13 +7,12 @@ is one whose own parts do. What was released with noise that hides any row is on
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +22,9 @@ from jaxtyping import Bool
 
 from hocket.errors import BadStudy, JournalError
 from hocket.files import json_value
+from hocket.links.database import locked
 from hocket.links.text import quoted
-from hocket.machine import replaced
+from hocket.machine import private_file, private_folder, replaced
 from hocket.studies.isolation import isolated
 from hocket.studies.known_rows import Fingerprints, KnownRows
 from hocket.studies.promise import HIDES
@@ -266,7 +266,7 @@ class Releases:
                 return
             self._known.remember(found, numbers)
             with open(
-                os.open(self.home / FILE, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                private_file(self.home / FILE, os.O_WRONLY | os.O_APPEND),
                 "a",
                 encoding="utf-8",
             ) as file:
@@ -308,9 +308,16 @@ class Releases:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        self.home.mkdir(parents=True, exist_ok=True)
-        with (self.home / f"{FILE}.lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with ExitStack() as holding:
+            path = self.home / f"{FILE}.lock"
+            try:
+                private_folder(self.home)
+                holding.enter_context(locked(path))
+            except OSError as error:
+                raise JournalError(
+                    f"{path} cannot be locked: {error.strerror}; analyses must be remembered, so change that and start "
+                    "again"
+                ) from error
             yield
 
 

@@ -37,7 +37,7 @@ def explore(
     return Answer(
         {"url": served.url, "topology": topology},
         [f"Explore at {served.url}", "Ctrl-C ends it."],
-        after=lambda: serve(served, at=served.url if browser else None),
+        after=lambda: serve(served, at=served.once if browser else None),
     )
 
 

@@ -20,7 +20,14 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn import Config, Server
@@ -45,6 +52,8 @@ class Access:
     app: ASGIApp
     token: str
     port: int
+    tickets: set[str]
+    """Each leads to the page once: for a browser's command line, which everybody on this machine can read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,6 +61,8 @@ class Access:
             return
         refusal = self._refusal(scope)
         answer: Any = self.app if refusal is None else PlainTextResponse(refusal[1] + "\n", refusal[0])
+        if refusal is None and self._has_ticket(scope):
+            answer = RedirectResponse(f"/?token={self.token}", 303)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -71,7 +82,9 @@ class Access:
             )
         if headers.get("origin") not in {None, *(f"http://{host}" for host in hosts)}:
             return 403, "another page may not ask the explorer anything"
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        given = _asked(scope, "token")
+        if scope["path"] == "/" and _asked(scope, "ticket") in self.tickets:
+            return None
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return (
                 403,
@@ -81,6 +94,17 @@ class Access:
         if "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONGEST:
             return 413, f"a question has at most {LONGEST:,} bytes, and says how many; draw a smaller network"
         return None
+
+    def _has_ticket(self, scope: Scope) -> bool:
+        ticket = _asked(scope, "ticket")
+        if scope["path"] != "/" or ticket not in self.tickets:
+            return False
+        self.tickets.discard(ticket)
+        return True
+
+
+def _asked(scope: Scope, key: str) -> str:
+    return parse_qs(scope["query_string"].decode("latin-1")).get(key, [""])[0]
 
 
 class Superseded(Exception):
@@ -147,7 +171,7 @@ class Explorer:
         self.desk.shutdown(wait=False, cancel_futures=True)
 
 
-def explorer_app(explorer: Explorer, *, token: str, port: int) -> Starlette:
+def explorer_app(explorer: Explorer, *, token: str, tickets: set[str], port: int) -> Starlette:
     """The application, for those who have access."""
     return Starlette(
         routes=[
@@ -158,7 +182,7 @@ def explorer_app(explorer: Explorer, *, token: str, port: int) -> Starlette:
             Route("/runs/{run}/events", explorer.events),
             Route("/runs/{run}", explorer.call_off, methods=["DELETE"]),
         ],
-        middleware=[Middleware(Access, token=token, port=port)],
+        middleware=[Middleware(Access, token=token, port=port, tickets=tickets)],
         exception_handlers={HocketError: _complain},  # type: ignore[dict-item]
         lifespan=explorer.living,
     )
@@ -185,6 +209,8 @@ class Served:
     network: Network
     listening: socket.socket
     token: str
+    ticket: str
+    """Leads to the page once: see `Access`."""
 
     @property
     def port(self) -> int:
@@ -195,6 +221,11 @@ class Served:
         """The address to open; who has it may use the explorer."""
         return f"http://{LOOPBACK}:{self.port}/?token={self.token}"
 
+    @property
+    def once(self) -> str:
+        """The same for a browser's command line."""
+        return f"http://{LOOPBACK}:{self.port}/?ticket={self.ticket}"
+
     def run(self) -> None:
         """Answer until Ctrl-C."""
         self.server().run(sockets=[self.listening])
@@ -202,7 +233,7 @@ class Served:
     def server(self) -> Server:
         """A server that can also be told to stop."""
         explorer = Explorer(self.network)
-        app = explorer_app(explorer, token=self.token, port=self.port)
+        app = explorer_app(explorer, token=self.token, tickets={self.ticket}, port=self.port)
         # No log of requests: their addresses hold the token.
         config = Config(app, access_log=False, log_level="warning", timeout_graceful_shutdown=1)
         return _Server(config, explorer.runs.stop)
@@ -224,4 +255,4 @@ def take_port(network: Network, port: int = 0) -> Served:
     """Bind to loopback, and nothing else; port 0 takes any that is free."""
     with port_named(port):
         listening = socket.create_server((LOOPBACK, port))
-    return Served(network, listening, secrets.token_urlsafe(24))
+    return Served(network, listening, secrets.token_urlsafe(24), secrets.token_urlsafe(24))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hocket.errors import BadConfig, BadIdentity
-from hocket.files import read_bytes
+from hocket.files import read_bytes, read_text
 from hocket.links.text import normal_name
 from hocket.machine import private_folder
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from hocket.federation.own_code import OwnCode
 
 VARIABLE = "HOCKET_HOME"
+LONGEST_TOKEN = 1000
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,}")
+"""As HTTP has it after "Bearer"."""
 LASTING_NOISE, LEDGER, ROWS = ".sqlite", ".runs.jsonl", ".rows"
 """How the files of a dataset end."""
 
@@ -72,6 +76,20 @@ class Home:
     def proxy(self) -> Path:
         """The file of the proxy through which this member reaches relays, with its password if it has one."""
         return self.folder / "proxy"
+
+    @property
+    def metrics_token(self) -> str:
+        """What whoever asks for metrics must bring; empty where this home has no file of it, and nobody need bring
+        anything."""
+        path = self.folder / "metrics-token"
+        if not path.exists():
+            return ""
+        token = read_text(path, LONGEST_TOKEN).strip()
+        if not TOKEN.fullmatch(token):
+            raise BadConfig(
+                f"{path} holds no token; write 16 letters and digits or more into it, such as by: openssl rand -hex 16"
+            )
+        return token
 
     @property
     def digest_key(self) -> Path:

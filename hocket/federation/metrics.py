@@ -1,12 +1,12 @@
 """What a member measures while it runs: lines of JSON in a file, and numbers for Prometheus on loopback.
 
-Nothing here is a state, a gradient or noise. The endpoint answers on this machine only, and everybody on it: where a
-certificate stands, what the task measures on this member's own data goes to the file and not to the endpoint.
+Nothing here is a state, a gradient or noise. The endpoint answers on this machine only, and everybody on it unless
+there is a token: where a certificate stands, what the task measures on this member's own data goes to the file and not
+to the endpoint.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
@@ -25,7 +25,6 @@ from hocket.machine import replace_text
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-LOOPBACK = "127.0.0.1"
 OF_LINKS = ("time", "round", "lag", "bytes_said", "bytes_heard", "repeats")
 """What a line of measurements holds of rounds and links; the rest is of the state, and of the task."""
 EVERY = 0.5
@@ -113,27 +112,6 @@ class Metrics:
             lag.add_metric([name], seconds)
         if lag.samples:
             yield lag
-
-    async def serve(self, port: int) -> asyncio.Server:
-        """Answer GET /metrics on this machine, to nobody else."""
-        return await asyncio.start_server(self._answer, LOOPBACK, port)
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            request = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).split(b"\r\n")[0]
-            found = request.startswith(b"GET /metrics ")
-            body = self.exposition().encode() if found else b"only /metrics is here\n"
-            status = b"200 OK" if found else b"404 Not Found"
-            head = (
-                b"Content-Type: text/plain; version=0.0.4\r\nConnection: close\r\nContent-Length: %d"
-                % len(body)
-            )
-            writer.write(b"HTTP/1.1 %s\r\n%s\r\n\r\n%s" % (status, head, body))
-            await writer.drain()
-        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-            pass
-        finally:
-            writer.close()
 
 
 def measurements(path: Path, most: int | None = None) -> list[dict[str, Any]]:

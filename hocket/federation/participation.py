@@ -33,6 +33,7 @@ from hocket.federation.engine.shares import RoundNoise
 from hocket.federation.ledger import Ledger, Served, one_at_a_time
 from hocket.federation.member import MOST_ARRAYS, Member
 from hocket.federation.metrics import Log, Metrics
+from hocket.federation.metrics_endpoint import MetricsEndpoint
 from hocket.federation.movement import Movement
 from hocket.federation.noise_keys import (
     agreeing_of,
@@ -115,6 +116,13 @@ def _present(
     return Presence(attendance, journal, log, member.folder, memories, policy, earlier, ledger)
 
 
+async def _endpoint(member: Member, metrics: Metrics) -> MetricsEndpoint | None:
+    """Where Prometheus finds the numbers, if it is to find them."""
+    if member.metrics_port is None:
+        return None
+    return await MetricsEndpoint.open(metrics.exposition, member.metrics_port, member.home.metrics_token)
+
+
 async def _played(
     member: Member,
     presence: Presence,
@@ -142,7 +150,7 @@ async def _played(
     conversation.now = Moment(*journal.last_said)
     try:
         await presence.departures.settle()  # a vote may have been the last thing before a crash
-        server = None if member.metrics_port is None else await metrics.serve(member.metrics_port)
+        server = await _endpoint(member, metrics)
         ticking = asyncio.create_task(_tick(member, presence))
         if needs_keys(role) or member.plan.run.means:
             lasting = lasting_noise_of(member)

@@ -95,21 +95,6 @@ def test_status_log_and_metrics_hold_no_state(tmp_path):
     assert {json.loads(line)["event"] for line in texts[0].splitlines()} >= {"joined", "running", "finished"}
 
 
-def test_prometheus_finds_the_metrics_on_loopback(tmp_path):
-    async def scene() -> str:
-        metrics, port = Metrics(tmp_path / "metrics.jsonl"), free_ports(1)[0]
-        metrics.record({"round": 7, "loss": 0.25}, {"birch": 0.5})
-        server = await metrics.serve(port)
-        text = await asyncio.to_thread(_get, f"http://127.0.0.1:{port}/metrics")
-        server.close()
-        metrics.close()
-        return text
-
-    lines = asyncio.run(scene()).splitlines()
-    assert "hocket_round 7.0" in lines
-    assert 'hocket_lag_seconds{neighbour="birch"} 0.5' in lines
-
-
 @pytest.mark.parametrize(
     "number",
     [np.float64(0.5), np.float32(0.5), np.array(0.5), jnp.float32(0.5), 0.5],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import signal
@@ -199,6 +200,21 @@ def test_the_page_comes_with_the_token_and_is_kept_to_itself(served):
     assert headers["content-security-policy"] == "frame-ancestors 'none'"
 
 
+def test_a_ticket_leads_to_the_page_once(served):
+    ticket, to = served.once.partition("?ticket=")[2], http.client.HTTPConnection("127.0.0.1", served.port)
+    for path in (f"/network?ticket={ticket}", f"/?ticket={ticket[:-1]}", "/?ticket=", "/"):
+        to.request("GET", path)
+        assert to.getresponse().read().startswith(b"the token is missing")
+    answers = []
+    for _ in range(2):
+        to.request("GET", f"/?ticket={ticket}")
+        answer = to.getresponse()
+        answer.read()
+        answers.append((answer.status, answer.headers["Location"], answer.headers["Referrer-Policy"]))
+    assert answers == [(303, f"/?token={served.token}", "no-referrer"), (403, None, "no-referrer")]
+    to.close()
+
+
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 32])
 @pytest.mark.parametrize("path", ["/", "/network", "/runs", "/nowhere"])
 def test_without_the_right_token_nobody_comes_in(served, token, path):
@@ -280,7 +296,9 @@ def test_the_command_prints_the_address_and_then_serves(monkeypatch, capsys):
     assert answer["topology"] == "path:4"
     assert answer["url"].startswith("http://127.0.0.1:")
     assert len(answer["url"].split("?token=")[1]) >= 32
-    assert opened == [answer["url"]]
+    token = answer["url"].split("?token=")[1]
+    assert len(opened) == 1
+    assert token not in opened[0]  # a browser's command line is read by everybody on this machine
     assert main(["explore", "--no-browser"]) == 0
     assert len(opened) == 1
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hocket.errors import BadPlan
 from hocket.federation.earlier_runs import EarlierRun
 from hocket.federation.joint_audit import Sequel
 from hocket.federation.plan import FederationPlan
@@ -101,6 +102,29 @@ def judge_survivors(
             "before and after, and with it what it hid of whoever left."
         )
     return Verdict(tuple(plan.names[j] for j in stay), f, tuple(words), safe, sd)
+
+
+def check_drop_rule(plan: FederationPlan) -> None:
+    """Refuse a plan whose rule could never drop anybody: its members would rely on what does not happen."""
+    if not plan.run.drop_after:
+        return
+    against = [_against(plan, name) for name in plan.names]
+    if None not in against:
+        raise BadPlan(
+            f"--drop-after {plan.run.drop_after} would never drop anybody: the loss of no member could be survived. "
+            f"{against[0]} Leave --drop-after away, or plan more members, more links or fewer --colluders"
+        )
+
+
+def _against(plan: FederationPlan, name: str) -> str | None:
+    """Why the rule would not drop this member alone, be it early or late in the run; None if it would."""
+    if len(plan.names) <= 2:
+        return f"Without {name} no more than half of all members would stay."
+    try:
+        found = [judge_survivors(plan, {name: k}) for k in dict.fromkeys((1, plan.run.rounds))]
+    except BadPlan as error:
+        return f"For one, {error}."
+    return None if any(one.safe for one in found) else " ".join(found[0].words)
 
 
 def _without(plan: FederationPlan, stay: list[int]) -> Network:

@@ -26,6 +26,7 @@ from hocket.federation.engine.words import arrays_for
 from hocket.federation.metrics import Log
 from hocket.federation.plan_file import write_plan
 from hocket.federation.policy import NONE, Policy
+from hocket.federation.remainder import check_drop_rule
 from hocket.federation.roles import role_of
 from hocket.federation.task import LocalSteps
 from hocket.federation.votes import vote
@@ -35,7 +36,7 @@ from hocket.links.journal import Journal
 from hocket.links.wire import Frame, pack
 
 from .federation_case import ESCROW, Federation
-from .plans import JOINT, SHARING, WIDE, drawn
+from .plans import CARDS, JOINT, SHARING, WIDE, drawn
 from .quadratic import task_of
 from .relay_case import names as relay_names
 from .relay_case import start_relay, through
@@ -191,6 +192,29 @@ def test_a_plan_says_so_in_words():
     joint = drawn(algorithm=JOINT)
     with pytest.raises(BadPlan, match="would end the run"):
         replace(joint, run=joint.run.model_copy(update={"drop_after": "1h"}))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"cards": CARDS[:4], "colluders": 3}, "nobody to hide behind"),
+        ({"topology": "path"}, "is known exactly"),
+        ({"algorithm": {"name": "dgd"}, "unsafe": True}, "No theorem"),
+    ],
+    ids=["few members", "a path", "nothing hidden"],
+)
+def test_a_rule_that_could_never_drop_anybody_is_refused_at_planning(given, why):
+    """Without it plans are drawn up as ever; with it members would rely on what does not happen."""
+    plan = drawn(**given)
+    check_drop_rule(plan)
+    vain = replace(plan, run=plan.run.model_copy(update={"drop_after": "24h"}))
+    with pytest.raises(BadPlan, match=f"--drop-after 24h would never drop anybody.*{why}"):
+        check_drop_rule(vain)
+
+
+def test_a_rule_that_can_drop_somebody_is_planned():
+    plan = drawn(topology="complete", colluders=1)
+    check_drop_rule(replace(plan, run=plan.run.model_copy(update={"drop_after": "24h"})))
 
 
 def test_whoever_came_back_would_say_its_last_step_under_less_noise():

@@ -58,6 +58,22 @@ def plan(*more, members=NAMES):
     return hocket_peer("plan", *(f"cards/{name}.toml" for name in members), *PLAN, "--rounds", "20", *more)
 
 
+def test_a_rule_that_cannot_drop_anybody_is_not_planned():
+    for name in NAMES[:4]:
+        init(name)
+    with pytest.raises(BadPlan, match="--drop-after 24h would never drop anybody"):
+        plan("--drop-after", "24h", "--unsafe", members=NAMES[:4])
+    assert not Path("plan.toml").exists()
+
+
+def test_cards_that_an_editor_on_windows_has_saved_are_read():
+    for name in NAMES:
+        init(name)
+        card = Path(f"cards/{name}.toml")
+        card.write_bytes(b"\xef\xbb\xbf" + card.read_bytes().replace(b"\n", b"\r\n"))
+    assert plan("-o", "plan.toml").data["safe"] is True
+
+
 def test_five_members_sign_one_plan():
     for name in NAMES:
         shown = init(name)

@@ -125,7 +125,8 @@ def plan(
         str,
         Parameter(
             help="Drop a member without operators after so long a silence, such as 24h (s, min, h, d): if all who are "
-            "left agree and are more than half, hang together, and what remains is safe."
+            "left agree and are more than half, hang together, and what remains is safe. "
+            "Refused where that never holds."
         ),
     ] = "",
     on_drop: Annotated[
@@ -247,8 +248,10 @@ def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Se
     """Audit a plan and write it down."""
     from hocket.federation.expiry import expiring, refuse_expiring
     from hocket.federation.plan_file import write_plan
+    from hocket.federation.remainder import check_drop_rule
 
     drawn.check_certificates()
+    check_drop_rule(drawn)
     if days is not None:
         refuse_expiring(drawn, days)
     soon = expiring(drawn)

@@ -83,7 +83,7 @@ def standing(measured: Mapping[str, Any], *, joint: bool = False) -> Standing:
     if ahead is None:
         return Standing("unknown", "not known: its movement was not measured")
     moved, rounds = measured["movement"], int(measured["movement_rounds"])
-    over = f"in the last {rounds:,} round{'s' * (rounds != 1)}"
+    over = "in the last round" if rounds == 1 else f"in the last {rounds:,} rounds"
     if not math.isfinite(ahead) or _runs_away(measured):
         growth = measured.get("movement_growth", math.nan)
         grown = f"grew {growth:.2g}-fold" if math.isfinite(growth) else "went beyond all numbers"

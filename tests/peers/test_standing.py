@@ -153,9 +153,13 @@ def test_a_study_has_converged_once_it_has_results():
             {"movement": 3e-4, "movement_rounds": 5, "movement_ahead": 2e-3},
             "settled to 0.03 % in the last 5 rounds",
         ),
+        (
+            {"movement": 3e-4, "movement_rounds": 1, "movement_ahead": 2e-3},
+            "settled to 0.03 % in the last round",
+        ),
         ({}, "not known: its movement was not measured"),
     ],
-    ids=["moving", "settled", "unknown"],
+    ids=["moving", "settled", "one round", "unknown"],
 )
 def test_status_report_and_watch_say_the_same(tmp_path, capsys, measured, words):
     plan = drawn()

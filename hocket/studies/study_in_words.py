@@ -47,6 +47,11 @@ def study_in_words(study: Study) -> list[str]:
     return [_line(line) for line in lines]
 
 
+def read_elsewhere(study: Study) -> list[str]:
+    """The columns of a study that are read from a column of another name, a line each."""
+    return [_line(_column(study, name)) for name in study.sources if _source(study, name) != _line(name)]
+
+
 def _line(text: object) -> str:
     """On one line, so that no text from a study can pass for a line of ours."""
     return " ".join(str(text).split())

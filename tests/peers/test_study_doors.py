@@ -111,7 +111,9 @@ def test_a_table_is_signed_and_checked_as_its_options_say(identities, capsys):
     assert main(["peer", "sign", *mine, "--yes", *how]) == 0
     capsys.readouterr()
     assert main(["peer", "check", *mine, *how, "--wait", "0.1"]) == 1
-    assert "The table fits the study" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "The table fits the study" in said
+    assert "LOOK: column texture READS YOUR COLUMN 'mean texture'" in said
     assert main(["peer", "service", *mine, *how]) == 0
     assert "--encoding latin-1 --decimal ," in " ".join(capsys.readouterr().out.split()).replace('"', "")
 

@@ -10,7 +10,7 @@ import pytest
 from hocket.studies import parse_study
 from hocket.studies.columns import ColumnSection
 from hocket.studies.study import SECTIONS
-from hocket.studies.study_in_words import LOOK, study_in_words
+from hocket.studies.study_in_words import LOOK, read_elsewhere, study_in_words
 
 BASE: dict[str, Any] = {
     "study": {"title": "T", "formula": "y ~ a + C(b)", "family": "binomial"},
@@ -119,7 +119,9 @@ def test_a_column_that_reads_another_one_stands_out():
     """Everybody signed `hba1c ~ age`, and the prevalence of HIV came out."""
     tables = {"study": {"title": "T", "formula": "hba1c ~ age"}, "columns": {"age": {"from": "hiv"}}}
     words = study_in_words(parse_study(tables))
-    assert f"{LOOK}column age READS YOUR COLUMN 'hiv': numbers; missing: row left out" in words
+    look = f"{LOOK}column age READS YOUR COLUMN 'hiv': numbers; missing: row left out"
+    assert look in words
+    assert look in read_elsewhere(parse_study(tables))
     assert not any(line.startswith(LOOK) for line in study_in_words(parse_study({"study": tables["study"]})))
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import USUAL, MemberOptions, check_kept, member_of, objectives_in_words
+from hocket.cli.peer.common import (
+    USUAL,
+    MemberOptions,
+    check_kept,
+    member_of,
+    objectives_in_words,
+    read_elsewhere_in_words,
+)
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
@@ -66,6 +73,7 @@ def check(
         f"{member.plan.fingerprint}",
         f"This member is {member.name}, fingerprint {member.identity.fingerprint}",
         _fits(member, repeatable),
+        *read_elsewhere_in_words(member.plan),
         objectives_in_words(member.plan),
         *unseen,
         *_data_in_words(member),

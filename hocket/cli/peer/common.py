@@ -206,6 +206,16 @@ def objectives_in_words(plan: FederationPlan) -> str:
     )
 
 
+def read_elsewhere_in_words(plan: FederationPlan) -> list[str]:
+    """What a study reads from columns of this member's that have other names."""
+    if plan.study is None:
+        return []
+    from hocket.federation.study_audit import study_of
+    from hocket.studies.study_in_words import read_elsewhere
+
+    return read_elsewhere(study_of(plan))
+
+
 def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanVerdict:
     """The plan's audit, with a sign of life on standard error while it goes on."""
     from hocket.federation.plan_audit import MOST_SECONDS, audit_seconds

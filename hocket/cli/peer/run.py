@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import USUAL, MemberOptions, folder_of, member_of
+from hocket.cli.peer.common import USUAL, MemberOptions, folder_of, member_of, read_elsewhere_in_words
 from hocket.errors import Interrupted
 from hocket.links.text import quoted
 
@@ -70,6 +70,8 @@ def run(
         aside().print(line)
     if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
         aside().print(UNBOUND)
+    for line in read_elsewhere_in_words(member.plan):
+        aside().print(line)
     results: list[Finished] = []
     try:
         finished = asyncio.run(_until_stopped(member, results))

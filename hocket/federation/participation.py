@@ -46,6 +46,7 @@ from hocket.federation.noise_keys import (
 from hocket.federation.plan_file import write_plan
 from hocket.federation.presence import Presence
 from hocket.federation.restart import Restart, left_of, seat
+from hocket.federation.result_files import sign_files
 from hocket.federation.rollback import Memories
 from hocket.federation.row_digests import keep_rows
 from hocket.federation.run_folder import RunFolder, write_json
@@ -171,7 +172,7 @@ async def _played(
         log.say("running", round=conversation.now.round, repeatable=repeatable)
         finished = await _while(ticking, peer.play(linger=member.linger))
         if isinstance(member.task, StudyTask):  # by now others' signatures have come
-            _conclude(member, peer, finished)
+            _conclude(member, peer, presence, finished)
         if finished.waiting_for:
             log.say("parted", not_done=list(finished.waiting_for))
         return finished
@@ -357,16 +358,20 @@ def _found(
     elif not (member.folder.path / RESULTS).exists():
         _write_results(member, peer, finished)
     Transcript.of(member.identity, presence.journal, peer.records).save(member.folder.path)
+    sign_files(member.identity, presence.plan, member.folder.path)
     presence.finished = True
     presence.log.say("finished")
     tell(finished)
 
 
-def _conclude(member: Member, peer: Peer, finished: Finished) -> None:
+def _conclude(member: Member, peer: Peer, presence: Presence, finished: Finished) -> None:
     """A study's results, with everybody's signature; those that came in an earlier process are kept."""
     assert isinstance(peer.sealing, Signatures)
     signed = finished._replace(seals=peer.sealing.kept() | dict(finished.seals))
-    gather(member, _write_results(member, peer, signed), peer.point, signed)
+    try:
+        gather(member, _write_results(member, peer, signed), peer.point, signed)
+    finally:  # the page was written anew, whatever others signed
+        sign_files(member.identity, presence.plan, member.folder.path)
 
 
 def _write_results(member: Member, peer: Peer, finished: Finished) -> Results:

@@ -12,6 +12,7 @@ metrics.jsonl   measurements, a line each; of a long run fewer, the longer ago
 log.jsonl       what happened, without any state, gradient or noise; log.1.jsonl is what came before
 votes/          votes of this member's operator, until they are sent
 transcript.json signed digests of all that was said and heard, once finished
+files.json      digests of all that may be given away, signed, once finished
 disclosure/     keys and steps, if the plan is verifiable: with words, they tell gradients
 accepted.json   what its operator accepts to go on with, though it is not safe
 published.*     what may be given away at the end

@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
+from hocket.config.section import Section, check
 from hocket.errors import BadInput, LinkError
 from hocket.federation.engine.peer import Finished
 from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.restart import left_of, remaining_plan
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
-from hocket.links.identity import verify
+from hocket.links.identity import verify, verify_text
 from hocket.report.tables import Table
-from hocket.studies.results import RESULTS, Results, digest_of
+from hocket.studies.results import COEFFICIENTS, RESULTS, Results, coefficients_csv, digest_of
 
 PURPOSE = b"hocket/results/1"
 """What members sign results for."""
 SIGNATURES = "signatures.json"
 MOST_RESULTS = 100_000_000
 """Bytes of results that another member gave."""
+HEX = "^[0-9a-f]{64}$"
+
+
+class SignaturesSection(Section):
+    """The file."""
+
+    file: str = Field(description=f"the name of the file that was signed, {RESULTS}")
+    run: str = Field(pattern=HEX, description="the run's hash, in hexadecimal")
+    left: list[str] = Field(description="members who were dropped")
+    sums: str = Field(pattern=HEX, description="what stands for all sums, in hexadecimal")
+    results: str = Field(pattern=HEX, description="the digest of the results, in hexadecimal")
+    signatures: dict[str, str] = Field(description="signatures by member, in base 64")
 
 
 def sealed(member: Member, results: Results, point: bytes) -> bytes:
@@ -104,23 +118,45 @@ def check_signatures(plan: FederationPlan, found: Mapping[str, Any]) -> tuple[li
     plan = remaining_plan(plan, found.get("left", ()))
     message = _message(plan, str(found["results"]), bytes.fromhex(found["sums"]))
     fits = {
-        name: name in plan.names
-        and verify(plan.card(name).certificate_pem, message, PURPOSE, base64.b64decode(signature))
+        name: name in plan.names and verify_text(plan.card(name).certificate_pem, message, PURPOSE, signature)
         for name, signature in found["signatures"].items()
     }
     return [name for name, good in fits.items() if good], [name for name, good in fits.items() if not good]
 
 
-def check_results(plan: FederationPlan, folder: Path) -> list[str]:
-    """Refuse results in a folder that are not those which everybody signed; says who did."""
-    found = read_json(folder / SIGNATURES, MOST_GIVEN)
-    if digest_of(read_json(folder / RESULTS, MOST_RESULTS)) != found["results"]:
+def check_results(plan: FederationPlan, folder: Path, left: Collection[str] = ()) -> list[str]:
+    """Refuse results in a folder that are not those which everybody signed who had not left; says who did."""
+    if not (folder / SIGNATURES).is_file():
+        raise BadInput(
+            f"{folder} has {RESULTS} and no {SIGNATURES}, so that nobody has signed it; ask for both"
+        )
+    found = check(SignaturesSection, SIGNATURES, read_json(folder / SIGNATURES, MOST_GIVEN)).model_dump()
+    data = read_json(folder / RESULTS, MOST_RESULTS)
+    if digest_of(data) != found["results"]:
         raise BadInput(f"{folder / RESULTS} was changed after it was signed; ask for the file as it was")
+    if {*found["left"]} != {*left}:
+        raise BadInput(
+            f"{folder / SIGNATURES} names other members who left than the transcripts do; ask for both files as they "
+            "were"
+        )
     signed, wrong = check_signatures(plan, found)
     if wrong:
         raise BadInput(
             f"in {folder / SIGNATURES} the signature of {', '.join(wrong)} is not for this plan and these results; ask "
             "them for theirs"
+        )
+    missing = [name for name in plan.names if name not in (*signed, *left)]
+    if missing:
+        raise BadInput(
+            f"the results in {folder} lack the signature of {', '.join(missing)}. If the run ended before it came, run "
+            "it again with hocket peer run --linger 600 while they do the same; else ask them what they found"
+        )
+    table = folder / COEFFICIENTS
+    if table.is_file() and table.read_text(encoding="utf-8") != coefficients_csv(
+        data.get("coefficients") or {}
+    ):
+        raise BadInput(
+            f"{table} is another table than that in {RESULTS}, which was signed; ask for the file as it was"
         )
     return signed
 

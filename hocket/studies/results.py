@@ -108,7 +108,7 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         replace_text(folder / RESULTS, json.dumps(self.data, indent=1, allow_nan=False) + "\n")
         if self.findings.fit is not None:
-            replace_text(folder / COEFFICIENTS, coefficients_csv(self))
+            replace_text(folder / COEFFICIENTS, coefficients_csv(self.data["coefficients"]))
         return folder / RESULTS
 
 
@@ -165,11 +165,10 @@ def kinds(values: Any, within: str = "") -> dict[str, int]:
     return found
 
 
-def coefficients_csv(results: Results) -> str:
-    """The table of coefficients as comma-separated values, every digit kept."""
-    fit = results.findings.fit
+def coefficients_csv(coefficients: Mapping[str, Mapping[str, Any]]) -> str:
+    """The coefficients in `results.json` as comma-separated values, every digit kept."""
     rows = [
-        [name, *("" if cell is None else repr(cell) for cell in dataclasses.astuple(one))]
-        for name, one in ({} if fit is None else fit.coefficients).items()
+        [name, *("" if cell is None else repr(cell) for cell in one.values())]
+        for name, one in coefficients.items()
     ]
     return csv_text([["term", "estimate", "se", "z", "p", "low", "high"], *rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from hocket.errors import BadConfig, BadInput
 from hocket.federation.home import Home
 
 if TYPE_CHECKING:
+    from hocket.federation.plan import FederationPlan
     from hocket.federation.task import Task
 
 
@@ -36,14 +38,17 @@ def verify(
     ] = None,
     algorithm: OwnOption = None,
 ) -> Answer:
-    """Check a finished run: both ends of every link signed the same digests of all words.
+    """Check a finished run: who signed its plan, and each file of its result, by digest; what is not signed is refused.
 
+    Both ends of every link must have signed the same digests of all words, and all members the same results of a study.
     If all members gave what `disclose` wrote, the run is also played again, word by word, and must come out as signed.
-    Of a study, folders may hold its results and signatures too: they are checked to be those which members signed.
+    Compare the fingerprints with those that you know: a plan can be signed by anybody.
     """
     from hocket.federation.plan_file import read_plan
+    from hocket.federation.result_files import check_files
     from hocket.federation.study_seal import SIGNATURES, check_results
-    from hocket.federation.verification import verify_run
+    from hocket.federation.verification import FILE, read_transcript, verify_run
+    from hocket.studies.results import RESULTS
 
     agreed = read_plan(plan, Home.at().own_code.naming(algorithm))
     tasks: dict[str, Task] = {}
@@ -54,9 +59,25 @@ def verify(
                 f"--task {one} names no member; write MEMBER=FILE.py:NAME, such as clinic-a=mine.py:task"
             )
         tasks[name] = load_task(named)
+    transcripts = {folder: read_transcript(folder) for folder in given}
+    # Only of whom all say that it left no signature is asked.
+    left = frozenset[str].intersection(*(frozenset(one.left) for one in transcripts.values()))
+    agreed.check_signatures(without=left)
+    files = {folder: check_files(agreed, folder) for folder in given}
+    for folder, one in files.items():
+        if one is not None and one.member != transcripts[folder].member:
+            raise BadInput(
+                f"{folder} has files of {one.member} and the transcript of {transcripts[folder].member}; give each "
+                "member's folder as it was"
+            )
     found = verify_run(agreed, given, tasks=tasks)
     if not found.holds:
         raise BadInput("; ".join(found.differences) + ": this run is not what its members signed; ask them")
+    signed = {
+        folder: check_results(agreed, folder, transcripts[folder].left)
+        for folder in given
+        if (folder / RESULTS).is_file() or (folder / SIGNATURES).is_file()
+    }
     links = f"{found.links} of {len(agreed.links)} links"
     words = [f"{links}: both ends signed the same digests of every word, so each heard what the other said."]
     if found.missing:
@@ -66,14 +87,33 @@ def verify(
         words.append(f"Played again from what all disclosed: every word comes out as it was signed{how}.")
     else:
         words.append("Not played again: that needs what `hocket peer disclose` writes, from every member.")
-    signed = {
-        str(folder): check_results(agreed, folder) for folder in given if (folder / SIGNATURES).is_file()
-    }
     words += [
         f"Results in {folder} are as {len(names)} of {len(agreed.names)} members signed them: {', '.join(names)}."
         for folder, names in signed.items()
     ]
-    return Answer(found.to_json() | ({"results_signed_by": signed} if signed else {}), words)
+    for folder, one in files.items():
+        owner = transcripts[folder].member
+        names = (FILE,) if one is None else one.files
+        words += [f"{folder / name}: as {owner} signed it" for name in names]
+        if one is not None and one.absent:
+            words.append(f"{folder}: {owner} signed {', '.join(one.absent)} as well, and that was not given")
+    words += ["", f"Plan: {plan}, fingerprint {agreed.fingerprint}, signed by:", *_signers(agreed)]
+    about = {
+        "plan": str(plan),
+        "fingerprint": agreed.fingerprint,
+        "signers": {card.name: card.fingerprint for card in agreed.cards if card.name in agreed.signatures},
+        "files": {str(folder): list((FILE,) if one is None else one.files) for folder, one in files.items()},
+    }
+    by_folder = {str(folder): names for folder, names in signed.items()}
+    return Answer(found.to_json() | about | ({"results_signed_by": by_folder} if signed else {}), words)
+
+
+def _signers(plan: FederationPlan) -> Iterator[str]:
+    """Who signed a plan, by which key; and who did not, as it was dropped."""
+    width = max(map(len, plan.names))
+    for card in plan.cards:
+        not_signed = "" if card.name in plan.signatures else "  (did not sign: it was dropped)"
+        yield f"  {card.name:<{width}}  {card.fingerprint}{not_signed}"
 
 
 def disclose(

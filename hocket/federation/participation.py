@@ -76,9 +76,11 @@ async def take_part(
     channels: Channels | None = None,
     watch: Callable[[Played, Presence], None] | None = None,
     found: Callable[[Finished], None] = lambda finished: None,
+    waits: Callable[[Presence], None] = lambda presence: None,
 ) -> Finished:
     """Run this member's part to the end; `channels` in place of the network are for tests. `found` is told of the
-    result as soon as it is on the disk, before this member stays for slower neighbours."""
+    result as soon as it is on the disk, before this member stays for slower neighbours; `waits` is asked once a second
+    to look for whom it waits."""
     member.check()
     folder = member.folder
     with _explained(folder):
@@ -97,7 +99,7 @@ async def take_part(
                 try:
                     with seat(member, journal) as (seated, own):
                         presence = _present(seated, own, journal, attendance, earlier)
-                        return await _played(seated, presence, own, channels, watch, found)
+                        return await _played(seated, presence, own, channels, watch, found, waits)
                 except Restart:
                     if channels is not None:  # they are closed, and whose they are must open them again
                         raise
@@ -131,6 +133,7 @@ async def _played(
     channels: Channels | None,
     watch: Callable[[Played, Presence], None] | None,
     found: Callable[[Finished], None],
+    waits: Callable[[Presence], None],
 ) -> Finished:
     """All rounds, with whoever is still there."""
     folder, log = member.folder, presence.log
@@ -152,7 +155,7 @@ async def _played(
     try:
         await presence.departures.settle()  # a vote may have been the last thing before a crash
         server = await _endpoint(member, metrics)
-        ticking = asyncio.create_task(_tick(member, presence))
+        ticking = asyncio.create_task(_tick(member, presence, waits))
         if needs_keys(role) or member.plan.run.means:
             lasting = lasting_noise_of(member)
             presence.agreeing = agreeing_of(member, role, journal, lasting)
@@ -324,7 +327,7 @@ def _watcher(
     return watched
 
 
-async def _tick(member: Member, presence: Presence) -> None:
+async def _tick(member: Member, presence: Presence, waits: Callable[[Presence], None]) -> None:
     """Once a second: say how it stands, take the operator's votes up, and stop if it is asked for."""
     began = time.time()
     while True:
@@ -332,6 +335,7 @@ async def _tick(member: Member, presence: Presence) -> None:
             member.folder.clear_stop()
             raise asyncio.CancelledError  # as a signal ends it: `_while` hands it on to the run
         presence.complain_of_waiting()
+        waits(presence)
         with presence.log.reserve.released():
             member.folder.write_status(presence.status() | {"pid": os.getpid(), "began": began})
             await presence.vote_by_rule()

@@ -30,8 +30,8 @@ from hocket.links.journal import Journal
 from hocket.links.noise_agreement import Agreeing
 from hocket.links.wire import Frame, Kind, pack
 
-PATIENCE = 5.0
-"""Seconds of waiting before it is said for whom."""
+PATIENCE = 3.0
+"""Seconds of waiting before it is said for whom: whoever looks on is told within five."""
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Presence:
         if waiting != self._said_waiting:
             self._said_waiting = waiting
             if waiting:
-                self.log.say("waiting", neighbours=list(waiting), reasons=self._waiting_for())
+                self.log.say("waiting", neighbours=list(waiting), reasons=self.waiting_for())
 
     @property
     def waiting(self) -> list[str]:
@@ -179,11 +179,9 @@ class Presence:
             "finished": self.finished,
             "connected": [] if talk is None else sorted(talk.connected),
             "relays": {} if talk is None else relays_used(talk.channels),
-            "waiting_for": self._waiting_for(),
+            "waiting_for": self.waiting_for(),
             "stays_for": talk.missing if talk is not None and self.finished else [],
-            "waiting_seconds": 0.0
-            if talk is None or not self.waiting
-            else time.monotonic() - talk.waiting_since,
+            "waiting_seconds": self.waiting_seconds,
             "dropped": sorted(self.gone),
             "drop_refused": self.departures.refused,
             "rule": self.rule.reason,
@@ -200,8 +198,15 @@ class Presence:
         if self.means is not None and k in self.means.rounds and peer is not None and not self.gone:
             await self.means.say(k, before, after, peer.role, peer.noise.streams)
 
-    def _waiting_for(self) -> dict[str, str]:
+    def waiting_for(self) -> dict[str, str]:
+        """For whom this member has waited longer than usual, and why."""
         return {name: self._why(name) for name in self.waiting}
+
+    @property
+    def waiting_seconds(self) -> float:
+        """For how long it has."""
+        talk = self.conversation
+        return 0.0 if talk is None or not self.waiting else time.monotonic() - talk.waiting_since
 
     def _why(self, neighbour: str) -> str:
         """Why a neighbour is waited for."""
@@ -210,8 +215,16 @@ class Presence:
             return talk.refused[neighbour]
         if neighbour in talk.connected:
             return "connected, but silent"
-        dials = neighbour in self.plan.awaits(self.name)
-        return self.reasons.get(neighbour, "has not dialled yet" if dials else "not reached yet")
+        return self.reasons.get(neighbour) or self._not_yet(neighbour)
+
+    def _not_yet(self, neighbour: str) -> str:
+        """What is said of a neighbour of which nothing has come."""
+        if neighbour not in self.plan.awaits(self.name):
+            return f"no answer yet ({self.plan.card(neighbour).found_at})"
+        found_at = self.plan.card(self.name).found_at
+        return (
+            f"has not dialled this member yet ({found_at}): it does not run, or does not reach this address"
+        )
 
     async def _compare(self, neighbour: str, frame: Frame) -> None:
         """A neighbour that has forgotten what was heard from it is not listened to until it remembers."""

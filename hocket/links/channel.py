@@ -118,7 +118,7 @@ class GrpcChannels:
                             reason = await self._talk(line, stream, _messages(call), call.write)
                     call.cancel()
                 except grpc.aio.AioRpcError as error:
-                    reason = shown(error.details() or error.code().name.lower())
+                    reason = _in_words(error.details() or error.code().name.lower(), neighbour)
                     if error.code() is ANOTHER_SPEAKS and not self.closing:
                         await self.events.put(Displaced(neighbour.name, reason))
                         return
@@ -262,6 +262,29 @@ async def _write_all(stream: Stream, write: Callable[[bytes], Awaitable[Any]]) -
             await write(message)
             if message != LAST_WORD:
                 stream.unsent.leave(len(message))
+
+
+TROUBLES = {
+    "Connection refused": "nobody listens at {address} (connection refused): {name} does not run yet, or has another "
+    "address now",
+    "DNS resolution failed": "the host in {address} is not known here: check the address on the card of {name}, and "
+    "your DNS",
+    "WRONG_VERSION_NUMBER": "what answers at {address} does not speak TLS: another program listens there, or the "
+    "address on the card of {name} is wrong",
+    "CERTIFICATE_VERIFY_FAILED": "what answers at {address} has another certificate than the plan names for {name}: it "
+    "is somebody else, or has a new key, for which a plan is signed anew",
+    "Timeout occurred": "no answer from {address}: {name} is off, or a firewall lets nothing through",
+    "No route to host": "there is no way to {address} from here (no route to host)",
+    "Network is unreachable": "there is no way to {address} from here (the network is unreachable)",
+}
+"""What gRPC says of a connection that cannot be made, by a part of it, and what that means."""
+
+
+def _in_words(details: str, neighbour: Neighbour) -> str:
+    for sign, words in TROUBLES.items():
+        if sign in details:
+            return words.format(address=neighbour.address, name=neighbour.name)
+    return shown(details)
 
 
 def _introduced(metadata: Any) -> dict[str, str]:

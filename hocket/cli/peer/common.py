@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -214,6 +214,11 @@ def read_elsewhere_in_words(plan: FederationPlan) -> list[str]:
     from hocket.studies.study_in_words import read_elsewhere
 
     return read_elsewhere(study_of(plan))
+
+
+def waiting_in_words(why: Mapping[str, str], seconds: float) -> list[str]:
+    """For whom a member waits, since when, and why."""
+    return [f"Waiting for {name} for {seconds:.0f} s: {reason}" for name, reason in why.items()]
 
 
 def audited(plan: FederationPlan, *, earlier: Sequence[EarlierRun] = ()) -> PlanVerdict:

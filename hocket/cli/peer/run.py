@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer, aside
-from hocket.cli.peer.common import USUAL, MemberOptions, folder_of, member_of, read_elsewhere_in_words
+from hocket.cli.peer.common import (
+    USUAL,
+    MemberOptions,
+    folder_of,
+    member_of,
+    read_elsewhere_in_words,
+    waiting_in_words,
+)
 from hocket.errors import Interrupted
 from hocket.links.text import quoted
 
 PROMPT = 2.0
 """Seconds within which neighbours who are as far as this member are done, too."""
+
+EVERY = 15.0
+"""Seconds after which it is said again for whom this member waits."""
 
 LINGER = 600.0
 """Seconds to stay for slower neighbours, if nothing is said of it."""
@@ -25,6 +38,7 @@ if TYPE_CHECKING:
     from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
+    from hocket.federation.presence import Presence
     from hocket.federation.run_folder import RunFolder
 
 
@@ -105,6 +119,23 @@ def _stays(member: Member, finished: Finished) -> None:
     )
 
 
+@dataclass
+class Complaints:
+    """Says for whom a member waits, and why: soon, and then from time to time, whoever reads it."""
+
+    say: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    _next: float = -math.inf
+
+    def look(self, presence: Presence) -> None:
+        """Say it if it is time."""
+        why, now = presence.waiting_for(), self.clock()
+        if why and now >= self._next:
+            self._next = now + EVERY
+            for line in waiting_in_words(why, presence.waiting_seconds):
+                self.say(line)
+
+
 async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
     """The run, which a signal ends as cleanly as its last round does; its result is known before it ends."""
     from hocket.engines.progress import Bar
@@ -116,6 +147,10 @@ async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
     loop.add_signal_handler(signal.SIGTERM, running.cancel)
     bar = Bar(member.plan.run.rounds, show=None)
     shown = () if stays_at_home(member.plan, "loss") else ("loss",)
+
+    def say(line: str) -> None:
+        bar.close()  # which the next round opens again
+        aside().print(line)
 
     def watch(played: Any, presence: Any) -> None:
         measured = {name: presence.measured[name] for name in shown if name in presence.measured}
@@ -135,7 +170,7 @@ async def _until_stopped(member: Member, results: list[Finished]) -> Finished:
         later.append(loop.call_later(PROMPT, _stays, member, finished))
 
     try:
-        return await take_part(member, watch=watch, found=found)
+        return await take_part(member, watch=watch, found=found, waits=Complaints(say).look)
     finally:
         for one in later:
             one.cancel()

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
-from hocket.cli.peer.common import HomeOption, folder_of
+from hocket.cli.peer.common import HomeOption, folder_of, waiting_in_words
 from hocket.errors import BadConfig, LinkError
 
 PlanFile = Annotated[Path, Parameter(help="The plan that is run.")]
@@ -38,10 +38,7 @@ def status(plan: PlanFile, /, *, home: HomeOption = None) -> Answer:
         f"How it stands: {standing.words}.",
         *standing.why,
     ]
-    words += [
-        f"Waiting for {name} for {found['waiting_seconds']:.0f} s: {why}"
-        for name, why in found["waiting_for"].items()
-    ]
+    words += waiting_in_words(found["waiting_for"], found["waiting_seconds"])
     words += [
         f"{name} is connected through the relay {relay}." for name, relay in found.get("relays", {}).items()
     ]

@@ -1,0 +1,145 @@
+"""`hocket peer run` says for whom it waits, and why: soon, and again, whatever standard output is."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hocket.cli.peer.run import EVERY, Complaints
+from hocket.federation.presence import PATIENCE
+from hocket.links.channel import _in_words
+from hocket.links.line import Neighbour
+
+from .federation_case import Federation
+from .test_member_commands import start
+
+
+class Waiting:
+    """What is known of the others, and a clock, both set by hand."""
+
+    def __init__(self) -> None:
+        self.now, self.why = 0.0, dict[str, str]()
+        self.said = list[tuple[float, str]]()
+        self.complaints = Complaints(lambda line: self.said.append((self.now, line)), clock=lambda: self.now)
+
+    def pass_by(self, seconds: int) -> None:
+        for _ in range(seconds):
+            presence: Any = SimpleNamespace(waiting_for=lambda: self.why, waiting_seconds=self.now)
+            self.complaints.look(presence)
+            self.now += 1
+
+
+def test_it_is_said_at_once_and_every_fifteen_seconds():
+    waiting = Waiting()
+    waiting.pass_by(3)
+    assert waiting.said == []
+    waiting.why = {"birch": "no answer yet", "cedar": "connected, but silent"}
+    waiting.pass_by(33)
+    assert [when for when, _ in waiting.said] == [3, 3, 18, 18, 33, 33]
+    assert waiting.said[0][1] == "Waiting for birch for 3 s: no answer yet"
+    assert waiting.said[-1][1] == "Waiting for cedar for 33 s: connected, but silent"
+    waiting.why = {}
+    waiting.pass_by(60)
+    assert len(waiting.said) == 6
+
+
+def test_rounds_that_take_their_time_are_not_said_every_second():
+    waiting = Waiting()
+    for _ in range(10):
+        waiting.why = {"birch": "connected, but silent"}
+        waiting.pass_by(1)
+        waiting.why = {}
+        waiting.pass_by(1)
+    assert [when for when, _ in waiting.said] == [0, 16]
+
+
+def test_the_first_words_come_within_five_seconds():
+    assert PATIENCE + 1 < 5  # looked for once a second
+    assert EVERY == 15
+
+
+def _stderr_until(process: subprocess.Popen[str], part: str) -> str:
+    """The first line that holds a part; a process that ends, or is ended, without it fails the test."""
+    assert process.stderr is not None
+    seen = list[str]()
+    for line in process.stderr:
+        seen.append(line)
+        if part in line:
+            return line
+    raise AssertionError(f"never said {part!r}, but: {''.join(seen)}")
+
+
+@contextmanager
+def running(federation: Federation, name: str) -> Iterator[subprocess.Popen[str]]:
+    """A member's command, without a terminal; ended after a minute whatever it says."""
+    process = start(federation, name)
+    late = threading.Timer(60, process.kill)
+    late.start()
+    try:
+        yield process
+    finally:
+        late.cancel()
+        process.kill()
+        process.communicate()
+
+
+def test_nobody_there(tmp_path):
+    federation = Federation(tmp_path, members=2, topology="path")
+    with running(federation, "ash") as ash:
+        line = _stderr_until(ash, "Waiting for birch")
+    assert f"nobody listens at {federation.plan.card('birch').address} (connection refused)" in line
+
+
+def test_something_else_at_a_neighbour_s_address(tmp_path):
+    federation = Federation(tmp_path, members=2, topology="path")
+    host, _, port = str(federation.plan.card("birch").address).rpartition(":")
+    with socket.create_server((host, int(port)), reuse_port=True) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(1024)
+                    connection.sendall(b"HTTP/1.0 400 Bad request\r\n\r\n")
+
+        threading.Thread(target=serve, daemon=True).start()
+        with running(federation, "ash") as ash:
+            line = _stderr_until(ash, "Waiting for birch")
+        server.shutdown(socket.SHUT_RDWR)
+    assert "does not speak TLS: another program listens there" in line
+
+
+def test_a_neighbour_that_is_to_dial(tmp_path):
+    federation = Federation(tmp_path, members=2, topology="path")
+    with running(federation, "birch") as birch:
+        line = _stderr_until(birch, "Waiting for ash")
+    assert "has not dialled this member yet" in line
+    assert str(federation.plan.card("birch").address) in line
+
+
+@pytest.mark.parametrize(
+    ("details", "words"),
+    [
+        (
+            "errors resolving x: [DNS resolution failed for x:1: C-ares status is not ARES_SUCCESS]",
+            "your DNS",
+        ),
+        (
+            "Ssl handshake failed: SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED",
+            "another certificate than the plan",
+        ),
+        ("birch has hocket 9.0, and ash has 0.1.0; install the same version on both", "birch has hocket 9.0"),
+    ],
+)
+def test_what_grpc_says_is_put_in_words(details, words):
+    assert words in _in_words(details, Neighbour("birch", b"", "birch", "birch.example:7000"))

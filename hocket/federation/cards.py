@@ -6,7 +6,7 @@ import base64
 import re
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from hocket.config.files import dumps
 from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadIdentity, BadPlan
 from hocket.files import read_text, toml_tables
-from hocket.links.identity import Identity, check_name, fingerprint, name_in
+from hocket.links.identity import Identity, check_name, fingerprint, name_in, verify_text
 from hocket.links.relay.outbound import RelayName
 from hocket.links.text import is_table
 
@@ -28,6 +28,10 @@ LONGEST = 100_000
 """Bytes of a card's file: far beyond any, and little enough to read from a stranger."""
 MOST_ADDRESS = 300
 MOST_RELAYS = 8
+RENEWAL = b"hocket/renewal/1"
+"""What a member's old key signs its new certificate for."""
+MOST_RENEWAL = 200
+"""Characters; a signature of ours has about 100."""
 MOST_CERTIFICATE = 10_000
 """Characters; a certificate of ours has about 600."""
 
@@ -49,6 +53,11 @@ class CardSection(Section):
     certificate: str = Field(
         max_length=MOST_CERTIFICATE, description="the certificate in base 64, as hocket peer init wrote it"
     )
+    renewal: str | None = Field(
+        None,
+        max_length=MOST_RENEWAL,
+        description="the signature of the certificate by the key before it, as hocket peer renew wrote it",
+    )
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,8 @@ class Card:
     """In base 64, on one line: a card survives any mail program."""
     relays: tuple[str, ...] = ()
     """Where others find it if it has no address, the first of them first."""
+    renewal: str | None = None
+    """What the member's key before this one says of this certificate, in base 64; None where there was none."""
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -88,6 +99,15 @@ class Card:
         der = ssl.PEM_cert_to_DER_cert(identity.certificate_pem.decode())
         return cls(identity.name, address, base64.b64encode(der).decode(), tuple(relays))
 
+    def renewed_by(self, old: Identity) -> Card:
+        """The card with the word of the member's old key for the new one."""
+        signature = old.sign(_renewal_message(self), RENEWAL)
+        return replace(self, renewal=base64.b64encode(signature).decode())
+
+    def is_renewed_by(self, old: bytes) -> bool:
+        """Whether the key of this certificate, in PEM, has signed this card's certificate in its own place."""
+        return self.renewal is not None and verify_text(old, _renewal_message(self), RENEWAL, self.renewal)
+
     @cached_property
     def certificate_pem(self) -> bytes:
         """The certificate as TLS libraries read it."""
@@ -106,7 +126,8 @@ class Card:
         where: dict[str, Any] = {} if self.address is None else {"address": self.address}
         # A card without relays has the form, and its plan the hash, that it always had.
         through = {"relays": list(self.relays)} if self.relays else {}
-        return {"name": self.name, **where, **through, "certificate": self.certificate}
+        again = {} if self.renewal is None else {"renewal": self.renewal}
+        return {"name": self.name, **where, **through, "certificate": self.certificate, **again}
 
     @property
     def found_at(self) -> str:
@@ -142,7 +163,11 @@ def read_card(path: Path) -> Card:
 def card_from(table: dict[str, Any], section: str) -> Card:
     """A card from plain values."""
     given = check(CardSection, section, table)
-    return Card(given.name, given.address, given.certificate, tuple(given.relays))
+    return Card(given.name, given.address, given.certificate, tuple(given.relays), given.renewal)
+
+
+def _renewal_message(card: Card) -> bytes:
+    return base64.b64decode(card.certificate)
 
 
 def check_address(address: str, name: str) -> None:

@@ -15,6 +15,7 @@ from hocket.machine import private_folder
 
 if TYPE_CHECKING:
     from hocket.federation.own_code import OwnCode
+    from hocket.federation.plan import FederationPlan
 
 VARIABLE = "HOCKET_HOME"
 LONGEST_TOKEN = 1000
@@ -49,6 +50,42 @@ class Home:
     def identity(self) -> Path:
         """The folder of the key and the certificate."""
         return self.folder / "identity"
+
+    @property
+    def old_identities(self) -> list[Path]:
+        """The folders of keys that were renewed, the last of them first."""
+        return sorted(self.folder.glob("identity.old*"), key=_number, reverse=True)
+
+    @property
+    def aside(self) -> Path:
+        """Where an identity goes that is renewed: a new place, so that none is ever lost."""
+        return self.folder / f"identity.old-{max(map(_number, self.old_identities), default=0) + 1}"
+
+    @property
+    def renewed(self) -> Path:
+        """Where a new identity is until it takes the old one's place."""
+        return self.folder / "identity.new"
+
+    def settle_renewal(self) -> None:
+        """End a renewal that was interrupted: the new identity takes an empty place, and no key is ever lost."""
+        if self.renewed.exists():
+            os.rename(self.renewed, self.aside if self.identity.exists() else self.identity)
+
+    def identity_in(self, plan: FederationPlan) -> Path:
+        """The folder of the key that a plan names: a run goes on under the old one until all have signed the new."""
+        from hocket.links.identity import CERTIFICATE, KEY
+
+        named = {card.certificate_pem for card in plan.cards}
+        for folder in (self.identity, *self.old_identities):
+            file = folder / CERTIFICATE
+            if file.is_file() and (folder / KEY).is_file() and file.read_bytes() in named:
+                return folder
+        return self.identity
+
+    @property
+    def known_keys(self) -> Path:
+        """The file of other members' keys, as this member has accepted them."""
+        return self.folder / "members.json"
 
     @property
     def owner(self) -> str:
@@ -142,3 +179,9 @@ class Home:
                     f"{dataset}{ending}, so that its runs are counted and its noise is kept"
                 )
         return self.folder / "datasets" / f"{dataset}{ending}"
+
+
+def _number(folder: Path) -> int:
+    """Of identities that were renewed, which this was."""
+    digits = folder.name.rpartition("-")[2]
+    return int(digits) if digits.isdigit() else 0

@@ -17,6 +17,7 @@ from hocket.federation.disclosure import Disclosure
 from hocket.federation.engine.peer import Finished
 from hocket.federation.engine.role import Role
 from hocket.federation.home import Home
+from hocket.federation.known_keys import KnownKeys
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan
 from hocket.federation.plan_sections import PUBLIC
@@ -108,8 +109,9 @@ class Member:
         if self.plan.card(self.name).certificate_pem != self.identity.certificate_pem:
             raise BadPlan(
                 f"the plan names another certificate for {self.name} than this one; use the identity whose card was "
-                "given to the plan, or have the plan signed again with the new card"
+                "given to the plan, or put the new card into it (hocket peer replace PLAN CARD) for all to sign again"
             )
+        KnownKeys.of(self.home).check_accepted(self.plan, self.name)
         check_certificate(self.plan)
         check_task(self.task, self.plan)
 

@@ -256,7 +256,7 @@ class FederationPlan:
         if self.card(identity.name).certificate_pem != identity.certificate_pem:
             raise BadPlan(
                 f"the plan names another certificate for {identity.name} than yours ({identity.fingerprint}); "
-                "give your card to whoever makes the plan again"
+                "put your card into it with hocket peer replace PLAN CARD, for all to sign again"
             )
 
     def signed_by(self, identity: Identity) -> FederationPlan:

@@ -141,11 +141,7 @@ class Identity:
 
     def save(self, folder: Path, passphrase: str | None = None) -> None:
         """Write key and certificate into a folder that only its owner can open; refuses to replace an identity."""
-        if (folder / KEY).exists():
-            raise BadIdentity(
-                f"{folder} already holds an identity; name another folder, or move the old one away "
-                "once no plan names it any more"
-            )
+        check_no_identity(folder)
         secret = self.private_key_pem
         with _written(folder):
             private_folder(folder)
@@ -173,6 +169,15 @@ class Identity:
                 f"{folder / KEY} and {folder / CERTIFICATE} do not belong together; restore both from one backup"
             )
         return cls(certificate, key)
+
+
+def check_no_identity(folder: Path) -> None:
+    """Refuse a folder that has a key: keys are never overwritten."""
+    if (folder / KEY).exists():
+        raise BadIdentity(
+            f"{folder} already holds an identity; for a new key under its name: hocket peer renew; for another member "
+            "name another folder with --home"
+        )
 
 
 def is_under_passphrase(folder: Path) -> bool:
@@ -254,8 +259,8 @@ def check_certificate(certificate_pem: bytes, name: str, *, now: datetime | None
         )
     if now > certificate.not_valid_after_utc:
         raise BadIdentity(
-            f"the certificate of {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; {name} makes a "
-            "new one (hocket peer init), and everybody signs the plan again with its new card"
+            f"the certificate of {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; {name} renews it with "
+            "hocket peer renew PLAN, and all others sign the plan that this writes"
         )
 
 

@@ -130,7 +130,9 @@ def test_dates(clinic):
     check_certificate(
         clinic.certificate_pem, "clinic-a", now=now - timedelta(hours=23)
     )  # a clock that is behind
-    with pytest.raises(BadIdentity, match=r"expired on \d{4}-\d\d-\d\d; clinic-a makes a new one"):
+    with pytest.raises(
+        BadIdentity, match=r"expired on \d{4}-\d\d-\d\d; clinic-a renews it with hocket peer renew PLAN"
+    ):
         check_certificate(clinic.certificate_pem, "clinic-a", now=now + timedelta(days=366))
     with pytest.raises(BadIdentity, match=r"valid only from \d{4}-\d\d-\d\d; set the clock right"):
         check_certificate(clinic.certificate_pem, "clinic-a", now=now - timedelta(days=3))

@@ -112,12 +112,18 @@ def test_by_default_keys_are_at_home_and_the_card_is_here(tmp_path):
 
 def test_init_replaces_nothing():
     init("clinic-a")
-    with pytest.raises(BadConfig, match="name another file for the card"):
+    with pytest.raises(
+        BadIdentity, match="already holds an identity; for a new key under its name: hocket peer renew"
+    ):
         init("clinic-a")
     Path("cards/clinic-a.toml").unlink()
     with pytest.raises(BadIdentity, match="already holds an identity"):
         init("clinic-a")
     assert not Path("cards/clinic-a.toml").exists()
+    init("clinic-b")
+    with pytest.raises(BadConfig, match="name another file for the card"):
+        hocket_peer("init", "--name", "clinic-b", "--home", "another", "--card", "cards/clinic-b.toml")
+    assert not Path("another").exists()
 
 
 def test_what_cannot_be_an_address_leaves_nothing_behind(tmp_path):

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from hocket.cli.peer import cards as cards_module
 from hocket.cli.peer import peer
-from hocket.errors import BadConfig, BadPlan
-from hocket.federation.cards import Card
+from hocket.cli.peer.common import MemberOptions, member_of, open_identity
+from hocket.errors import BadConfig, BadIdentity, BadPlan
+from hocket.federation.cards import Card, read_card
 from hocket.federation.engine.peer import Finished, Played
 from hocket.federation.home import Home
 from hocket.federation.participation import take_part
-from hocket.federation.plan_file import read_plan
+from hocket.federation.plan_file import read_plan, write_plan
 from hocket.federation.presence import Presence
-from hocket.links.identity import Identity
+from hocket.links.identity import Identity, is_under_passphrase
 
 from .federation_case import Federation, play
 
@@ -138,8 +144,13 @@ def test_nothing_is_asked_of_a_member_who_was_dropped(tmp_path):
         federation.member(name).check()
 
 
-def ask(*words: str | Path) -> dict[str, str]:
-    return peer([str(word) for word in words], exit_on_error=False, result_action="return_value").data
+class Killed(BaseException):
+    """The process is no more."""
+
+
+def ask(*words: str | Path) -> dict[str, Any]:
+    given = [str(word) for word in words]
+    return peer(given, exit_on_error=False, print_error=False, result_action="return_value").data
 
 
 def test_the_commands(tmp_path, monkeypatch):
@@ -152,13 +163,166 @@ def test_the_commands(tmp_path, monkeypatch):
     answer = ask("replace", federation.plan_file, made["card"], "-o", "renewed.toml")
     newer = read_plan(Path("renewed.toml"))
     assert answer["run"] == federation.plan.run_hash.hex() == newer.run_hash.hex()
+    assert len(answer["changed"]) == 1
+    assert "the old key has signed the new one" in answer["changed"][0]
     assert newer.card("ash").address == "127.0.0.1:7001"
     assert newer.unsigned == newer.names
     for words, complaint in (
         (("renew", "--home", home), "ash-renewed.toml exists"),
-        (("renew", "--home", home, "--card", "other.toml"), "identity.old exists"),
         (("replace", federation.plan_file, made["card"], "-o", "renewed.toml"), "renewed.toml exists"),
         (("replace", federation.plan_file), "no card was named"),
     ):
         with pytest.raises(BadConfig, match=complaint):
             ask(*words)
+
+
+def test_one_command_renews_in_a_running_plan_and_the_others_confirm(tmp_path, monkeypatch):
+    """Three commands in all before everybody runs the new plan; addresses, and who has signed, are as they were."""
+    monkeypatch.chdir(tmp_path)
+    federation = Federation(tmp_path, options={})
+    homes = {name: federation.home(name).folder for name in federation.names}
+    for home in homes.values():
+        ask("sign", federation.plan_file, "--yes", "--accept-unsafe", "--home", home)
+    ask("renew", federation.plan_file, "-o", "plan-2.toml", "--home", homes["ash"])
+    assert read_plan(Path("plan-2.toml")).unsigned == ("birch", "cedar")
+    for name in ("birch", "cedar"):
+        told = ask("sign", "plan-2.toml", "--yes", "--accept-unsafe", "--home", homes[name])
+        [changed] = told["changed"]
+        assert changed.startswith(
+            f"CHANGED: the key of ash was {federation.plan.card('ash').fingerprint} and is "
+        )
+        assert changed.endswith("renewed: the old key has signed the new one")
+    newer = read_plan(Path("plan-2.toml"))
+    newer.check_signatures()
+    assert newer.run_hash == federation.plan.run_hash
+    assert [card.address for card in newer.cards] == [card.address for card in federation.plan.cards]
+    federation.plan = newer
+    federation.identities["ash"] = Identity.load(Home(homes["ash"]).identity)
+    assert len(play(federation.member(name) for name in federation.names)) == 3
+
+
+def test_until_all_have_signed_the_run_goes_on_with_the_old_key(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    federation = Federation(tmp_path)
+    home = federation.home("ash")
+    old = federation.plan.card("ash")
+    for _ in range(3):  # as often as one likes: no key is lost
+        ask(
+            "renew",
+            federation.plan_file,
+            "--card",
+            "again.toml",
+            "-o",
+            "again-plan.toml",
+            "--home",
+            home.folder,
+        )
+        Path("again.toml").unlink()
+        Path("again-plan.toml").unlink()
+    assert len(home.old_identities) == 3
+    assert open_identity(home.identity_in(federation.plan)).fingerprint == old.fingerprint
+    monkeypatch.setenv("QUADRATIC_MEMBER", "0")
+    options = MemberOptions(task=f"{Path(__file__).parent / 'quadratic_file.py'}:task", home=home.folder)
+    assert member_of(federation.plan_file, options).identity.fingerprint == old.fingerprint
+
+
+def test_all_renew_in_one_plan_after_all_have_expired(tmp_path, monkeypatch):
+    """A command each to renew, the last of which signs, and one each for the others to sign: five for three."""
+    monkeypatch.chdir(tmp_path)
+    federation = Federation(tmp_path)
+    then = datetime.now(UTC) - timedelta(days=400)
+    cards = []
+    for name in federation.names:
+        old = Identity.create(name, now=then)
+        shutil.rmtree(federation.home(name).identity)
+        old.save(federation.home(name).identity)
+        federation.identities[name] = old
+        cards.append(Card.of(old, federation.plan.card(name).address))
+    federation.plan = federation.signed(federation.plan.with_renewed(cards))
+    write_plan(federation.plan, federation.plan_file)
+    for name in federation.names:
+        federation.consent(name, federation.plan)
+    with pytest.raises(
+        BadIdentity, match=r"expired on .*; ash renews it with hocket peer renew PLAN, and all others"
+    ):
+        federation.member("ash").check()
+    before = federation.plan_file
+    for place, name in enumerate(federation.names):
+        file = Path(f"plan-{place}.toml")
+        ask("renew", before, "-o", file, "--home", federation.home(name).folder)
+        before = file
+    assert read_plan(before).unsigned == ("ash", "birch")
+    for name in ("ash", "birch"):
+        ask("sign", before, "--yes", "--accept-unsafe", "--home", federation.home(name).folder)
+    newer = read_plan(before)
+    newer.check_signatures()
+    newer.check_certificates()
+    assert newer.run_hash == federation.plan.run_hash
+
+
+def test_a_renewed_card_says_where_its_member_is_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ask("init", "--name", "ash", "--address", "ash.example:7000", "--home", "ash")
+    assert ask("renew", "--home", "ash")["address"] == "ash.example:7000"
+    assert read_card(Path("ash-renewed.toml")).address == "ash.example:7000"
+    ask(
+        "init",
+        "--name",
+        "elm",
+        "--relay",
+        "relay.example:443",
+        "--relay",
+        "tcp://b.example:1",
+        "--home",
+        "elm",
+    )
+    assert ask("renew", "--home", "elm")["relays"] == ["relay.example:443", "tcp://b.example:1"]
+    Identity.create("fir").save(Home(Path("fir")).identity)  # without a card beside its keys
+    with pytest.raises(BadConfig, match=r"nothing in .* says where others find fir; add --address"):
+        ask("renew", "--home", "fir")
+
+
+def test_keys_are_never_overwritten_or_lost(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    home = Home(Path("ash"))
+    first = ask("init", "--name", "ash", "--address", "ash.example:7000", "--home", "ash")["fingerprint"]
+    with pytest.raises(
+        BadIdentity, match="already holds an identity; for a new key under its name: hocket peer renew"
+    ):
+        ask("init", "--name", "ash", "--address", "ash.example:7000", "--home", "ash")
+
+    def full(path: Path, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patched:  # the disk is full when the card is to be written
+        patched.setattr(cards_module, "replace_text", full)
+        with pytest.raises(OSError, match="No space left"):
+            ask("renew", "--home", "ash")
+    assert Identity.load(home.identity).fingerprint == first
+    assert not home.renewed.exists()
+    assert not Path("ash-renewed.toml").exists()
+
+    def killed(old: Path, new: Path) -> None:
+        if old == home.renewed:
+            raise Killed
+        rename(old, new)
+
+    rename = os.rename
+    with monkeypatch.context() as patched:  # killed between the two steps
+        patched.setattr(cards_module.os, "rename", killed)
+        with pytest.raises(Killed):
+            ask("renew", "--home", "ash")
+    assert not home.identity.exists()
+    with pytest.raises(BadIdentity, match="already holds an identity"):  # and not a third one over both
+        ask("init", "--name", "ash", "--card", "third.toml", "--home", "ash")
+    second = open_identity(home.identity).fingerprint
+    assert read_card(Path("ash-renewed.toml")).fingerprint == second
+    assert [Identity.load(one).fingerprint for one in home.old_identities] == [first]
+
+
+def test_a_renewed_key_is_under_a_passphrase_as_the_old_one_was(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOCKET_PASSPHRASE", "a long one")
+    ask("init", "--name", "ash", "--address", "ash.example:7000", "--home", "ash", "--passphrase")
+    ask("renew", "--home", "ash")
+    assert is_under_passphrase(Home(Path("ash")).identity)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -17,8 +20,16 @@ from hocket.cli.peer.common import (
     open_identity,
     refuse_existing,
 )
-from hocket.errors import BadConfig
+from hocket.cli.peer.sign import SignOptions, sign_as
+from hocket.errors import BadConfig, HocketError
 from hocket.federation.home import Home
+from hocket.federation.run_folder import RunFolder
+from hocket.machine import replace_text
+
+if TYPE_CHECKING:
+    from hocket.federation.cards import Card
+    from hocket.federation.plan import FederationPlan
+    from hocket.links.identity import Identity
 
 
 @Parameter(name="*")
@@ -42,44 +53,47 @@ class KeyOptions:
 
 USUAL = KeyOptions()
 """Nothing is asked for."""
+NewPlan = Annotated[Path, Parameter(name=["--out", "-o"], help="File for the new plan.")]
 
 
-def make_card(
-    name: str,
-    asked: KeyOptions,
-    *,
-    card: Path,
-    folder: Path,
-    old: Path | None = None,
-    advice: list[str],
-) -> Answer:
-    """Keys into the folder, once what was there is moved to `old`, and the card into its file."""
+CARD = "card.toml"
+"""In the folder of an identity: its card, so that a renewed one says where the member is found."""
+
+
+def make_card(name: str, asked: KeyOptions, *, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
+    """New keys into the folder, and the card into its file."""
     from hocket.federation.cards import Card, check_address
-    from hocket.links.identity import Identity
+    from hocket.links.identity import Identity, check_no_identity
 
+    check_no_identity(folder)
     refuse_existing(card, "card", "--card")
     if asked.address is not None:
         check_address(asked.address, name)
     identity = Identity.create(name, valid_days=asked.days)
     mine = Card.of(identity, asked.address, asked.relay)
-    secret = new_passphrase() if asked.passphrase else None
-    if old is not None:
-        os.rename(folder, old)
-    identity.save(folder, secret)
-    card.parent.mkdir(parents=True, exist_ok=True)
-    card.write_text(mine.text(), encoding="utf-8")
+    identity.save(folder, new_passphrase() if asked.passphrase else None)
+    _write_card(mine, card, folder)
+    return _told(mine, card, folder, advice)
+
+
+def _write_card(made: Card, path: Path, folder: Path) -> None:
+    """Write a card for the others, and keep a copy beside its keys."""
+    replace_text(folder / CARD, made.text())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(made.text(), encoding="utf-8")
+
+
+def _told(made: Card, card: Path, folder: Path, advice: Sequence[str]) -> Answer:
     data = {
-        "name": name,
-        "address": asked.address,
-        "relays": list(asked.relay),
-        "fingerprint": mine.fingerprint,
+        "name": made.name,
+        "address": made.address,
+        "relays": list(made.relays),
+        "fingerprint": made.fingerprint,
         "card": str(card),
         "identity": str(folder),
     }
-    heard = f"Fingerprint, to read to the others: {mine.fingerprint}"
-    return Answer(
-        data if old is None else data | {"old_identity": str(old)}, [mine.text().rstrip(), "", *advice, heard]
-    )
+    heard = f"Fingerprint, to read to the others: {made.fingerprint}"
+    return Answer(data, [made.text().rstrip(), "", *advice, heard])
 
 
 def init(
@@ -93,7 +107,10 @@ def init(
 
     Read the fingerprint to them by voice: a card that was swapped on its way has another one.
     """
-    path, folder = card or Path(f"{name}.toml"), Home.at(home).identity
+    place = Home.at(home)
+    path, folder = card or Path(f"{name}.toml"), place.identity
+    if not folder.exists():
+        place.settle_renewal()
     advice = [
         f"Card: {path} (public: give it to the others)",
         f"Keys: {folder} (secret: back them up, never send them)",
@@ -102,42 +119,134 @@ def init(
 
 
 def renew(
+    plan: Annotated[
+        Path | None,
+        Parameter(help="The plan that is being run: the new card is put into it, for the others to sign."),
+    ] = None,
+    /,
     *,
     asked: KeyOptions = USUAL,
     card: Annotated[Path | None, Parameter(help="File for the card; by default NAME-renewed.toml.")] = None,
+    out: NewPlan = Path("plan-renewed.toml"),
     home: HomeOption = None,
 ) -> Answer:
     """Make a new key and certificate under the same name, before the old certificate expires or once it was stolen.
 
-    The old identity is moved aside, to identity.old: until everybody has signed the plan with the new card, that is
-    the one the plan knows.
+    The card keeps its address and relays, unless others are given, and the old key signs the new one, so that the other
+    members need not compare fingerprints again. The old key is moved aside, to identity.old-1: as long as a plan names
+    it, that plan is run with it. With a plan this member signs it anew; each other member confirms by `sign`.
     """
-    folder = Home.at(home).identity
-    name = open_identity(folder).name
-    path, old = card or Path(f"{name}-renewed.toml"), folder.with_name(folder.name + ".old")
-    for taken, cure in ((path, "name another file with --card"), (old, "move it away first")):
-        if taken.exists():
-            raise BadConfig(f"{taken} exists; {cure}")
+    from hocket.federation.cards import Card, check_address
+    from hocket.federation.plan_file import read_plan, write_plan
+    from hocket.links.identity import Identity, is_under_passphrase
+
+    place = Home.at(home)
+    place.settle_renewal()
+    folder, aside = place.identity, place.aside
+    old = open_identity(folder)
+    path = card or Path(f"{old.name}-renewed.toml")
+    refuse_existing(path, "card", "--card")
+    before = None if plan is None else read_plan(plan, place.own_code)
+    if before is not None:
+        refuse_existing(out, "plan")
+    if asked.address is not None:
+        check_address(asked.address, old.name)
+    address, relays = _found_at(old, asked, before, folder)
+    new = Identity.create(old.name, valid_days=asked.days)
+    made = Card.of(new, address, relays).renewed_by(old)
+    newer = None if before is None else before.with_renewed([made])
+    secret = new_passphrase() if asked.passphrase or is_under_passphrase(folder) else None
+    # Until the last step all is as it was; after it, the old key is still there.
+    try:
+        new.save(place.renewed, secret)
+        _write_card(made, path, place.renewed)
+        if newer is not None:
+            write_plan(newer, out)
+    except BaseException:
+        shutil.rmtree(place.renewed, ignore_errors=True)
+        path.unlink(missing_ok=True)
+        raise
+    os.rename(folder, aside)
+    os.rename(place.renewed, folder)
     advice = [
-        f"Card: {path}. Put it into the plan with: hocket peer replace PLAN {path}",
-        f"Old keys: {old} (destroy them once the new plan is signed by all)",
+        f"Card: {path}, found at {made.found_at}",
+        f"Old keys: {aside} (plans that name them are run with them; destroy them once none does)",
     ]
-    return make_card(name, asked, card=path, folder=folder, old=old, advice=advice)
+    answer = _told(made, path, folder, advice)
+    if before is None or newer is None:
+        return Answer(
+            answer.data | {"old_identity": str(aside)},
+            [*answer.words, f"For a plan that is being run: hocket peer replace PLAN {path}"],
+        )
+    signed = _signed_anew(before, newer, out, new, place)
+    told = answer.data | {"old_identity": str(aside), "plan": str(out), "plan_fingerprint": newer.fingerprint}
+    return Answer(told, [*answer.words, *signed])
+
+
+def _found_at(
+    old: Identity, asked: KeyOptions, plan: FederationPlan | None, folder: Path
+) -> tuple[str | None, tuple[str, ...]]:
+    """Where a renewed member is found: where it says, or else as before."""
+    from hocket.federation.cards import read_card
+
+    if asked.address is not None or asked.relay:
+        return asked.address, asked.relay
+    if plan is not None:
+        card = plan.card(old.name)
+    elif (folder / CARD).is_file():
+        card = read_card(folder / CARD)
+    else:
+        raise BadConfig(
+            f"nothing in {folder} says where others find {old.name}; add --address host:port, or --relay host:port, or "
+            "name the plan that has the old card: hocket peer renew PLAN"
+        )
+    return card.address, card.relays
+
+
+def _signed_anew(
+    before: FederationPlan, newer: FederationPlan, file: Path, new: Identity, home: Home
+) -> list[str]:
+    """Sign a plan whose run this member has agreed to before, as nothing but cards differs; what is to be done then."""
+    from hocket.federation.expiry import expiring
+
+    folder = RunFolder(home.run(newer.run_hash))
+    late = [one.name for one in expiring(newer, within=timedelta(0), without=folder.dropped)]
+    to_run = "stops its run, and runs it instead of the old plan; until then runs go on with the old key"
+    if late:
+        return [
+            f"Plan: {file}. Expired as well: {', '.join(late)}; each renews in this plan, one after the other: "
+            f"hocket peer renew {file} -o PLAN. All sign the last one, and run it instead of the old plan."
+        ]
+    if folder.consent is None and new.name not in before.signatures:
+        return [f"Plan: {file}. Next: each member signs it with hocket peer sign {file}, {to_run}"]
+    try:
+        signed = sign_as(lambda: new, file, asked=SignOptions(yes=True, accept_unsafe=True), home=home)
+    except HocketError as error:
+        return [f"Plan: {file}. It is not signed yet: {error}. Sign it with hocket peer sign {file}"]
+    return [
+        *signed.data["changed"],
+        f"Plan: {file}, signed as {new.name}; fingerprint, to compare by voice: {newer.fingerprint}",
+        f"Next: each other member confirms with hocket peer sign {file}; then everybody {to_run}",
+    ]
 
 
 def replace(
     plan: Annotated[Path, Parameter(help="The plan that is being run.")],
     /,
     *cards: Annotated[Path, Parameter(help="Renewed cards of its members.")],
-    out: Annotated[Path, Parameter(name=["--out", "-o"], help="File for the new plan.")] = Path(
-        "plan-renewed.toml"
-    ),
+    accept_key: Annotated[
+        tuple[str, ...],
+        Parameter(help="NAME of a member whose old key is lost and has not signed the new one, as for sign."),
+    ] = (),
+    out: NewPlan = Path("plan-renewed.toml"),
 ) -> Answer:
     """Put renewed cards into a plan. Everybody signs it again, stops, and runs it: the run goes on where it was.
 
-    Nothing else can be changed in the middle of a run.
+    It says what changed, and refuses a key that the member's old key has not signed. Nothing else can be changed in the
+    middle of a run.
     """
     from hocket.federation.cards import read_card
+    from hocket.federation.known_keys import changes_between
     from hocket.federation.plan_file import read_plan, write_plan
     from hocket.links.identity import check_certificate
 
@@ -147,15 +256,19 @@ def replace(
     renewed = [read_card(path) for path in cards]
     for card in renewed:
         check_certificate(card.certificate_pem, card.name)
-    newer = read_plan(plan, Home.at().own_code).with_renewed(renewed)
+    older = read_plan(plan, Home.at().own_code)
+    newer = older.with_renewed(renewed)
+    changed = changes_between(older.cards, newer.cards, accept_key)
     write_plan(newer, out)
     data = {
         "plan": str(out),
         "hash": newer.hash.hex(),
         "run": newer.run_hash.hex(),
         "fingerprint": newer.fingerprint,
+        "changed": changed,
     }
     words = [
+        *changed,
         *members_in_words(newer),
         "",
         f"Plan: {out}",

@@ -41,6 +41,8 @@ def open_identity(folder: Path) -> Identity:
     """The identity in a folder; its passphrase is $HOCKET_PASSPHRASE or a service's credential, or is asked for."""
     from hocket.links.identity import Identity, is_under_passphrase
 
+    if not folder.exists():
+        Home(folder.parent).settle_renewal()
     if not is_under_passphrase(folder):
         return Identity.load(folder)
     given = os.environ.get(VARIABLE) or _credential()
@@ -104,7 +106,7 @@ def member_of(plan: Path, asked: MemberOptions, **options: Any) -> Member:
 
     place = Home.at(asked.home)
     agreed = read_plan(plan, place.own_code.naming(asked.algorithm))
-    identity = open_identity(place.identity)
+    identity = open_identity(place.identity_in(agreed))
     brought = own_task(agreed, identity.name, asked.task, asked.data, asked)
     return Member(agreed, identity, brought, place, listen=asked.listen, **options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +16,7 @@ from hocket.cli.peer.sign import ASK, SignOptions, sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
 from hocket.links.text import quoted_lines
+from hocket.machine import replace_text
 
 if TYPE_CHECKING:
     from hocket.federation.cards import Card
@@ -48,11 +49,12 @@ def invite(
     from hocket.federation.invitation import Invitation
     from hocket.federation.plan_file import read_plan
 
-    identity = open_identity(Home.at(home).identity)
     if plan is None:
+        identity = open_identity(Home.at(home).identity)
         made = Invitation(_own_card(identity, card), asks=True, note=note)
     else:
         agreed = read_plan(plan)
+        identity = open_identity(Home.at(home).identity_in(agreed))
         agreed.check_names(identity)
         made = Invitation(agreed.card(identity.name), agreed, note=note)
     _write_new(out, made.text(identity), "invitation", "--out")
@@ -98,6 +100,7 @@ def accept(
     takes their signatures over into the plan.
     """
     from hocket.federation.invitation import check_heard, read_invitation
+    from hocket.federation.known_keys import KnownKeys
 
     found = read_invitation(file)
     if heard is not None:
@@ -105,9 +108,13 @@ def accept(
     if found.plan is not None:
         mine = open_identity(Home.at(home).identity)
         signed = partial(sign_as, lambda: mine, out, asked=signing, home=Home.at(home))
-        return _plan(found.plan, found, mine, out, reply, signed)
+        return _plan(found.plan, found, mine, out, reply, signed, signing.accept_key)
     words = _made(name, asked, card, home)
-    return _card(found, open_identity(Home.at(home).identity), card, reply, words)
+    mine, keys = open_identity(Home.at(home).identity), KnownKeys.of(Home.at(home))
+    words += keys.accept([found.sender], mine.name, signing.accept_key)
+    answer = _card(found, mine, card, reply, words, signing.accept_key)
+    keys.remember([found.sender])
+    return answer
 
 
 def _made(name: str | None, asked: KeyOptions, card: Path | None, home: Path | None) -> list[str]:
@@ -129,7 +136,12 @@ def _made(name: str | None, asked: KeyOptions, card: Path | None, home: Path | N
 
 
 def _card(
-    found: Invitation, identity: Identity, card: Path | None, reply: Path | None, words: list[str]
+    found: Invitation,
+    identity: Identity,
+    card: Path | None,
+    reply: Path | None,
+    words: list[str],
+    accepted: Collection[str],
 ) -> Answer:
     """Keep the sender's card, and answer with one's own where it is asked for."""
     from hocket.federation.invitation import Invitation
@@ -138,7 +150,7 @@ def _card(
     if sender.name == identity.name:
         raise BadConfig(f"this is an invitation of your own, {identity.name}; send it to the others")
     kept = Path(f"{sender.name}.toml")
-    _keep_card(sender, kept)
+    _keep_card(sender, kept, accepted)
     data = {"from": sender.name, "fingerprint": sender.fingerprint, "card": str(kept), "reply": None}
     words += [
         *_note(found),
@@ -163,6 +175,7 @@ def _plan(
     out: Path,
     reply: Path | None,
     signing: Callable[[], Answer],
+    accepted: Collection[str],
 ) -> Answer:
     """Take a plan, or signatures of it, over; sign it if this member has not."""
     from hocket.federation.invitation import Invitation
@@ -170,10 +183,10 @@ def _plan(
     from hocket.federation.plan_file import read_plan, write_plan
 
     plan.check_names(identity)
-    # Whoever drew the plan up may have put another in the place of one that was accepted.
+    # Whoever drew the plan up may have put another in the place of one that was accepted; one's own key is at hand.
     for card in plan.cards:
         if (kept := Path(f"{card.name}.toml")).exists():
-            _keep_card(card, kept)
+            _keep_card(card, kept, (*accepted, identity.name))
     begun = out.exists()
     known = read_plan(out) if begun else plan
     if known.hash != plan.hash:
@@ -222,18 +235,21 @@ def _own_card(identity: Identity, card: Path | None) -> Card:
     return found
 
 
-def _keep_card(card: Card, path: Path) -> None:
-    """Write a card down, unless that very card is there."""
+def _keep_card(card: Card, path: Path, accepted: Collection[str]) -> None:
+    """Write a card down, unless that very card is there; in place of another only if its key has signed this one, or
+    the operator accepts it."""
     from hocket.federation.cards import read_card
 
     if path.exists():
-        if read_card(path) != card:
+        known = read_card(path)
+        if known == card:
+            return
+        if not card.is_renewed_by(known.certificate_pem) and card.name not in accepted:
             raise BadConfig(
                 f"{path} is another card of {card.name} than the one in this file; ask {card.name} which one holds, "
-                "and move the other away"
+                f"and move the other away, or add --accept-key {card.name} if this file's does"
             )
-        return
-    path.write_text(card.text(), encoding="utf-8")
+    replace_text(path, card.text())
 
 
 def _write_new(path: Path, text: str, what: str, option: str) -> None:

@@ -80,6 +80,8 @@ def run(
     stay = LINGER if linger is None else linger
     member = member_of(plan, asked, linger=stay, metrics_port=metrics_port, vouched=vouch)
     aside().print(f"{member.name} takes part in {plan}, in {member.folder.path}")
+    for line in _changed_cards(member):
+        aside().print(line)
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
     if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
@@ -95,6 +97,18 @@ def run(
             raise Interrupted(f"stopped in round {at}; go on with the same command", round=at) from None
         finished = results[0]
     return _answer(member.plan, member.folder, finished.waiting_for)
+
+
+def _changed_cards(member: Member) -> list[str]:
+    """What changed about other members since this run last went on, all of which this member has signed."""
+    from hocket.federation.known_keys import changes_between
+    from hocket.federation.plan_file import read_plan
+
+    if not member.folder.plan.exists():
+        return []
+    before = read_plan(member.folder.plan, member.home.own_code)
+    others = [card for card in member.plan.cards if card.name != member.name]
+    return changes_between(before.cards, others, member.plan.names)
 
 
 def _over(plan: FederationPlan, folder: RunFolder) -> Answer:

@@ -62,6 +62,13 @@ class SignOptions(TableOptions):
         ),
     ] = None
     data: DataOption = None
+    accept_key: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="NAME of a member whose key changed though its old key has not signed the new one, once you have "
+            "compared its new fingerprint by voice."
+        ),
+    ] = ()
 
 
 ASK = SignOptions()
@@ -81,7 +88,8 @@ def sign(
     """Audit a plan as this member, show what it means, and sign it if you say so.
 
     Compare the fingerprint of the plan, and of every member, by voice before you sign. Your own policy, in
-    policy.toml in this member's folder, refuses plans and studies that are below it.
+    policy.toml in this member's folder, refuses plans and studies that are below it. It says which members' keys and
+    addresses changed since you last signed, and refuses a changed key that its old key has not signed.
     """
     place = Home.at(home)
     identity_of = partial(open_identity, place.identity)
@@ -101,6 +109,7 @@ def sign_as(
     from hocket.federation.consent import keep_consent
     from hocket.federation.data_digest import salted_digest
     from hocket.federation.earlier_runs import earlier_runs
+    from hocket.federation.known_keys import KnownKeys
     from hocket.federation.ledger import Ledger
     from hocket.federation.own_code import OwnCode
     from hocket.federation.plan_file import read_plan, write_plan
@@ -114,6 +123,8 @@ def sign_as(
     agreed.check_certificates(without=folder.dropped)
     identity = identity_of()
     agreed.check_names(identity)
+    keys = KnownKeys.of(mine)
+    changed = keys.accept(agreed.cards, identity.name, asked.accept_key)
     for copy in copies:
         agreed = agreed.with_signatures_of(read_plan(copy, OwnCode(loaded=agreed.algorithm_section)))
     nothing = asked.task is asked.data is None
@@ -130,6 +141,7 @@ def sign_as(
     elsewhere = {name: len(Ledger(path).runs) for name, path in ledgers.items()}
     bound = rows_to_sign(mine, brought)
     terms = [
+        *changed,
         *_terms(agreed, found),
         *unseen,
         _bound_in_words(bound),
@@ -146,6 +158,7 @@ def sign_as(
     )
     agreed = agreed.signed_by(identity)
     write_plan(agreed, plan)
+    keys.remember(agreed.cards)
     keep_consent(agreed, folder, found, bound)
     mine.own_code.keep(agreed.algorithm_section)
     if not agreed.unsigned:
@@ -159,6 +172,7 @@ def sign_as(
         "unsigned": list(agreed.unsigned),
         "other_algorithms": others,
         "other_data": elsewhere,
+        "changed": changed,
         **found.to_json(),
     }
     words = [

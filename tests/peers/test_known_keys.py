@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hocket.cli.peer import peer
+from hocket.cli.peer.run import _changed_cards
 from hocket.errors import BadConfig, BadPlan
 from hocket.federation.cards import Card, read_card
 from hocket.federation.home import Home
@@ -140,6 +141,19 @@ def test_run_and_check_refuse_a_key_that_was_never_accepted(federation):
         federation.member("cedar").check()
     KnownKeys.of(federation.home("cedar")).remember([card])
     federation.member("cedar").check()
+
+
+def test_run_says_what_changed_since_it_last_went_on(federation):
+    member = federation.member("cedar")
+    member.folder.make()
+    assert _changed_cards(member) == []
+    write_plan(federation.plan, member.folder.plan)
+    assert _changed_cards(member) == []
+    newer = swapped(federation.plan, "ash", old=federation.identities)
+    federation.plan = swapped(newer, "cedar", old=federation.identities)
+    [line] = _changed_cards(replace(member, plan=federation.plan))  # one's own is no news
+    assert f"and is {newer.card('ash').fingerprint} now" in line
+    assert line.endswith("renewed: the old key has signed the new one")
 
 
 def accepted(name: str, *words: str | Path) -> Any:

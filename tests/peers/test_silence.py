@@ -29,11 +29,11 @@ class Waiting:
         self.said = list[tuple[float, str]]()
         self.complaints = Complaints(lambda line: self.said.append((self.now, line)), clock=lambda: self.now)
 
-    def pass_by(self, seconds: int) -> None:
+    def pass_by(self, seconds: int, tick: float = 1.0) -> None:
         for _ in range(seconds):
             presence: Any = SimpleNamespace(waiting_for=lambda: self.why, waiting_seconds=self.now)
             self.complaints.look(presence)
-            self.now += 1
+            self.now += tick
 
 
 def test_it_is_said_at_once_and_every_fifteen_seconds():
@@ -48,6 +48,14 @@ def test_it_is_said_at_once_and_every_fifteen_seconds():
     waiting.why = {}
     waiting.pass_by(60)
     assert len(waiting.said) == 6
+
+
+def test_a_machine_that_looks_late_does_not_fall_behind():
+    waiting = Waiting()
+    waiting.why = {"birch": "no answer yet"}
+    waiting.pass_by(100, tick=1.125)
+    assert len(waiting.said) == 8  # in 112.5 s, at 0, 15, … 105
+    assert all(0 <= when - 15 * place < 1.125 for place, (when, _) in enumerate(waiting.said))
 
 
 def test_rounds_that_take_their_time_are_not_said_every_second():

@@ -145,7 +145,8 @@ class Complaints:
         """Say it if it is time."""
         why, now = presence.waiting_for(), self.clock()
         if why and now >= self._next:
-            self._next = now + EVERY
+            # From when it was due, not from when somebody looked: else it would come ever later.
+            self._next = EVERY + (self._next if now < self._next + EVERY else now)
             for line in waiting_in_words(why, presence.waiting_seconds):
                 self.say(line)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hocket.errors import RunStopped, UnsafeRemainder
+from hocket.errors import BadInput, RunStopped, UnsafeRemainder
 from hocket.federation.engine.peer import Played
 from hocket.federation.member import Member
 from hocket.federation.participation import take_part
@@ -21,7 +21,8 @@ from hocket.federation.plan_verdict import judge_plan
 from hocket.federation.presence import Presence
 from hocket.federation.remainder import judge_survivors
 from hocket.federation.restart import remaining_plan
-from hocket.federation.study_seal import SIGNATURES, check_signatures
+from hocket.federation.result_files import check_files
+from hocket.federation.study_seal import SIGNATURES, check_results, check_signatures
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
@@ -96,6 +97,12 @@ def test_those_who_stay_come_to_their_own_pooled_fit(tmp_path, identities, k):
         signatures = json.loads((member.folder.path / SIGNATURES).read_text())
         assert signatures["left"] == [LEAVER]
         assert check_signatures(member.plan, signatures) == (sorted(STAY), [])
+        assert check_results(member.plan, member.folder.path, [LEAVER]) == sorted(STAY)
+        with pytest.raises(BadInput, match="names other members who left"):
+            check_results(member.plan, member.folder.path)
+        checked = check_files(member.plan, member.folder.path)
+        assert checked is not None
+        assert (checked.member, checked.absent) == (member.name, ())
         page = (member.folder.path / "results.html").read_text()
         assert "dogwood was dropped on the way, and the study was begun anew without" in page
         assert "sums over all members, with and without who left" in page

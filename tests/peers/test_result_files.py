@@ -20,6 +20,7 @@ from hocket.federation.result_files import FILE, sign_files
 from hocket.federation.run_folder import MOST_BYTES
 from hocket.federation.study_seal import SIGNATURES
 from hocket.federation.verification import FILE as TRANSCRIPT
+from hocket.federation.verification import PURPOSE, read_transcript
 from hocket.links.identity import Identity
 from hocket.machine import held_ports
 from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
@@ -185,6 +186,17 @@ def test_damaged_lists_end_in_words(played, given, file, content):
         sign_files(played.identities["ash"], played.plan, given / "ash")
     with pytest.raises((BadConfig, BadInput), match=r"damaged|signatures\.json|files\.json"):
         verify(given)
+
+
+def test_one_member_who_says_that_all_others_left_needs_their_signatures_all_the_same(played, given):
+    alone, ash = given / "ash", played.identities["ash"]
+    lied = replace(read_transcript(alone), left=NAMES[1:], links={})
+    replace(lied, signature=ash.sign(lied.message, PURPOSE)).save(alone)
+    sign_files(ash, played.plan, alone)
+    signatures = {"ash": played.plan.signatures["ash"]}
+    write_plan(replace(played.plan, signatures=signatures), given / "plan.toml")
+    with pytest.raises(BadPlan, match="lacks the signature of birch, cedar, dogwood"):
+        verify(given, "ash")
 
 
 def test_what_was_published_after_gradients_is_signed_too(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +18,7 @@ from hocket.federation.home import Home
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
     from hocket.federation.task import Task
+    from hocket.federation.verification import Transcript
 
 
 def verify(
@@ -60,9 +61,7 @@ def verify(
             )
         tasks[name] = load_task(named)
     transcripts = {folder: read_transcript(folder) for folder in given}
-    # Only of whom all say that it left no signature is asked.
-    left = frozenset[str].intersection(*(frozenset(one.left) for one in transcripts.values()))
-    agreed.check_signatures(without=left)
+    agreed.check_signatures(without=_dropped(agreed, [*transcripts.values()]))
     files = {folder: check_files(agreed, folder) for folder in given}
     for folder, one in files.items():
         if one is not None and one.member != transcripts[folder].member:
@@ -106,6 +105,13 @@ def verify(
     }
     by_folder = {str(folder): names for folder, names in signed.items()}
     return Answer(found.to_json() | about | ({"results_signed_by": by_folder} if signed else {}), words)
+
+
+def _dropped(plan: FederationPlan, given: Sequence[Transcript]) -> frozenset[str]:
+    """Members who need not have signed a plan, as all who stayed say that they left; the word of one is no proof."""
+    left = frozenset[str].intersection(*(frozenset(one.left) for one in given))
+    stayed = {*plan.names} - left
+    return left if len(stayed) > 1 and stayed <= {one.member for one in given} else frozenset()
 
 
 def _signers(plan: FederationPlan) -> Iterator[str]:

@@ -158,12 +158,12 @@ def _met(counts: JointCounts) -> Iterator[tuple[str, float]]:
     names, present, together, outcome = counts.names, counts.present, counts.together, len(counts.names) - 1
     columns = [i for i in range(outcome) if present[i] < counts.rows]
     for i, j in combinations(columns, 2):
-        yield f"neither {names[i]} nor {names[j]} is 0", together[i, j]
+        yield f"both {names[i]} and {names[j]} differ from 0", together[i, j]
         if counts.binary[i] and counts.binary[j]:
             yield f"{names[i]} holds and {names[j]} does not", present[i] - together[i, j]
             yield f"{names[j]} holds and {names[i]} does not", present[j] - together[i, j]
             yield (
-                f"neither {names[i]} nor {names[j]} holds",
+                f"none of {names[i]} and {names[j]} holds",
                 counts.rows - present[i] - present[j] + together[i, j],
             )
     groups = [sorted({*some} - {outcome}) for some in islice(_levels_apart(counts), MOST_MET)]

@@ -563,7 +563,7 @@ def test_two_flags_that_meet_in_one_row_are_not_weighed(formula, more):
     shown = spoken(study, found)
     rule = DisclosureSection().smallest_cell
     assert len(shown) < 60
-    with pytest.raises(BadStudy, match=rf"in fewer than {rule} joint rows neither .* nor .* is 0"):
+    with pytest.raises(BadStudy, match=rf"in fewer than {rule} joint rows both .* and .* differ from 0"):
         rehearse(parse_study(study), found)
     plain = {"study": {"title": "T", "formula": "y ~ z + a + b"}}
     assert rehearse(parse_study(plain), found).findings.fit is not None

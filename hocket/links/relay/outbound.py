@@ -94,8 +94,8 @@ async def joined(pipe: Pipe) -> bool:
     """Wait for the other end; False where the relay wants to be called again."""
     try:
         answer = await pipe.hear()
-    except (OSError, asyncio.IncompleteReadError):
-        raise LinkError("it hung up") from None
+    except (OSError, asyncio.IncompleteReadError) as error:
+        raise LinkError(_in_words(error)) from None
     if answer[:1] == NO:
         raise LinkError(f"it refuses: {words_of(answer)}")
     if answer not in (JOINED, AGAIN):
@@ -166,4 +166,6 @@ def _in_words(error: Exception) -> str:
         return f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
     if isinstance(error, asyncio.IncompleteReadError):
         return "it hung up"
+    if isinstance(error, ConnectionResetError) and error.errno is None:
+        return str(error)  # ours
     return getattr(error, "strerror", None) or type(error).__name__

@@ -28,6 +28,10 @@ LONGEST_MESSAGE = 4096
 MAGIC = b"hocket-relay/1\n"
 """Begins plain TCP; TLS and HTTP begin otherwise."""
 PATH = "/hocket"
+CONTROLS = 64
+"""Control frames that may come at once; on average one in a second. Either end sends one in PING seconds, read or not."""
+PARTS_IN_A_ROW = 256
+"""Parts of frames, however small, before others have their turn."""
 SILENT = logging.getLogger("hocket.links.relay")
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
@@ -93,6 +97,8 @@ class WebPipe:
         """Parts of messages, and whether one ends with it."""
         self._asked = b""
         """What the other end's ping has said so far."""
+        self._controls = time.monotonic() - CONTROLS
+        """The time up to which control frames have come, one in a second."""
         self._over = False
         self._listening_since: float | None = None
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
@@ -143,15 +149,22 @@ class WebPipe:
                 self._listening_since = None
             if not data:
                 break
-            for opcode, part, whole in self._unframing.parts(data):
+            for count, (opcode, part, whole) in enumerate(self._unframing.parts(data), 1):
                 self._take(opcode, part, whole)
+                if count % PARTS_IN_A_ROW == 0:
+                    await asyncio.sleep(0)
             await self.connection.drained()
         return bool(self._arrived)
 
     def _take(self, opcode: int, part: Bytes, whole: bool) -> None:
         if opcode in (CONTINUED, BINARY):
             self._arrived.append((part, whole))
-        elif opcode == ASKED:
+            return
+        now = time.monotonic()
+        self._controls = max(self._controls, now - CONTROLS) + 1
+        if self._controls > now:
+            raise ConnectionResetError("it sends control frames without end")
+        if opcode == ASKED:
             self._asked += part
             if whole:
                 self._write(ANSWERED, self._asked)

@@ -21,6 +21,7 @@ from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
 from hocket.links.relay.connection import Connection, accepted
+from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
@@ -119,6 +120,7 @@ class Relay:
         self.limits = limits or RelayLimits()
         self.counts = Counts()
         self.port = listen[1]
+        self._crowd = Crowd()
         self._accepting: asyncio.Task[None] | None = None
         self._attending: dict[asyncio.Task[None], None] = {}
         self._unknown: dict[asyncio.Task[None], None] = {}
@@ -157,7 +159,7 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, door: socket.socket) -> None:
-        async for stream in accepted(door):
+        async for stream in accepted(door, self._crowd):
             task = asyncio.create_task(self._attend(stream))
             self._attending[task] = self._unknown[task] = None
             task.add_done_callback(self._left)
@@ -182,9 +184,10 @@ class Relay:
         pipe = None
         try:
             async with asyncio.timeout(self.limits.greeting):
-                pipe = await self._opened(stream)
-                call, guest = await self._known(pipe)
+                pipe = await self._crowd.charged(self._opened(stream))
+                call, guest = await self._crowd.charged(self._known(pipe))
             self._unknown.pop(task, None)
+            stream.known()
             with self._counted(call, guest):
                 self.counts.admitted += 1
                 await self._seated(pipe, call, guest)

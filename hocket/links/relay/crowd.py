@@ -1,0 +1,52 @@
+"""What those who have not shown whose they are may cost: a part of the processor's time for all of them, and a few
+bytes for each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import types
+from collections.abc import Coroutine, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+PART = 0.25
+"""Of one processor, for all of them together."""
+READ_AT_ONCE = 1 << 12
+"""Bytes of one of them in one turn: of TLS without data, a millisecond or two."""
+READ_AT_ALL = 1 << 15
+"""Bytes of one of them: TLS with a long chain of certificates, a head of HTTP, a call."""
+
+
+class Crowd:
+    """They take turns, one after the other, each as soon as the time that was spent on the others is paid for."""
+
+    def __init__(self) -> None:
+        self._line = asyncio.Lock()
+        self._paid = 0.0
+        """When that will be, by the monotonic clock."""
+
+    async def turn(self) -> None:
+        """Wait until it is the caller's turn."""
+        async with self._line:
+            while (wait := self._paid - time.monotonic()) > 0:
+                await asyncio.sleep(wait)
+
+    @types.coroutine
+    def charged(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+        """Do this work, and charge the processor's time of each of its steps to the crowd."""
+        step, given = work.send, None
+        while True:
+            began = time.thread_time()
+            try:
+                waiting = step(given)
+            except StopIteration as done:
+                return done.value
+            finally:
+                spent = time.thread_time() - began
+                self._paid = max(self._paid, time.monotonic()) + spent / PART
+            try:
+                step, given = work.send, (yield waiting)
+            except BaseException as error:  # cancelled: the work is told, and may have something to close
+                step, given = work.throw, error

@@ -1,0 +1,167 @@
+"""Strangers at a relay who never stop: each is hung up on, and all together get a part of the processor."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+
+import pytest
+import trustme
+
+from hocket.links.relay import crowd
+from hocket.links.relay.call import Call, Role
+from hocket.links.relay.connection import Connection
+from hocket.links.relay.crowd import PART, READ_AT_ALL, Crowd
+from hocket.links.relay.frames import PING, framed
+from hocket.links.relay.outbound import called
+from hocket.links.relay.pipes import CONTROLS, MAGIC
+from hocket.links.relay.server import Guest, Relay, RelayLimits
+from hocket.machine import LOOPBACK
+
+from .ends import BIRCH
+from .key_updates import send_key_updates
+from .test_relay_connection import sockets
+
+PATIENT = RelayLimits(greeting=3600.0)
+"""Nobody is hung up on because time is over."""
+UPGRADE = (
+    b"GET /hocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def server_tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert(LOOPBACK).configure_cert(context)
+    return context
+
+
+@contextlib.asynccontextmanager
+async def patient_relay(tls: ssl.SSLContext | None = None):
+    made = Relay(
+        frozenset(["tcp://relay:1"]),
+        lambda call: Guest(BIRCH.certificate_pem, 1),
+        listen=(LOOPBACK, 0),
+        tls=tls,
+        limits=PATIENT,
+    )
+    async with made, asyncio.timeout(120):
+        yield made
+
+
+async def answers_a_member(made: Relay) -> None:
+    pipe = await called(Call(f"tcp://{LOOPBACK}:{made.port}", Role.DIALS, "ab" * 32, "birch", "ash"), BIRCH)
+    pipe.close()
+
+
+ENDLESS = {
+    "pings": UPGRADE + framed(PING, b"", mask=True) * 10_000,
+    "a ping in many parts": UPGRADE + framed(PING, bytes(125), mask=True) * 1_000,
+    "a hello of TLS": b"\x16\x03\x01\x40\x00\x01\x00\xff\xff\x03\x03" + bytes(100_000),
+    "a head of HTTP": b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 20_000,
+    "garbage": os.urandom(100_000),
+    "a call": MAGIC + b"\x10\x00" + bytes(100_000),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_stranger_who_never_stops_is_hung_up_on(what):
+    async def scene() -> None:
+        async with patient_relay(server_tls()) as made:
+            made.names = frozenset([f"tcp://{LOOPBACK}:{made.port}"])
+            reader, writer = await asyncio.open_connection(LOOPBACK, made.port)
+            writer.write(ENDLESS[what])
+            heard = b""
+            with contextlib.suppress(ConnectionResetError):
+                while more := await reader.read(1 << 16):
+                    heard += more
+            assert heard.count(b"\x8a\x00") <= CONTROLS
+            writer.close()
+            await answers_a_member(made)
+            assert not made._unknown
+
+    asyncio.run(scene())
+
+
+def test_a_stranger_who_sends_key_updates_is_hung_up_on():
+    async def scene() -> None:
+        async with patient_relay(server_tls()) as made:
+            made.names = frozenset([f"tcp://{LOOPBACK}:{made.port}"])
+            with socket.create_connection((LOOPBACK, made.port)) as stranger:
+                sending = asyncio.create_task(asyncio.to_thread(send_key_updates, stranger, 10**6))
+                await answers_a_member(made)
+                assert await sending < 10**6
+            await answers_a_member(made)
+
+    asyncio.run(scene())
+
+
+def test_a_member_whose_tls_says_nothing_is_hung_up_on():
+    async def scene() -> None:
+        mine, theirs = sockets()
+        with mine:
+            taken = Connection(theirs)
+            sending = asyncio.create_task(asyncio.to_thread(send_key_updates, mine, 2_000))
+            await taken.secure(server_tls())
+            assert await sending == 2_000  # the system holds them all
+            assert await taken.read() == b""
+            taken.close()
+
+    asyncio.run(scene())
+
+
+def test_what_strangers_read_is_bounded_and_what_is_known_is_not():
+    async def scene() -> None:
+        mine, theirs = sockets()
+        with mine:
+            mine.setblocking(False)
+            loop, taken = asyncio.get_running_loop(), Connection(theirs, Crowd())
+            sending = asyncio.create_task(loop.sock_sendall(mine, bytes(4 * READ_AT_ALL)))
+            assert await taken.read_exactly(READ_AT_ALL // 2) == bytes(READ_AT_ALL // 2)
+            taken.known()
+            assert len(await taken.read_exactly(3 * READ_AT_ALL)) == 3 * READ_AT_ALL
+            await sending
+            taken.close()
+
+    asyncio.run(scene())
+
+
+def test_time_that_is_spent_on_one_stranger_is_waited_for_by_the_next(monkeypatch):
+    """By clocks that the test sets: two seconds of work, in two steps."""
+    now, spent, slept = 0.0, 0.0, []
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        slept.append(seconds)
+        now += seconds
+
+    monkeypatch.setattr(crowd.time, "monotonic", lambda: now)
+    monkeypatch.setattr(crowd.time, "thread_time", lambda: spent)
+    monkeypatch.setattr(crowd.asyncio, "sleep", sleep)
+
+    async def scene() -> None:
+        nonlocal spent
+        everybody, going_on = Crowd(), asyncio.Event()
+
+        async def work() -> str:
+            nonlocal spent
+            spent += 1.0
+            await going_on.wait()
+            spent += 1.0
+            return "done"
+
+        working = asyncio.ensure_future(everybody.charged(work()))
+        await everybody.turn()
+        assert slept == []  # nothing was done yet
+        while not spent:
+            await asyncio.wait([working], timeout=0)
+        spent += 100.0  # somebody else's, between the steps
+        going_on.set()
+        assert await working == "done"
+        await everybody.turn()
+        assert slept == [2.0 / PART]
+
+    asyncio.run(scene())

@@ -64,6 +64,8 @@ def scikit_table(name: str, file: str, *, head: int = 0) -> np.ndarray:
 
 
 LOOPBACK = "127.0.0.1"
+UNIX = "unix:"
+"""Begins gRPC's name for a socket that is a file."""
 
 
 @contextmanager

@@ -14,6 +14,8 @@ from typing import Any
 
 from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd
 
+TLS_BEGINS = b"\x16"
+"""The first byte of a hello."""
 PIECE = 1 << 18
 """Bytes that are passed on at once."""
 IN_A_ROW = 4

@@ -33,9 +33,12 @@ class Crowd:
             while (wait := self._paid - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
 
-    @types.coroutine
-    def charged(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    async def charged(self, work: Coroutine[Any, Any, T]) -> T:
         """Do this work, and charge the processor's time of each of its steps to the crowd."""
+        return await self._step_by_step(work)
+
+    @types.coroutine
+    def _step_by_step(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
         step, given = work.send, None
         while True:
             began = time.thread_time()

@@ -1,12 +1,13 @@
 """A process beside a member, between its gRPC and the relays: `python -m hocket.links.relay.forwarder`.
 
-gRPC dials and listens on loopback, as it would anywhere; this process takes what it says to a relay. It is not in the
+gRPC dials and listens at sockets in a private folder; this process takes what it says to a relay. It is not in the
 member's own event loop, where words would wait behind whatever is being computed. It reads its orders, a key among
 them, from its standard input, and ends when that does, so it never outlives the member; what it has to say about
 relays it writes as lines of JSON.
 
 For a listener it keeps one connection waiting at every relay on the member's card, for each neighbour that dials it.
-For a dialler it keeps one that is joined already, so that gRPC, which is impatient, finds the way open.
+For a dialler it keeps one at each of the neighbour's relays that is joined already. No relay is believed that it leads
+to the neighbour: the neighbour's TLS has to answer by it, within seconds.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import os
 import random
+import shutil
 import signal
 import socket
 import sys
+import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,20 +33,28 @@ from typing import Any
 from hocket.errors import HocketError, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
-from hocket.links.relay.connection import Connection, accepted, keep_memory
+from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted, keep_memory
+from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.frames import Bytes
-from hocket.links.relay.outbound import called, connected, joined
+from hocket.links.relay.outbound import called, connected, in_words, joined
 from hocket.links.relay.pipes import Pipe
-from hocket.machine import LOOPBACK
+from hocket.machine import LOOPBACK, UNIX
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 """Seconds between two attempts; each pause is twice the one before."""
-TURN = 4.0
-"""Seconds that a dialler waits for its neighbour at one of several relays, before it tries the next."""
+HELLO = 10.0
+"""Seconds from being joined until the neighbour's TLS begins: its gRPC dials again after eight seconds at most."""
+HEAD_START, LONG_START = 0.25, 1.0
+"""Seconds for the neighbour to answer by one relay, before it is tried by the next as well; and by one that failed."""
+FAILED = -1.0
+JOINED_AT_ONCE = 4
+"""Connections of one neighbour by one relay: one is used and one is new; others may have died without a word."""
 HELD = 10.0
 """Seconds that gRPC's connection is held while there is no way to the neighbour; it tries again by itself."""
 FAREWELL = 3.0
 """Seconds for what is still on its way when the member has ended."""
+LONGEST_PATH = 100
+"""Bytes of such a file's path that every system takes."""
 
 
 @dataclass(frozen=True)
@@ -56,30 +69,38 @@ class Orders:
     """Neighbours that dial this member through these."""
     dialled: Mapping[str, tuple[str, ...]]
     """Neighbours that this member dials, with the relays on their cards."""
-    ports: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Where gRPC dials each of them, if that is settled already."""
+    folder: str = ""
+    """Private to this user: the sockets lie here, so that nobody else on this machine can connect to them."""
     kept_proxy: Path | None = None
+
+    def dialled_at(self, neighbour: str) -> str:
+        """Where gRPC dials this neighbour."""
+        return f"{UNIX}{self.folder}/{list(self.dialled).index(neighbour)}"
+
+    @property
+    def listening_at(self) -> str:
+        """Where the member's gRPC listens, unless it listens at a port anyway."""
+        return f"{UNIX}{self.folder}/member"
 
     def line(self) -> str:
         """The orders on one line; it holds the private key."""
         pem = (self.identity.certificate_pem.decode(), self.identity.private_key_pem.decode())
         proxy = None if self.kept_proxy is None else str(self.kept_proxy)
-        said = (pem, self.plan, self.relays, self.diallers, dict(self.dialled), dict(self.ports), proxy)
+        said = (pem, self.plan, self.relays, self.diallers, dict(self.dialled), self.folder, proxy)
         return json.dumps(said)
 
     @classmethod
     def read(cls, line: str) -> Orders:
         """Orders from their line."""
-        pem, plan, relays, diallers, dialled, ports, proxy = json.loads(line)
+        pem, plan, relays, diallers, dialled, folder, proxy = json.loads(line)
         identity = Identity.from_pem(*map(str.encode, pem))
         ways = {name: tuple(some) for name, some in dialled.items()}
         kept = None if proxy is None else Path(proxy)
-        return cls(identity, plan, tuple(relays), tuple(diallers), ways, ports, kept)
+        return cls(identity, plan, tuple(relays), tuple(diallers), ways, folder, kept)
 
 
 Report = Callable[[dict[str, Any]], bool]
-"""Takes {"ports": …} once, and {"about": neighbour, "relay": …, "trouble": …} whenever that changes; says whether it
-could."""
+"""Takes {"about": neighbour, "relay": …, "trouble": …} whenever that changes; says whether it could."""
 
 
 class Forwarder:
@@ -88,28 +109,29 @@ class Forwarder:
     def __init__(self, orders: Orders, report: Report):
         self.orders = orders
         self.report = report
+        self.crowd = Crowd()
+        """Connections to relays by which no neighbour has spoken yet."""
+        self._silent: set[tuple[str, str]] = set()
+        """A neighbour and a relay of ours that said it had come, and nothing came."""
         self._said: dict[tuple[str, str], dict[str, Any]] = {}
         self._keeping: list[asyncio.Task[None]] = []
         self._idle: set[asyncio.Task[None]] = set()
         """Joined, and nothing was said yet."""
         self._carrying: set[asyncio.Task[None]] = set()
 
-    async def open(self) -> dict[str, int]:
-        """Begin to dial; returns the port on loopback for each neighbour that is dialled."""
-        ports: dict[str, int] = {}
+    async def open(self) -> None:
+        """Begin to take what gRPC dials."""
         for name, relays in self.orders.dialled.items():
             way = Way(self, name, relays)
-            door = socket.create_server((LOOPBACK, self.orders.ports.get(name, 0)))
-            ports[name] = door.getsockname()[1]
-            self._keep(way.take_all(door))
-            self._keep(way.keep_ready())
-        return ports
+            self._keep(way.take_all(_door(self.orders.dialled_at(name).removeprefix(UNIX))))
+            for relay in relays:
+                self._keep(way.keep_ready(relay))
 
-    def park(self, port: int) -> None:
-        """Begin to wait for those who dial, now that the member listens at this port."""
+    def park(self, address: str) -> None:
+        """Begin to wait for those who dial, now that the member listens here."""
         for name in self.orders.diallers:
             for relay in self.orders.relays:
-                self._keep(self._keep_parked(name, relay, port))
+                self._keep(self._keep_parked(name, relay, address))
 
     async def close(self) -> None:
         """Stop, once what is on its way is delivered or a few seconds have passed."""
@@ -126,9 +148,14 @@ class Forwarder:
     def carry(self, work: Awaitable[None]) -> asyncio.Task[None]:
         """Have something done until the end."""
         task = asyncio.ensure_future(work)
+        self.carried(task)
+        return task
+
+    def carried(self, task: asyncio.Task[None]) -> None:
+        """From now on what this task does is waited for at the end."""
+        self._idle.discard(task)
         self._carrying.add(task)
         task.add_done_callback(partial(_forget, self._carrying))
-        return task
 
     def say(self, about: str, relay: str, trouble: str | None) -> None:
         """Report how it stands with a neighbour at a relay, if that is new."""
@@ -139,73 +166,128 @@ class Forwarder:
     async def call(self, role: Role, neighbour: str, relay: str) -> Pipe:
         orders = self.orders
         mine = Call(relay, role, orders.plan, orders.identity.name, neighbour)
-        return await called(mine, orders.identity, kept_proxy=orders.kept_proxy)
+        return await self.crowd.charged(
+            called(mine, orders.identity, kept_proxy=orders.kept_proxy, crowd=self.crowd)
+        )
 
     def _keep(self, work: Awaitable[None]) -> None:
         self._keeping.append(asyncio.ensure_future(work))
 
-    async def _keep_parked(self, name: str, relay: str, port: int) -> None:
-        """One connection after the other that waits for this neighbour at this relay."""
-        pauses = Pauses()
+    async def _keep_parked(self, name: str, relay: str, address: str) -> None:
+        """One connection after the other that waits for this neighbour at this relay, and a few that are joined."""
+        pauses, joined_already = Pauses(), deque[asyncio.Task[None]]()
         while True:
             try:
                 pipe = await self.call(Role.LISTENS, name, relay)
-                self.say(name, relay, None)
-                met = await _or_close(pipe, joined(pipe))
+                if (name, relay) not in self._silent:
+                    self.say(name, relay, None)
+                met = await _or_close(pipe, self.crowd.charged(joined(pipe)))
             except HocketError as error:
                 self.say(name, relay, str(error))
-                await pauses.next()
-                continue
-            pauses.over()
-            if met:
-                idle = asyncio.create_task(self._begun(pipe, port))
-                self._idle.add(idle)
-                idle.add_done_callback(partial(_forget, self._idle))
             else:
-                pipe.close()
+                if met:
+                    task = asyncio.create_task(self._let_in(pipe, name, relay, address))
+                    self._idle.add(task)
+                    task.add_done_callback(partial(_forget, self._idle))
+                    joined_already.append(task)
+                    if len(joined_already) > JOINED_AT_ONCE:
+                        joined_already.popleft().cancel()
+                else:
+                    pipe.close()
+            await pauses.next()
 
-    async def _begun(self, pipe: Pipe, port: int) -> None:
-        """What a neighbour says first opens a connection to the member; until then there is none to hold."""
-        first: Bytes = b""
+    async def _let_in(self, pipe: Pipe, name: str, relay: str, address: str) -> None:
+        """Lead a neighbour to the member, once its TLS begins; until then nothing is opened for it."""
         try:
-            first = await pipe.receive()
+            hello, what = b"", "it says no hello of TLS"
+            try:
+                async with asyncio.timeout(HELLO):
+                    hello = bytes(await self.crowd.charged(pipe.receive()))
+            except TimeoutError:
+                what = f"nothing came within {HELLO:g} s"
+            except OSError as error:
+                what = in_words(error)
+            else:
+                if not hello:  # it has gone again
+                    return
+            if hello[:1] != TLS_BEGINS:
+                self._silent.add((name, relay))
+                self.say(name, relay, f"the relay {relay} says that {name} has come, but {what}")
+                return
+            task = asyncio.current_task()
+            assert task is not None
+            self.carried(task)
+            self._silent.discard((name, relay))
+            self.say(name, relay, None)
+            pipe.connection.known()
+            connection = Connection(await _to_member(address))
+            connection.write_now(hello)
+            await carry_both_ways(connection, pipe)
         finally:
-            if not first:
-                pipe.close()
-        if first:
-            self.carry(_to_member(pipe, port, first))
+            pipe.close()
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A connection to the neighbour by one of its relays: joined, as that one says."""
+
+    relay: str
+    pipe: Pipe
+    answer: asyncio.Task[Bytes]
+    """What comes from there first."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the neighbour's TLS answers by it."""
+        if not self.answer.done() or self.answer.cancelled() or self.answer.exception() is not None:
+            return False
+        return bytes(self.answer.result()[:1]) == TLS_BEGINS
+
+    def close(self) -> None:
+        self.answer.cancel()
+        self.answer.add_done_callback(_look)
+        self.pipe.close()
 
 
 class Way:
-    """From gRPC on this machine to one neighbour at one of its relays."""
+    """From gRPC on this machine to one neighbour, by whichever of its relays leads there.
+
+    It is joined at all of them, as long as there is no link. Who answers first has the link; the relay by which a link
+    stood longest is asked before the others.
+    """
 
     def __init__(self, forwarder: Forwarder, name: str, relays: tuple[str, ...]):
         self.forwarder = forwarder
         self.name = name
-        self.relays = relays
-        self._ready: Pipe | None = None
-        self._watching: asyncio.Task[Bytes] | None = None
+        self._stood = dict.fromkeys(relays, math.inf)
+        """By relay, the seconds that the last link stood, or FAILED; those that were not tried yet are tried first."""
+        self._ready: dict[str, Candidate] = {}
         self._changed = asyncio.Event()
+        self._links = 0
+        self._wanted = asyncio.Event()
+        self._wanted.set()
 
-    async def keep_ready(self) -> None:
-        """Have one connection joined and unused at all times."""
+    async def keep_ready(self, relay: str) -> None:
+        """Be joined at this relay while there is no link, so that gRPC, which is impatient, finds the way open."""
         pauses = Pauses()
         while True:
-            pipe = await self._joined()
-            if pipe is None:
-                await pauses.next()
-                continue
-            pauses.over()
-            self._ready, self._watching = pipe, asyncio.create_task(pipe.receive())
-            self._changed.set()
-            try:
-                await asyncio.wait([self._watching])  # until it is taken, or breaks
-            finally:
-                if self._ready is pipe:
-                    self._ready = None
-                    self._watching.cancel()
-                    pipe.close()
-                    await pauses.next()
+            await self._wanted.wait()
+            pipe = await self._joined(relay)
+            if pipe is not None:
+                receiving = self.forwarder.crowd.charged(pipe.receive())
+                one = Candidate(relay, pipe, asyncio.create_task(receiving))
+                if self._wanted.is_set():
+                    self._ready[relay] = one
+                    self._changed.set()
+                else:
+                    one.close()
+                try:
+                    await asyncio.wait([one.answer])  # it is asked, or breaks
+                finally:
+                    if self._ready.get(relay) is one:
+                        del self._ready[relay]
+                        one.close()
+            await pauses.next()
 
     async def take_all(self, door: socket.socket) -> None:
         """Lead gRPC's connections to the neighbour."""
@@ -214,92 +296,143 @@ class Way:
                 self.forwarder.carry(self._lead(stream)).add_done_callback(stream.close_after)
 
     async def _lead(self, connection: Connection) -> None:
-        pipe = None
         try:
-            first = await connection.read()
+            hello = bytes(await connection.read())
             async with asyncio.timeout(HELD):
-                while pipe is None and not connection.is_over:
-                    pipe = await self._taken()
-                    if pipe is None:
-                        self._changed.clear()
-                        with contextlib.suppress(TimeoutError):
-                            await asyncio.wait_for(self._changed.wait(), 0.2)
-            if pipe is not None:
-                await pipe.send(first)
-                await carry_both_ways(connection, pipe)
+                found = await self._answering(connection, hello)
+            if found is not None:
+                await self._link(connection, found)
         except (OSError, TimeoutError):
             pass
         finally:
             connection.close()
-            if pipe is not None:
-                pipe.close()
 
-    async def _taken(self) -> Pipe | None:
-        """The connection that is ready, if it is still alive; another is made ready in its place."""
-        pipe, watching = self._ready, self._watching
-        if pipe is None or watching is None or watching.done():
+    async def _link(self, connection: Connection, found: Candidate) -> None:
+        began = time.monotonic()
+        self._links += 1
+        self._wanted.clear()
+        while self._ready:
+            self._ready.popitem()[1].close()
+        self.forwarder.say(self.name, found.relay, None)
+        try:
+            found.pipe.connection.known()
+            await connection.write(found.answer.result())
+            await carry_both_ways(connection, found.pipe)
+        finally:
+            found.close()
+            stood = time.monotonic() - began
+            self._stood[found.relay] = stood if stood > LONGEST_PAUSE else FAILED
+            self._links -= 1
+            if not self._links:
+                self._wanted.set()
+
+    async def _answering(self, connection: Connection, hello: bytes) -> Candidate | None:
+        """The first by which the neighbour answers this hello; none once gRPC has given up."""
+        asked: list[Candidate] = []
+        since = 0.0
+        try:
+            while not connection.is_over:
+                best = max(filter(self._ready.get, self._stood), key=self._stood.__getitem__, default=None)
+                waited = time.monotonic() - since if asked else math.inf
+                if best is not None and waited >= (HEAD_START if self._stood[best] >= 0 else LONG_START):
+                    asked.append(one := self._ready.pop(best))
+                    since = time.monotonic()
+                    with contextlib.suppress(OSError):
+                        await one.pipe.send(hello)
+                self._changed.clear()
+                news = [asyncio.ensure_future(self._changed.wait()), *(one.answer for one in asked)]
+                await asyncio.wait(news, timeout=HEAD_START, return_when=asyncio.FIRST_COMPLETED)
+                news[0].cancel()
+                for one in [one for one in asked if one.answer.done()]:
+                    asked.remove(one)
+                    if one.is_good:
+                        return one
+                    self._failed(one)
             return None
-        self._ready = self._watching = None
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
-        if watching.cancelled():
-            return pipe
-        pipe.close()  # it broke just now
-        return None
+        finally:
+            for one in asked:
+                self._failed(one)
 
-    async def _joined(self) -> Pipe | None:
-        """A connection to the neighbour by the first of its relays that has it."""
-        for relay in self.relays:
-            say = self.forwarder.say
+    def _failed(self, one: Candidate) -> None:
+        one.close()
+        self._stood[one.relay] = FAILED
+        words = f"the relay {one.relay} says that it leads to {self.name}, which does not answer there"
+        self.forwarder.say(self.name, one.relay, words)
+
+    async def _joined(self, relay: str) -> Pipe | None:
+        """A connection that is joined at this relay, if it says so."""
+        say = self.forwarder.say
+        try:
+            pipe = await self.forwarder.call(Role.DIALS, self.name, relay)
+            news = asyncio.get_running_loop().call_later(
+                1.0, say, self.name, relay, f"{self.name} has not come to the relay {relay} yet"
+            )
             try:
-                pipe = await self.forwarder.call(Role.DIALS, self.name, relay)
-                waiting = joined(pipe) if len(self.relays) == 1 else asyncio.wait_for(joined(pipe), TURN)
-                news = asyncio.get_running_loop().call_later(
-                    1.0, say, self.name, relay, f"{self.name} has not come to the relay {relay} yet"
-                )
-                try:
-                    met = await _or_close(pipe, waiting)
-                finally:
-                    news.cancel()
-            except TimeoutError:
-                continue
-            except HocketError as error:
-                say(self.name, relay, str(error))
-                continue
-            if met:
-                say(self.name, relay, None)
-                return pipe
+                met = await _or_close(pipe, self.forwarder.crowd.charged(joined(pipe)))
+            finally:
+                news.cancel()
+        except HocketError as error:
+            say(self.name, relay, str(error))
+            return None
+        if not met:
             pipe.close()
-        return None
+            return None
+        if self._stood[relay] >= 0:  # it has not been found out
+            say(self.name, relay, None)
+        return pipe
 
 
-async def _to_member(pipe: Pipe, port: int, first: Bytes) -> None:
+def _door(path: str) -> socket.socket:
+    """A socket at this place in a private folder, also where one was left before."""
+    Path(path).unlink(missing_ok=True)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection = Connection(await connected(LOOPBACK, port))
-        connection.write_now(first)
-        await carry_both_ways(connection, pipe)
-    finally:
-        pipe.close()
+        door.bind(path)
+        door.listen()
+    except BaseException:
+        door.close()
+        raise
+    return door
+
+
+async def _to_member(address: str) -> socket.socket:
+    """A connection to where the member's gRPC listens."""
+    if not address.startswith(UNIX):
+        return await connected(LOOPBACK, int(address.rpartition(":")[2]))
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.setblocking(False)
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, address.removeprefix(UNIX))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _forget(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
     tasks.discard(task)
+    _look(task)
+
+
+def _look(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
         task.exception()  # a way that broke is opened anew
 
 
 class Pauses:
-    """Ever longer ones, spread out so that those who were cut off together do not come back together."""
+    """Ever longer ones, spread out so that those who were cut off together do not come back together; short again after
+    something has lasted longer than the longest."""
 
     def __init__(self) -> None:
-        self.seconds = FIRST_PAUSE
+        self._seconds = FIRST_PAUSE
+        self._over = time.monotonic()
 
     async def next(self) -> None:
-        await asyncio.sleep(self.seconds * random.uniform(0.5, 1.5))
-        self.seconds = min(2 * self.seconds, LONGEST_PAUSE)
-
-    def over(self) -> None:
-        self.seconds = FIRST_PAUSE
+        if time.monotonic() - self._over > LONGEST_PAUSE:
+            self._seconds = FIRST_PAUSE
+        await asyncio.sleep(self._seconds * random.uniform(0.5, 1.5))
+        self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
+        self._over = time.monotonic()
 
 
 async def carry_both_ways(connection: Connection, pipe: Pipe) -> None:
@@ -350,15 +483,21 @@ async def main() -> None:
     lines = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
-    loop.add_signal_handler(signal.SIGTERM, lines.feed_eof)
-    forwarder = Forwarder(Orders.read((await lines.readline()).decode()), report)
+    itself = asyncio.current_task()
+    assert itself is not None
+    loop.add_signal_handler(signal.SIGTERM, itself.cancel)
+    orders = Orders.read((await lines.readline()).decode())
+    forwarder = Forwarder(orders, report)
     try:
-        report({"ports": await forwarder.open()})
+        await forwarder.open()
+        report({})  # it takes what gRPC dials
         while line := await lines.readline():
-            forwarder.park(int(json.loads(line)["listen"]))
+            forwarder.park(json.loads(line)["listen"])
     finally:
         await forwarder.close()
+    shutil.rmtree(orders.folder, ignore_errors=True)  # the member is gone, and perhaps could not
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(main())

@@ -40,6 +40,8 @@ SILENT.propagate = False
 class Pipe(Protocol):
     """One connection."""
 
+    connection: Connection
+
     async def receive(self) -> Bytes:
         """The next bytes; none where the other end hung up."""
         ...

@@ -20,12 +20,12 @@ from typing import NamedTuple
 from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
-from hocket.links.relay.connection import Connection, accepted
+from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted
 from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
-TLS_BEGINS, HTTP_BEGINS = b"\x16", b"G"
+HTTP_BEGINS = b"G"
 BACKLOG = 1024
 CROWDED = 0.005
 """Seconds between two strangers of whom there are too many: a crowd gets so much of the processor and no more, and a

@@ -80,12 +80,12 @@ class HostileRelay(Relay):
         if self.deed in ("says joined", "answers nonsense", "pings"):
             self.done += 1
             await pipe.say(JOINED)
+            while self.deed == "pings":
+                await pipe.connection.write(PINGS)
             while data := await pipe.receive():
                 if self.deed == "answers nonsense" and data:
                     await pipe.send(b"\x16" + bytes(100))
                     break
-                while self.deed == "pings":
-                    await pipe.connection.write(PINGS)
             raise OSError("enough")
         if self.deed == "replays" and call.role is Role.LISTENS:
             self.done += 1

@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 PART = 0.25
 """Of one processor, for all of them together."""
-READ_AT_ONCE = 1 << 12
-"""Bytes of one of them in one turn: of TLS without data, a millisecond or two."""
-READ_AT_ALL = 1 << 15
-"""Bytes of one of them: TLS with a long chain of certificates, a head of HTTP, a call."""
+READ_AT_ONCE = 1 << 9
+"""Bytes of one of them in one turn: of TLS without data, a millisecond, in which nobody else is served."""
+READ_AT_ALL = 1 << 14
+"""Bytes of one of them: TLS with a chain of certificates, a head of HTTP, a call."""
 
 
 class Crowd:

@@ -140,6 +140,7 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
         (["--cert", "cert.pem", "--key", "key.pem"], "cannot be used"),
         (["--bandwidth", "0"], "above zero"),
         (["--name", "nowhere"], "is no relay"),
+        (["--name", "relay.example:443"], "come with TLS, and it has no certificate; give --cert and --key"),
     ],
 )
 def test_what_the_command_refuses(tmp_path, capsys, words, said):

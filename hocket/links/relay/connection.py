@@ -16,6 +16,8 @@ from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd
 
 TLS_BEGINS = b"\x16"
 """The first byte of a hello."""
+TLS_REFUSES = b"\x15"
+"""The first byte of an alert: in answer to what is no TLS, too."""
 PIECE = 1 << 18
 """Bytes that are passed on at once."""
 IN_A_ROW = 4
@@ -66,6 +68,7 @@ class Connection:
 
     async def secure(self, context: ssl.SSLContext, *, host: str | None = None) -> None:
         """Speak TLS from now on: as the server, or with a host whose certificate has to be good."""
+        answered = host is None
         made = context.wrap_bio(
             self._incoming, self._outgoing, server_side=host is None, server_hostname=host
         )
@@ -75,7 +78,14 @@ class Connection:
                 break
             except ssl.SSLWantReadError:
                 self._push(self._outgoing.read())
-                self._incoming.write(await self._or_fail(b"", None))
+                piece = await self._or_fail(b"", None)
+                if not answered and bytes(piece[:1]) not in (TLS_BEGINS, TLS_REFUSES):
+                    raise ConnectionResetError(
+                        "it speaks no TLS at this port; its operator gives it --cert and --key, or sets a web server "
+                        "before it"
+                    )
+                answered = True
+                self._incoming.write(piece)
             except ssl.SSLError:
                 self._push(self._outgoing.read())  # it is told why
                 raise

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Protocol
 
 from hocket.errors import BadConfig, LinkError
-from hocket.links.relay.connection import PING, Connection
+from hocket.links.relay.connection import PING, TLS_REFUSES, Connection
 from hocket.links.relay.frames import BINARY, CLOSE, CONTINUED, LONGEST_FRAME, Bytes, Unframing, framed
 from hocket.links.relay.frames import PING as ASKED
 from hocket.links.relay.frames import PONG as ANSWERED
@@ -23,6 +23,7 @@ from hocket.links.text import shown
 LONGEST_HTTP = 8192
 NORMALLY = (1000).to_bytes(2, "big")
 """Why a WebSocket ends."""
+WANTS_TLS = "it speaks TLS at this port; cards call such a relay host:port, without ws:// or tcp://"
 LONGEST_MESSAGE = 4096
 """Bytes of a message before two ends are joined."""
 MAGIC = b"hocket-relay/1\n"
@@ -76,7 +77,10 @@ class PlainPipe:
         await self.connection.write(data)
 
     async def hear(self) -> bytes:
-        length = int.from_bytes(await self.connection.read_exactly(2), "big")
+        head = await self.connection.read_exactly(2)
+        if head[:1] == TLS_REFUSES:
+            raise LinkError(WANTS_TLS)
+        length = int.from_bytes(head, "big")
         if length > LONGEST_MESSAGE:
             raise LinkError(f"a message of {length} bytes, where {LONGEST_MESSAGE} are the most")
         return await self.connection.read_exactly(length)
@@ -204,7 +208,12 @@ async def web_client(connection: Connection, host: str, *, secure: bool) -> WebP
     protocol = ClientProtocol(uri, logger=SILENT)
     protocol.send_request(protocol.connect())
     connection.write_now(b"".join(protocol.data_to_send()))
-    head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
+    try:
+        head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
+    except asyncio.IncompleteReadError as error:
+        if error.partial[:1] == TLS_REFUSES:
+            raise LinkError(WANTS_TLS) from None
+        raise
     status = head.split(b" ", 2)[1:2]
     if head.startswith(b"HTTP/") and status != [b"101"]:
         raise LinkError(

@@ -26,6 +26,8 @@ from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
 HTTP_BEGINS = b"G"
+RECORD_HEAD = 5
+"""Bytes before a record of TLS; the last two say how long it is."""
 BACKLOG = 1024
 CROWDED = 0.005
 """Seconds between two strangers of whom there are too many: a crowd gets so much of the processor and no more, and a
@@ -210,6 +212,8 @@ class Relay:
             if first == TLS_BEGINS and self.tls is not None:
                 await stream.secure(self.tls)
                 return await web_server(stream)
+            if first == TLS_BEGINS:
+                await _decline_tls(stream)
             if first == HTTP_BEGINS:
                 return await web_server(stream)
             if first != MAGIC[:1] or await stream.read_exactly(len(MAGIC)) != MAGIC:
@@ -228,7 +232,12 @@ class Relay:
         await pipe.say(challenge)
         call, signature = read_call(await pipe.hear())
         if call.relay not in self.names:
-            raise LinkError(f"this is not the relay {call.relay}; its operator gives its names with --name")
+            at = call.relay.rpartition("/")[2]
+            known = sorted(name for name in self.names if name.rpartition("/")[2] == at)
+            meant = f" but {' and '.join(known)} (host:port alone is with TLS)" if known else ""
+            raise LinkError(
+                f"this is not the relay {call.relay}{meant}; its operator gives its names with --name"
+            )
         guest = self.admission(call)
         # One answer for all of these: a stranger learns nothing about who is in a plan.
         if guest is None or not call.is_signed(guest.certificate, challenge, signature):
@@ -323,6 +332,17 @@ class Relay:
             said = (await asyncio.gather(watching, return_exceptions=True))[0]
         # It may have spoken as soon as it was told, before we looked.
         return other, b"" if isinstance(said, BaseException) else said
+
+
+async def _decline_tls(stream: Connection) -> None:
+    """Say that there is no TLS here, once the hello is read: what lies unread would take the answer with it."""
+    head = await stream.read_exactly(RECORD_HEAD)
+    await stream.read_exactly(int.from_bytes(head[-2:], "big"))
+    stream.write_now(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+        b"This relay was started without --cert: it speaks no TLS.\r\n"
+    )
+    raise LinkError("TLS, where there is none")
 
 
 async def _unless_cancelled(met: asyncio.Future[Pipe]) -> Pipe:

@@ -1,4 +1,5 @@
-"""Strangers at a relay who never stop: each is hung up on, and all together get a part of the processor."""
+"""Strangers who never stop: a relay hangs up on each, and gives all together a part of the processor; and those on a
+member's own machine find no door."""
 
 from __future__ import annotations
 
@@ -7,21 +8,30 @@ import contextlib
 import os
 import socket
 import ssl
+import stat
+from collections.abc import Mapping
+from pathlib import Path
 
+import psutil
 import pytest
 import trustme
 
+from hocket.errors import LinkError
+from hocket.federation.relays import through_relays
+from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.relay import crowd
 from hocket.links.relay.call import Call, Role
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import PART, READ_AT_ALL, Crowd
+from hocket.links.relay.forwarder import Orders
+from hocket.links.relay.forwarding import Forwarding, RelayedChannels
 from hocket.links.relay.frames import PING, framed
 from hocket.links.relay.outbound import called
 from hocket.links.relay.pipes import CONTROLS, MAGIC
 from hocket.links.relay.server import Guest, Relay, RelayLimits
-from hocket.machine import LOOPBACK
+from hocket.machine import LOOPBACK, UNIX
 
-from .ends import BIRCH
+from .ends import ASH, BIRCH, CEDAR, end
 from .key_updates import send_key_updates
 from .test_relay_connection import sockets
 
@@ -165,3 +175,45 @@ def test_time_that_is_spent_on_one_stranger_is_waited_for_by_the_next(monkeypatc
         assert slept == [2.0 / PART]
 
     asyncio.run(scene())
+
+
+def doors(process: psutil.Process) -> set[object]:
+    """Where a process listens for whoever is on this machine."""
+    return {one.laddr for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN}
+
+
+def test_other_users_of_the_machine_can_connect_to_neither_member_nor_forwarder():
+    dead = (f"tcp://{LOOPBACK}:1",)
+    orders = Orders(ASH, "ab" * 32, dead, ("birch",), {"cedar": dead})
+
+    async def opening(listen: str | None, elsewhere: Mapping[str, str]) -> GrpcChannels:
+        both = [(BIRCH, None), (CEDAR, elsewhere["cedar"])]
+        neighbours = [Neighbour(one.name, one.certificate_pem, one.name, at) for one, at in both]
+        return await end(ASH, neighbours, listen=listen)
+
+    async def scene() -> None:
+        itself = psutil.Process()
+        before = doors(itself)
+        async with asyncio.timeout(120):
+            channels = await through_relays(orders, None, opening)
+            assert isinstance(channels, RelayedChannels)
+            [forwarder] = itself.children()
+            assert doors(itself) == before
+            assert not doors(forwarder)
+            given = channels.forwarding.orders
+            for address in (given.listening_at, given.dialled_at("cedar")):
+                assert Path(address.removeprefix(UNIX)).is_socket()
+            assert stat.S_IMODE(Path(given.folder).stat().st_mode) == 0o700
+            await channels.close()
+            assert not Path(given.folder).exists()
+
+    asyncio.run(scene())
+
+
+def test_a_folder_for_temporary_files_that_is_too_deep_is_named(tmp_path, monkeypatch):
+    deep = tmp_path / ("deep" * 25)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    with pytest.raises(LinkError, match="set TMPDIR to a folder with a shorter name"):
+        asyncio.run(Forwarding.start(Orders(ASH, "ab" * 32, (), (), {})))
+    assert not [*deep.iterdir()]

@@ -95,7 +95,7 @@ class Forwarding:
         if len(os.fsencode(self.orders.listening_at)) > LONGEST_PATH:
             raise LinkError(
                 f"the folder for temporary files, {tempfile.gettempdir()}, has too long a name for sockets to lie in it; "
-                "set TMPDIR to a folder with a shorter one"
+                "set TMPDIR to a folder with a shorter name"
             )
         command = [sys.executable, "-m", "hocket.links.relay.forwarder"]
         self._process = process = await asyncio.create_subprocess_exec(

@@ -52,8 +52,8 @@ def relay(
     """Join members that can open no port, two by two, and pass their bytes on, until it is stopped.
 
     It sees sizes and times, and who talks with whom; what passes is encrypted between the members. It keeps nothing:
-    stop it and start it again as you like. Members whose cards name it as host:port come with TLS: give --cert and --key,
-    or --behind-web-server. Those whose cards say ws:// or tcp:// come without.
+    stop it and start it again as you like. Members whose cards name it as host:port come with TLS: give --cert and
+    --key, or --behind-web-server. Those whose cards say ws:// or tcp:// come without.
     """
     from hocket.federation.admission import admitted, relay_names
     from hocket.links.relay.connection import keep_memory
@@ -115,7 +115,8 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         return None
     if cert is None or key is None:
         raise BadConfig(
-            "--cert and --key belong together; give both, or --behind-web-server alone if a web server before it ends TLS"
+            "--cert and --key belong together; give both, or --behind-web-server alone if a web server before it ends "
+            "TLS"
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2

@@ -40,7 +40,7 @@ async def through_relays(
     listen: str | None,
     opening: Callable[[str | None, Mapping[str, str]], Awaitable[GrpcChannels]],
 ) -> Channels:
-    """Links of which some lead through relays: gRPC dials and listens in a private folder, a forwarder does the rest."""
+    """Links of which some lead through relays: gRPC uses sockets in a private folder, a forwarder does the rest."""
     forwarding = await Forwarding.start(orders)
     try:
         orders = forwarding.orders

@@ -1,4 +1,4 @@
-"""A stranger who speaks TLS 1.3 and says nothing but that its keys change: Python's ssl cannot, OpenSSL beneath it can."""
+"""A stranger who says nothing by TLS 1.3 but that its keys change: Python's ssl cannot, OpenSSL beneath it can."""
 
 from __future__ import annotations
 

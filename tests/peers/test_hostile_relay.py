@@ -14,15 +14,9 @@ import pytest
 from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.events import Heard, Joined
 from hocket.links.identity import Identity
-from hocket.links.relay import forwarder
-from hocket.links.relay.forwarder import (
-    FIRST_PAUSE,
-    JOINED_AT_ONCE,
-    LONGEST_PAUSE,
-    Forwarder,
-    Orders,
-    Pauses,
-)
+from hocket.links.relay import carrying
+from hocket.links.relay.carrying import FIRST_PAUSE, LONGEST_PAUSE, Pauses
+from hocket.links.relay.forwarder import JOINED_AT_ONCE, Forwarder, Orders
 from hocket.links.relay.server import Guest
 from hocket.machine import LOOPBACK
 
@@ -75,7 +69,8 @@ class Scene:
         orders = Orders(BIRCH, PLAN, (), (), dialled, self._folder())
         await self._forwarder(orders)
         neighbours = [
-            Neighbour(name, EVERYBODY[name].certificate_pem, name, orders.dialled_at(name)) for name in dialled
+            Neighbour(name, EVERYBODY[name].certificate_pem, name, orders.dialled_at(name))
+            for name in dialled
         ]
         self._hear(await end(BIRCH, neighbours))
 
@@ -259,14 +254,14 @@ def test_pauses_grow_and_are_short_again_after_a_long_time(monkeypatch):
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    monkeypatch.setattr(forwarder.time, "monotonic", lambda: now)
-    monkeypatch.setattr(forwarder.random, "uniform", lambda low, high: 1.0)
+    monkeypatch.setattr(carrying.time, "monotonic", lambda: now)
+    monkeypatch.setattr(carrying.random, "uniform", lambda low, high: 1.0)
     pauses = Pauses()
 
     async def played() -> None:
         nonlocal now
         with monkeypatch.context() as patched:
-            patched.setattr(forwarder.asyncio, "sleep", sleep)
+            patched.setattr(carrying.asyncio, "sleep", sleep)
             for _ in range(9):
                 await pauses.next()
             now += LONGEST_PAUSE + 1

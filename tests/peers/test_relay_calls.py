@@ -22,11 +22,12 @@ from hocket.federation.admission import Outline, admitted, outline
 from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
-from hocket.links.relay.forwarder import Forwarder, Orders, Way
+from hocket.links.relay.forwarder import Forwarder, Orders
 from hocket.links.relay.outbound import RelayName, _reach, called, joined
 from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC, WebPipe
 from hocket.links.relay.proxy import Proxy, proxy_for
 from hocket.links.relay.server import Allowance, Guest, Relay, RelayLimits
+from hocket.links.relay.way import Way
 from hocket.machine import LOOPBACK
 
 from .ends import ASH, BIRCH, CEDAR

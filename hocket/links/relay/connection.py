@@ -16,6 +16,9 @@ from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd
 
 TLS_BEGINS = b"\x16"
 """The first byte of a hello."""
+NO_TLS = (
+    "it speaks no TLS at this port; its operator gives it --cert and --key, or sets a web server before it"
+)
 TLS_REFUSES = b"\x15"
 """The first byte of an alert: in answer to what is no TLS, too."""
 PIECE = 1 << 18
@@ -80,10 +83,7 @@ class Connection:
                 self._push(self._outgoing.read())
                 piece = await self._or_fail(b"", None)
                 if not answered and bytes(piece[:1]) not in (TLS_BEGINS, TLS_REFUSES):
-                    raise ConnectionResetError(
-                        "it speaks no TLS at this port; its operator gives it --cert and --key, or sets a web server "
-                        "before it"
-                    )
+                    raise ConnectionResetError(NO_TLS) from None
                 answered = True
                 self._incoming.write(piece)
             except ssl.SSLError:

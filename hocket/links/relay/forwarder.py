@@ -15,14 +15,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import os
-import random
 import shutil
 import signal
 import socket
 import sys
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -30,27 +27,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hocket.errors import HocketError, LinkError
+from hocket.errors import HocketError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import Call, Role
-from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted, keep_memory
+from hocket.links.relay.carrying import Pauses, carry_both_ways, forget, or_close
+from hocket.links.relay.connection import TLS_BEGINS, Connection, keep_memory
 from hocket.links.relay.crowd import Crowd
-from hocket.links.relay.frames import Bytes
 from hocket.links.relay.outbound import called, connected, in_words, joined
 from hocket.links.relay.pipes import Pipe
+from hocket.links.relay.way import Way, open_door
 from hocket.machine import LOOPBACK, UNIX
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
-"""Seconds between two attempts; each pause is twice the one before."""
 HELLO = 10.0
 """Seconds from being joined until the neighbour's TLS begins: its gRPC dials again after eight seconds at most."""
-HEAD_START, LONG_START = 0.25, 1.0
-"""Seconds for the neighbour to answer by one relay, before it is tried by the next as well; and by one that failed."""
-FAILED = -1.0
 JOINED_AT_ONCE = 4
 """Connections of one neighbour by one relay: one is used and one is new; others may have died without a word."""
-HELD = 10.0
-"""Seconds that gRPC's connection is held while there is no way to the neighbour; it tries again by itself."""
 FAREWELL = 3.0
 """Seconds for what is still on its way when the member has ended."""
 LONGEST_PATH = 100
@@ -123,7 +114,7 @@ class Forwarder:
         """Begin to take what gRPC dials."""
         for name, relays in self.orders.dialled.items():
             way = Way(self, name, relays)
-            self._keep(way.take_all(_door(self.orders.dialled_at(name).removeprefix(UNIX))))
+            self._keep(way.take_all(open_door(self.orders.dialled_at(name).removeprefix(UNIX))))
             for relay in relays:
                 self._keep(way.keep_ready(relay))
 
@@ -155,7 +146,7 @@ class Forwarder:
         """From now on what this task does is waited for at the end."""
         self._idle.discard(task)
         self._carrying.add(task)
-        task.add_done_callback(partial(_forget, self._carrying))
+        task.add_done_callback(partial(forget, self._carrying))
 
     def say(self, about: str, relay: str, trouble: str | None) -> None:
         """Report how it stands with a neighbour at a relay, if that is new."""
@@ -181,14 +172,14 @@ class Forwarder:
                 pipe = await self.call(Role.LISTENS, name, relay)
                 if (name, relay) not in self._silent:
                     self.say(name, relay, None)
-                met = await _or_close(pipe, self.crowd.charged(joined(pipe)))
+                met = await or_close(pipe, self.crowd.charged(joined(pipe)))
             except HocketError as error:
                 self.say(name, relay, str(error))
             else:
                 if met:
                     task = asyncio.create_task(self._let_in(pipe, name, relay, address))
                     self._idle.add(task)
-                    task.add_done_callback(partial(_forget, self._idle))
+                    task.add_done_callback(partial(forget, self._idle))
                     joined_already.append(task)
                     if len(joined_already) > JOINED_AT_ONCE:
                         joined_already.popleft().cancel()
@@ -227,174 +218,6 @@ class Forwarder:
             pipe.close()
 
 
-@dataclass(eq=False)
-class Candidate:
-    """A connection to the neighbour by one of its relays: joined, as that one says."""
-
-    relay: str
-    pipe: Pipe
-    answer: asyncio.Task[Bytes]
-    """What comes from there first."""
-
-    @property
-    def is_good(self) -> bool:
-        """Whether the neighbour's TLS answers by it."""
-        if not self.answer.done() or self.answer.cancelled() or self.answer.exception() is not None:
-            return False
-        return bytes(self.answer.result()[:1]) == TLS_BEGINS
-
-    def close(self) -> None:
-        self.answer.cancel()
-        self.answer.add_done_callback(_look)
-        self.pipe.close()
-
-
-class Way:
-    """From gRPC on this machine to one neighbour, by whichever of its relays leads there.
-
-    It is joined at all of them, as long as there is no link. Who answers first has the link; the relay by which a link
-    stood longest is asked before the others.
-    """
-
-    def __init__(self, forwarder: Forwarder, name: str, relays: tuple[str, ...]):
-        self.forwarder = forwarder
-        self.name = name
-        self._stood = dict.fromkeys(relays, math.inf)
-        """By relay, the seconds that the last link stood, or FAILED; those that were not tried yet are tried first."""
-        self._ready: dict[str, Candidate] = {}
-        self._changed = asyncio.Event()
-        self._links = 0
-        self._wanted = asyncio.Event()
-        self._wanted.set()
-
-    async def keep_ready(self, relay: str) -> None:
-        """Be joined at this relay while there is no link, so that gRPC, which is impatient, finds the way open."""
-        pauses = Pauses()
-        while True:
-            await self._wanted.wait()
-            pipe = await self._joined(relay)
-            if pipe is not None:
-                receiving = self.forwarder.crowd.charged(pipe.receive())
-                one = Candidate(relay, pipe, asyncio.create_task(receiving))
-                if self._wanted.is_set():
-                    self._ready[relay] = one
-                    self._changed.set()
-                else:
-                    one.close()
-                try:
-                    await asyncio.wait([one.answer])  # it is asked, or breaks
-                finally:
-                    if self._ready.get(relay) is one:
-                        del self._ready[relay]
-                        one.close()
-            await pauses.next()
-
-    async def take_all(self, door: socket.socket) -> None:
-        """Lead gRPC's connections to the neighbour."""
-        with door:
-            async for stream in accepted(door):
-                self.forwarder.carry(self._lead(stream)).add_done_callback(stream.close_after)
-
-    async def _lead(self, connection: Connection) -> None:
-        try:
-            hello = bytes(await connection.read())
-            async with asyncio.timeout(HELD):
-                found = await self._answering(connection, hello)
-            if found is not None:
-                await self._link(connection, found)
-        except (OSError, TimeoutError):
-            pass
-        finally:
-            connection.close()
-
-    async def _link(self, connection: Connection, found: Candidate) -> None:
-        began = time.monotonic()
-        self._links += 1
-        self._wanted.clear()
-        while self._ready:
-            self._ready.popitem()[1].close()
-        self.forwarder.say(self.name, found.relay, None)
-        try:
-            found.pipe.connection.known()
-            await connection.write(found.answer.result())
-            await carry_both_ways(connection, found.pipe)
-        finally:
-            found.close()
-            stood = time.monotonic() - began
-            self._stood[found.relay] = stood if stood > LONGEST_PAUSE else FAILED
-            self._links -= 1
-            if not self._links:
-                self._wanted.set()
-
-    async def _answering(self, connection: Connection, hello: bytes) -> Candidate | None:
-        """The first by which the neighbour answers this hello; none once gRPC has given up."""
-        asked: list[Candidate] = []
-        since = 0.0
-        try:
-            while not connection.is_over:
-                best = max(filter(self._ready.get, self._stood), key=self._stood.__getitem__, default=None)
-                waited = time.monotonic() - since if asked else math.inf
-                if best is not None and waited >= (HEAD_START if self._stood[best] >= 0 else LONG_START):
-                    asked.append(one := self._ready.pop(best))
-                    since = time.monotonic()
-                    with contextlib.suppress(OSError):
-                        await one.pipe.send(hello)
-                self._changed.clear()
-                news = [asyncio.ensure_future(self._changed.wait()), *(one.answer for one in asked)]
-                await asyncio.wait(news, timeout=HEAD_START, return_when=asyncio.FIRST_COMPLETED)
-                news[0].cancel()
-                for one in [one for one in asked if one.answer.done()]:
-                    asked.remove(one)
-                    if one.is_good:
-                        return one
-                    self._failed(one)
-            return None
-        finally:
-            for one in asked:
-                self._failed(one)
-
-    def _failed(self, one: Candidate) -> None:
-        one.close()
-        self._stood[one.relay] = FAILED
-        words = f"the relay {one.relay} says that it leads to {self.name}, which does not answer there"
-        self.forwarder.say(self.name, one.relay, words)
-
-    async def _joined(self, relay: str) -> Pipe | None:
-        """A connection that is joined at this relay, if it says so."""
-        say = self.forwarder.say
-        try:
-            pipe = await self.forwarder.call(Role.DIALS, self.name, relay)
-            news = asyncio.get_running_loop().call_later(
-                1.0, say, self.name, relay, f"{self.name} has not come to the relay {relay} yet"
-            )
-            try:
-                met = await _or_close(pipe, self.forwarder.crowd.charged(joined(pipe)))
-            finally:
-                news.cancel()
-        except HocketError as error:
-            say(self.name, relay, str(error))
-            return None
-        if not met:
-            pipe.close()
-            return None
-        if self._stood[relay] >= 0:  # it has not been found out
-            say(self.name, relay, None)
-        return pipe
-
-
-def _door(path: str) -> socket.socket:
-    """A socket at this place in a private folder, also where one was left before."""
-    Path(path).unlink(missing_ok=True)
-    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        door.bind(path)
-        door.listen()
-    except BaseException:
-        door.close()
-        raise
-    return door
-
-
 async def _to_member(address: str) -> socket.socket:
     """A connection to where the member's gRPC listens."""
     if not address.startswith(UNIX):
@@ -407,64 +230,6 @@ async def _to_member(address: str) -> socket.socket:
         connection.close()
         raise
     return connection
-
-
-def _forget(tasks: set[asyncio.Task[None]], task: asyncio.Task[None]) -> None:
-    tasks.discard(task)
-    _look(task)
-
-
-def _look(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()  # a way that broke is opened anew
-
-
-class Pauses:
-    """Ever longer ones, spread out so that those who were cut off together do not come back together; short again after
-    something has lasted longer than the longest."""
-
-    def __init__(self) -> None:
-        self._seconds = FIRST_PAUSE
-        self._over = time.monotonic()
-
-    async def next(self) -> None:
-        if time.monotonic() - self._over > LONGEST_PAUSE:
-            self._seconds = FIRST_PAUSE
-        await asyncio.sleep(self._seconds * random.uniform(0.5, 1.5))
-        self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
-        self._over = time.monotonic()
-
-
-async def carry_both_ways(connection: Connection, pipe: Pipe) -> None:
-    """Between a connection on this machine and a relay, until either end hangs up."""
-
-    async def out() -> None:
-        while data := await connection.read():
-            await pipe.send(data)
-
-    async def back() -> None:
-        while data := await pipe.receive():
-            await connection.write(data)
-
-    tasks = [asyncio.create_task(out()), asyncio.create_task(back())]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        pipe.close()
-        connection.close()
-
-
-async def _or_close(pipe: Pipe, waiting: Awaitable[bool]) -> bool:
-    try:
-        return await waiting
-    except BaseException as error:
-        pipe.close()
-        if isinstance(error, LinkError):
-            raise LinkError(f"the relay was lost: {error}") from None
-        raise
 
 
 async def main() -> None:

@@ -16,7 +16,8 @@ from typing import Any
 from hocket.errors import LinkError
 from hocket.links.channel import GrpcChannels
 from hocket.links.events import Event, Joined, Lost
-from hocket.links.relay.forwarder import FAREWELL, LONGEST_PATH, Orders, Pauses
+from hocket.links.relay.carrying import Pauses
+from hocket.links.relay.forwarder import FAREWELL, LONGEST_PATH, Orders
 from hocket.links.text import shown
 
 STARTING = 60.0
@@ -94,8 +95,8 @@ class Forwarding:
     async def _begin(self) -> None:
         if len(os.fsencode(self.orders.listening_at)) > LONGEST_PATH:
             raise LinkError(
-                f"the folder for temporary files, {tempfile.gettempdir()}, has too long a name for sockets to lie in it; "
-                "set TMPDIR to a folder with a shorter name"
+                f"the folder for temporary files, {tempfile.gettempdir()}, has too long a name for sockets to lie in "
+                "it; set TMPDIR to a folder with a shorter name"
             )
         command = [sys.executable, "-m", "hocket.links.relay.forwarder"]
         self._process = process = await asyncio.create_subprocess_exec(

@@ -30,7 +30,7 @@ MAGIC = b"hocket-relay/1\n"
 """Begins plain TCP; TLS and HTTP begin otherwise."""
 PATH = "/hocket"
 CONTROLS = 64
-"""Control frames that may come at once; on average one in a second. Either end sends one in PING seconds, read or not."""
+"""Control frames that may come at once; on average one in a second. One is sent in PING seconds, read or not."""
 PARTS_IN_A_ROW = 256
 """Parts of frames, however small, before others have their turn."""
 SILENT = logging.getLogger("hocket.links.relay")

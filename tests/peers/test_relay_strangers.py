@@ -163,7 +163,7 @@ def test_time_that_is_spent_on_one_stranger_is_waited_for_by_the_next(monkeypatc
             spent += 1.0
             return "done"
 
-        working = asyncio.ensure_future(everybody.charged(work()))
+        working = asyncio.ensure_future(everybody.charged(work))
         await everybody.turn()
         assert slept == []  # nothing was done yet
         while not spent:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -33,9 +33,9 @@ class Crowd:
             while (wait := self._paid - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
 
-    async def charged(self, work: Coroutine[Any, Any, T]) -> T:
+    async def charged(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Do this work, and charge the processor's time of each of its steps to the crowd."""
-        return await self._step_by_step(work)
+        return await self._step_by_step(work())
 
     @types.coroutine
     def _step_by_step(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:

@@ -158,7 +158,7 @@ class Forwarder:
         orders = self.orders
         mine = Call(relay, role, orders.plan, orders.identity.name, neighbour)
         return await self.crowd.charged(
-            called(mine, orders.identity, kept_proxy=orders.kept_proxy, crowd=self.crowd)
+            partial(called, mine, orders.identity, kept_proxy=orders.kept_proxy, crowd=self.crowd)
         )
 
     def _keep(self, work: Awaitable[None]) -> None:
@@ -172,12 +172,13 @@ class Forwarder:
                 pipe = await self.call(Role.LISTENS, name, relay)
                 if (name, relay) not in self._silent:
                     self.say(name, relay, None)
-                met = await or_close(pipe, self.crowd.charged(joined(pipe)))
+                met = await or_close(pipe, self.crowd.charged(partial(joined, pipe)))
             except HocketError as error:
                 self.say(name, relay, str(error))
             else:
                 if met:
                     task = asyncio.create_task(self._let_in(pipe, name, relay, address))
+                    task.add_done_callback(pipe.connection.close_after)
                     self._idle.add(task)
                     task.add_done_callback(partial(forget, self._idle))
                     joined_already.append(task)
@@ -193,7 +194,7 @@ class Forwarder:
             hello, what = b"", "it says no hello of TLS"
             try:
                 async with asyncio.timeout(HELLO):
-                    hello = bytes(await self.crowd.charged(pipe.receive()))
+                    hello = bytes(await self.crowd.charged(pipe.receive))
             except TimeoutError:
                 what = f"nothing came within {HELLO:g} s"
             except OSError as error:

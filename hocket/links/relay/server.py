@@ -15,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from hocket.errors import LinkError
@@ -186,8 +187,8 @@ class Relay:
         pipe = None
         try:
             async with asyncio.timeout(self.limits.greeting):
-                pipe = await self._crowd.charged(self._opened(stream))
-                call, guest = await self._crowd.charged(self._known(pipe))
+                pipe = await self._crowd.charged(partial(self._opened, stream))
+                call, guest = await self._crowd.charged(partial(self._known, pipe))
             self._unknown.pop(task, None)
             stream.known()
             with self._counted(call, guest):

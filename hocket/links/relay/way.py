@@ -7,7 +7,9 @@ import contextlib
 import math
 import socket
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +78,7 @@ class Way:
             await self._wanted.wait()
             pipe = await self._joined(relay)
             if pipe is not None:
-                receiving = self.forwarder.crowd.charged(pipe.receive())
+                receiving = self.forwarder.crowd.charged(pipe.receive)
                 one = Candidate(relay, pipe, asyncio.create_task(receiving))
                 if self._wanted.is_set():
                     self._ready[relay] = one
@@ -101,35 +103,42 @@ class Way:
         try:
             hello = bytes(await connection.read())
             async with asyncio.timeout(HELD):
-                found = await self._answering(connection, hello)
-            if found is not None:
-                await self._link(connection, found)
+                asked = await self._asked(connection, hello)
+            if asked:
+                await self._link(connection, *asked)
         except (OSError, TimeoutError):
             pass
         finally:
             connection.close()
 
-    async def _link(self, connection: Connection, found: Candidate) -> None:
+    async def _link(self, connection: Connection, found: Candidate, *slower: Candidate) -> None:
+        """Anybody can answer as TLS does; so the others are kept ready until the link has stood for a while."""
         began = time.monotonic()
         self._links += 1
-        self._wanted.clear()
-        while self._ready:
-            self._ready.popitem()[1].close()
         self.forwarder.say(self.name, found.relay, None)
+        settling = asyncio.get_running_loop().call_later(LONGEST_PAUSE, self._settle, slower)
         try:
             found.pipe.connection.known()
             await connection.write(found.answer.result())
             await carry_both_ways(connection, found.pipe)
         finally:
             found.close()
+            settling.cancel()
             stood = time.monotonic() - began
             self._stood[found.relay] = stood if stood > LONGEST_PAUSE else FAILED
             self._links -= 1
             if not self._links:
                 self._wanted.set()
 
-    async def _answering(self, connection: Connection, hello: bytes) -> Candidate | None:
-        """The first by which the neighbour answers this hello; none once gRPC has given up."""
+    def _settle(self, slower: Iterable[Candidate]) -> None:
+        self._wanted.clear()
+        while self._ready:
+            self._ready.popitem()[1].close()
+        for one in slower:
+            self._failed(one)
+
+    async def _asked(self, connection: Connection, hello: bytes) -> list[Candidate]:
+        """All who were asked with this hello, the one that answered first; nobody once gRPC has given up."""
         asked: list[Candidate] = []
         since = 0.0
         try:
@@ -148,12 +157,17 @@ class Way:
                 for one in [one for one in asked if one.answer.done()]:
                     asked.remove(one)
                     if one.is_good:
-                        return one
+                        for slower in asked:
+                            slower.close()
+                        return [one, *asked]
                     self._failed(one)
-            return None
-        finally:
+        except BaseException:
             for one in asked:
                 self._failed(one)
+            raise
+        for one in asked:
+            self._failed(one)
+        return []
 
     def _failed(self, one: Candidate) -> None:
         one.close()
@@ -170,7 +184,7 @@ class Way:
                 1.0, say, self.name, relay, f"{self.name} has not come to the relay {relay} yet"
             )
             try:
-                met = await or_close(pipe, self.forwarder.crowd.charged(joined(pipe)))
+                met = await or_close(pipe, self.forwarder.crowd.charged(partial(joined, pipe)))
             finally:
                 news.cancel()
         except HocketError as error:

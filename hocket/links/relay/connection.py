@@ -104,8 +104,7 @@ class Connection:
             if not self._incoming.pending and not (self._tls and self._tls.pending()):
                 await self._arrival()
             await self._crowd.turn()
-            if self._crowd is not None:
-                self._fill()
+            self._fill()
         self._in_a_row += 1
         if self._in_a_row > IN_A_ROW:
             self._in_a_row = 0

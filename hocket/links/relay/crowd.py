@@ -39,7 +39,8 @@ class Crowd:
 
     @types.coroutine
     def _step_by_step(self, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-        step, given = work.send, None
+        step: Callable[[Any], Any] = work.send
+        given: Any = None
         while True:
             began = time.thread_time()
             try:

@@ -120,6 +120,7 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(cert, key)

@@ -103,6 +103,9 @@ class Connection:
         while self._crowd is not None and not self._piece and not self._ended:
             if not self._incoming.pending and not (self._tls and self._tls.pending()):
                 await self._arrival()
+                if self.is_over:  # nobody has to wait for a turn to leave
+                    self._end()
+                    break
             await self._crowd.turn()
             self._fill()
         self._in_a_row += 1

@@ -13,6 +13,8 @@ T = TypeVar("T")
 
 PART = 0.25
 """Of one processor, for all of them together."""
+LONGEST_TURN = 0.1
+"""Seconds that one of them waits at most for what the one before has cost, and those who left without a turn."""
 READ_AT_ONCE = 1 << 9
 """Bytes of one of them in one turn: of TLS without data, a millisecond, in which nobody else is served."""
 READ_AT_ALL = 1 << 14
@@ -26,6 +28,11 @@ class Crowd:
         self._line = asyncio.Lock()
         self._paid = 0.0
         """When that will be, by the monotonic clock."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether they have had more than their part."""
+        return self._paid > time.monotonic()
 
     async def turn(self) -> None:
         """Wait until it is the caller's turn."""
@@ -49,7 +56,8 @@ class Crowd:
                 return done.value
             finally:
                 spent = time.thread_time() - began
-                self._paid = max(self._paid, time.monotonic()) + spent / PART
+                now = time.monotonic()
+                self._paid = min(max(self._paid, now) + spent / PART, now + LONGEST_TURN)
             try:
                 step, given = work.send, (yield waiting)
             except BaseException as error:  # cancelled: the work is told, and may have something to close

@@ -31,8 +31,8 @@ RECORD_HEAD = 5
 """Bytes before a record of TLS; the last two say how long it is."""
 BACKLOG = 1024
 CROWDED = 0.005
-"""Seconds between two strangers of whom there are too many: a crowd gets so much of the processor and no more, and a
-member among them has a second to show who it is before its place is taken."""
+"""Seconds between two strangers of whom there are too many, or who have cost too much: a crowd gets so much of the
+processor and no more, and a member among them has a second to show who it is before its place is taken."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +172,7 @@ class Relay:
                 oldest = next(iter(self._unknown))
                 del self._unknown[oldest]
                 oldest.cancel()
+            if full or self._crowd.is_behind:
                 await asyncio.sleep(CROWDED)
 
     def _left(self, task: asyncio.Task[None]) -> None:

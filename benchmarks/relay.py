@@ -31,6 +31,7 @@ WORD, COUNT, TURNS = 4 << 20, 100, 5
 LINE_COUNT, LINE_TURNS = 12, 3
 RATE, DELAY = 12.5e6, 0.01
 """Of a line: bytes in a second, and seconds each way."""
+HELLO = b"\x16"
 ALONE = 300 << 20
 """Bytes that pass two forwarders and a relay alone."""
 KINDS = {"direct": "", "plain TCP relay": "tcp", "WebSocket relay": "ws", "WebSocket over TLS": "wss"}
@@ -246,7 +247,7 @@ async def by_itself(folder: Path, scheme: str) -> None:
     from hocket.links.identity import Identity
     from hocket.links.relay.connection import keep_memory
     from hocket.links.relay.forwarder import Forwarder, Orders
-    from hocket.machine import held_ports
+    from hocket.machine import UNIX, held_ports
 
     keep_memory()
     heard, all_of_it = 0, asyncio.Event()
@@ -255,6 +256,8 @@ async def by_itself(folder: Path, scheme: str) -> None:
         nonlocal heard
         while data := await reader.read(1 << 18):
             heard += len(data)
+            if heard == len(data):
+                writer.write(HELLO)  # as TLS answers
             if heard >= ALONE:
                 all_of_it.set()
         writer.close()
@@ -267,11 +270,14 @@ async def by_itself(folder: Path, scheme: str) -> None:
         ):
             ash, birch = (Identity.load(folder / one) for one in ("ash", "birch"))
             listening = Forwarder(Orders(ash, "0" * 64, (name,), ("birch",), {}), lambda news: True)
-            dialling = Forwarder(Orders(birch, "0" * 64, (), (), {"ash": (name,)}), lambda news: True)
+            orders = Orders(birch, "0" * 64, (), (), {"ash": (name,)}, str(folder))
+            dialling = Forwarder(orders, lambda news: True)
             await listening.open()
-            listening.park(sink)
-            ports = await dialling.open()
-            _, writer = await asyncio.open_connection("127.0.0.1", ports["ash"])
+            listening.park(f"127.0.0.1:{sink}")
+            await dialling.open()
+            reader, writer = await asyncio.open_unix_connection(orders.dialled_at("ash").removeprefix(UNIX))
+            writer.write(HELLO)
+            await reader.readexactly(len(HELLO))
             piece, began = os.urandom(1 << 18), time.process_time()
             for _ in range(ALONE >> 18):
                 writer.write(piece)

@@ -126,6 +126,8 @@ def leave_current_folder() -> None:
 
 
 LOOPBACK = "127.0.0.1"
+UNIX = "unix:"
+"""Begins gRPC's name for a socket that is a file."""
 
 
 @contextmanager

@@ -38,6 +38,9 @@ def relay(
         Path | None, Parameter(help="Its certificate in PEM, with those that vouch for it.")
     ] = None,
     key: Annotated[Path | None, Parameter(help="The key to it, in PEM.")] = None,
+    behind_web_server: Annotated[
+        bool, Parameter(help="A web server before it ends TLS, and passes WebSocket on without.", negative="")
+    ] = False,
     bandwidth: Annotated[
         float | None, Parameter(help="MB in a second that one member may send; by default no limit.")
     ] = None,
@@ -49,8 +52,8 @@ def relay(
     """Join members that can open no port, two by two, and pass their bytes on, until it is stopped.
 
     It sees sizes and times, and who talks with whom; what passes is encrypted between the members. It keeps nothing:
-    stop it and start it again as you like. Without --cert it expects a web server before it that ends TLS, or members
-    whose cards say ws:// or tcp://.
+    stop it and start it again as you like. Members whose cards name it as host:port come with TLS: give --cert and
+    --key, or --behind-web-server. Those whose cards say ws:// or tcp:// come without.
     """
     from hocket.federation.admission import admitted, relay_names
     from hocket.links.relay.connection import keep_memory
@@ -66,6 +69,12 @@ def relay(
     names = relay_names(name, cards)
     if any(RelayName(one).scheme != "tcp" for one in names):
         need_websockets()
+    secure = sorted(one for one in names if RelayName(one).scheme == "wss")
+    if secure and cert is None and key is None and not behind_web_server:
+        raise BadConfig(
+            f"members whose cards call this relay {', '.join(secure)} come with TLS, and it has no certificate; give "
+            "--cert and --key, or --behind-web-server if a web server before it ends TLS"
+        )
     limits = RelayLimits(
         strangers=strangers, wait=wait, bandwidth=None if bandwidth is None else bandwidth * 1e6
     )
@@ -106,10 +115,12 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
         return None
     if cert is None or key is None:
         raise BadConfig(
-            "--cert and --key belong together; give both, or none behind a web server that ends TLS"
+            "--cert and --key belong together; give both, or --behind-web-server alone if a web server before it ends "
+            "TLS"
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(cert, key)

@@ -13,7 +13,6 @@ from hocket.links.relay.forwarder import Orders
 from hocket.links.relay.forwarding import Forwarding, RelayedChannels, Say
 from hocket.links.relay.outbound import RelayName
 from hocket.links.relay.pipes import need_websockets
-from hocket.machine import LOOPBACK, held_ports
 
 
 def relay_orders(plan: FederationPlan, identity: Identity, named: str, proxy: Path) -> Orders | None:
@@ -42,15 +41,14 @@ async def through_relays(
     opening: Callable[[str | None, Mapping[str, str]], Awaitable[GrpcChannels]],
     say: Say,
 ) -> Channels:
-    """Links of which some lead through relays: gRPC dials and listens on loopback, a forwarder does the rest."""
+    """Links of which some lead through relays: gRPC uses sockets in a private folder, a forwarder does the rest."""
     forwarding = await Forwarding.start(orders, say)
     try:
-        elsewhere = {name: f"{LOOPBACK}:{port}" for name, port in forwarding.ports.items()}
-        with held_ports(1) as [free]:
-            port = free if listen is None else int(listen.rpartition(":")[2])
-            channels = await opening(listen or f"{LOOPBACK}:{free}", elsewhere)
+        orders = forwarding.orders
+        address = listen or orders.listening_at
+        channels = await opening(address, {name: orders.dialled_at(name) for name in orders.dialled})
         if orders.diallers:
-            forwarding.listening_at(port)  # not before: who dials would find nobody
+            forwarding.listens_at(address)  # not before: who dials would find nobody
         return RelayedChannels(channels, forwarding)
     except BaseException:
         await forwarding.close()

@@ -159,7 +159,7 @@ class Neighbour:
     host: str
     """The name that the certificate is made out to."""
     address: str | None = None
-    """host:port to dial; None where the neighbour dials us."""
+    """host:port to dial, or unix: and a file; None where the neighbour dials us."""
 
 
 @dataclass

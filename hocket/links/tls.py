@@ -19,6 +19,8 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc  # noqa: E402
 
+from hocket.machine import UNIX  # noqa: E402
+
 HANDSHAKE = b"\x16"
 """The first byte of a record that goes on with a handshake; a refusal is an alert, or a closed connection."""
 PROBE_SECONDS = 5.0
@@ -50,10 +52,24 @@ def answers(address: str, version: ssl.TLSVersion) -> bool:
     hello = context.wrap_bio(incoming, outgoing)
     with contextlib.suppress(ssl.SSLWantReadError):
         hello.do_handshake()
-    host, _, port = address.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_SECONDS) as connection:
+    with _connected(address) as connection:
         try:
             connection.sendall(outgoing.read())
             return connection.recv(1) == HANDSHAKE
         except OSError:  # closed, or not looked at in time, as may be when there is a crowd before the door
             return False
+
+
+def _connected(address: str) -> socket.socket:
+    """A connection to an address as gRPC names it: host:port, or unix: and a file."""
+    if not address.startswith(UNIX):
+        host, _, port = address.rpartition(":")
+        return socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_SECONDS)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(PROBE_SECONDS)
+    try:
+        connection.connect(address.removeprefix(UNIX))
+    except BaseException:
+        connection.close()
+        raise
+    return connection

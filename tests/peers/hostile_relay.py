@@ -7,13 +7,14 @@ from typing import Any
 
 from hocket.links.relay.call import JOINED, Call, Role
 from hocket.links.relay.connection import Connection
-from hocket.links.relay.frames import Bytes
+from hocket.links.relay.frames import PING, Bytes, framed
 from hocket.links.relay.outbound import connected
 from hocket.links.relay.pipes import Pipe, PlainPipe
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
 
 SLOWLY = 0.05
+PINGS = framed(PING, b"", mask=False) * 1000
 
 
 class HostileRelay(Relay):
@@ -73,6 +74,19 @@ class HostileRelay(Relay):
             await pipe.say(JOINED)
             self._doing.append(asyncio.create_task(_carry(false, pipe)))
             return false, b""
+        if self.deed == "says again":
+            self.done += 1
+            return None
+        if self.deed in ("says joined", "answers nonsense", "pings"):
+            self.done += 1
+            await pipe.say(JOINED)
+            while self.deed == "pings":
+                await pipe.connection.write(PINGS)
+            while data := await pipe.receive():
+                if self.deed == "answers nonsense" and data:
+                    await pipe.send(b"\x16" + bytes(100))
+                    break
+            raise OSError("enough")
         if self.deed == "replays" and call.role is Role.LISTENS:
             self.done += 1
             await pipe.say(JOINED)

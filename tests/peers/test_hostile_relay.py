@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.events import Heard, Joined
 from hocket.links.identity import Identity
-from hocket.links.relay.forwarder import Forwarder, Orders
+from hocket.links.relay import carrying
+from hocket.links.relay.carrying import FIRST_PAUSE, LONGEST_PAUSE, Pauses
+from hocket.links.relay.forwarder import JOINED_AT_ONCE, Forwarder, Orders
 from hocket.links.relay.server import Guest
 from hocket.machine import LOOPBACK
 
@@ -38,32 +43,34 @@ DEEDS = {
 class Scene:
     """Birch dials ash and cedar through one relay, all in this loop."""
 
-    def __init__(self, relay: HostileRelay, name: str):
+    def __init__(self, relay: HostileRelay, *names: str):
         self.relay = relay
-        self.name = name
+        self.names = names
         self.forwarders: list[Forwarder] = []
         self.members: dict[str, GrpcChannels] = {}
         self.heard: dict[str, list[tuple[str, bytes]]] = {name: [] for name in EVERYBODY}
         self.joined: list[tuple[str, str]] = []
+        self.reported: list[dict[str, Any]] = []
         self._hearing: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         for listener in (ASH, CEDAR):
-            [port] = free_ports(1)
-            forwarder = await self._forwarder(Orders(listener, PLAN, (self.name,), ("birch",), {}))
+            orders = Orders(listener, PLAN, self.names, ("birch",), {}, self._folder())
+            forwarder = await self._forwarder(orders)
             self._hear(
                 await end(
                     listener,
                     [Neighbour("birch", BIRCH.certificate_pem, "birch")],
-                    listen=f"{LOOPBACK}:{port}",
+                    listen=orders.listening_at,
                 )
             )
-            forwarder.park(port)
-        dialled = dict.fromkeys(("ash", "cedar"), (self.name,))
-        forwarder = await self._forwarder(Orders(BIRCH, PLAN, (), (), dialled))
-        addresses = {name: f"{LOOPBACK}:{port}" for name, port in self.ports.items()}
+            forwarder.park(orders.listening_at)
+        dialled = dict.fromkeys(("ash", "cedar"), self.names)
+        orders = Orders(BIRCH, PLAN, (), (), dialled, self._folder())
+        await self._forwarder(orders)
         neighbours = [
-            Neighbour(name, EVERYBODY[name].certificate_pem, name, addresses[name]) for name in dialled
+            Neighbour(name, EVERYBODY[name].certificate_pem, name, orders.dialled_at(name))
+            for name in dialled
         ]
         self._hear(await end(BIRCH, neighbours))
 
@@ -75,6 +82,7 @@ class Scene:
             await channels.close()
         for forwarder in self.forwarders:
             await forwarder.close()
+            shutil.rmtree(forwarder.orders.folder)
 
     async def talk(self, seconds: float) -> None:
         """Everybody says who it is to everybody else, over and over."""
@@ -98,10 +106,14 @@ class Scene:
             assert all(word == f"{sender} to {name}".encode() for sender, word in words)
 
     async def _forwarder(self, orders: Orders) -> Forwarder:
-        forwarder = Forwarder(orders, lambda news: True)
+        forwarder = Forwarder(orders, lambda news: self.reported.append(news) or True)
         self.forwarders.append(forwarder)
-        self.ports = await forwarder.open()
+        await forwarder.open()
         return forwarder
+
+    @staticmethod
+    def _folder() -> str:
+        return tempfile.mkdtemp(prefix="hocket-")
 
     def _hear(self, channels: GrpcChannels) -> None:
         self.members[channels.name] = channels
@@ -116,17 +128,22 @@ class Scene:
                 self.heard[channels.name].append((event.neighbour, event.message))
 
 
-@contextlib.asynccontextmanager
-async def scene(deed: str) -> AsyncIterator[Scene]:
-    name = f"tcp://{LOOPBACK}:{free_ports(1)[0]}"
-    port = int(name.rpartition(":")[2])
-    relay = HostileRelay(
+def relay_at(name: str) -> HostileRelay:
+    return HostileRelay(
         frozenset([name]),
         lambda call: Guest(EVERYBODY[call.speaker].certificate_pem, 2),
-        listen=(LOOPBACK, port),
+        listen=(LOOPBACK, int(name.rpartition(":")[2])),
     )
-    async with relay:
-        stage = Scene(relay, name)
+
+
+@contextlib.asynccontextmanager
+async def scene(deed: str, scheme: str = "tcp", *, second: bool = False) -> AsyncIterator[Scene]:
+    name, other = (f"{scheme}://{LOOPBACK}:{port}" for port in free_ports(2))
+    async with contextlib.AsyncExitStack() as relays:
+        relay = await relays.enter_async_context(relay_at(name))
+        if second:
+            await relays.enter_async_context(relay_at(other))
+        stage = Scene(relay, *((name, other) if second else (name,)))
         try:
             relay.deed = deed
             await stage.open()
@@ -158,6 +175,102 @@ def test_at_worst_nothing_moves(deed, moves):
             stage.check()
 
     play(played)
+
+
+SILENT = ["drops", "replays", "says joined", "answers nonsense", "pings", "says again"]
+
+
+@pytest.mark.parametrize("deed", SILENT)
+def test_a_hostile_relay_beside_a_good_one_costs_seconds(deed):
+    """It stands first on the cards, and the good one is the only one by which anything can pass."""
+
+    async def played() -> None:
+        async with scene(deed, "ws", second=True) as stage:
+            await stage.until_all_have_heard()
+            assert stage.relay.counts.admitted > 0
+            stage.check()
+            await break_all(stage, deed)  # all that it holds is nothing that anybody needs
+            await stage.until_all_have_heard()
+
+    play(played)
+
+
+@pytest.mark.parametrize("deed", ["says joined", "answers nonsense", "says again", "pings"])
+def test_what_a_hostile_relay_makes_a_member_hold_is_bounded(deed, monkeypatch):
+    """However often it says that a neighbour has come: here nobody pauses for long."""
+    paused = 0
+
+    async def next_(_: Pauses) -> None:
+        nonlocal paused
+        paused += 1
+        await asyncio.sleep(0.001)
+
+    monkeypatch.setattr(Pauses, "next", next_)
+
+    async def played() -> None:
+        [port] = free_ports(1)
+        async with relay_at(f"ws://{LOOPBACK}:{port}") as relay, asyncio.timeout(60):
+            relay.deed = deed
+            orders = Orders(ASH, PLAN, tuple(relay.names), ("birch",), {})
+            forwarder = Forwarder(orders, lambda news: True)
+            forwarder.park(f"{LOOPBACK}:{port}")
+            most = 0
+            while relay.done < 60:
+                await asyncio.sleep(0.001)
+                most = max(most, len(forwarder._idle) + len(forwarder._carrying))
+            assert most <= JOINED_AT_ONCE + 1  # one is cancelled, and not gone yet
+            assert paused >= relay.done - 1
+            await forwarder.close()
+
+    play(played)
+
+
+@pytest.mark.parametrize(
+    ("deed", "patience", "what"),
+    [("says joined", 0.1, "nothing came within 0.1 s"), ("pings", 60.0, "control frames without end")],
+)
+def test_a_member_is_told_what_a_relay_does(deed, patience, what, monkeypatch):
+    monkeypatch.setattr("hocket.links.relay.forwarder.HELLO", patience)
+
+    async def played() -> None:
+        [port] = free_ports(1)
+        name, told = f"ws://{LOOPBACK}:{port}", asyncio.Queue[dict[str, Any]]()
+        async with relay_at(name) as relay, asyncio.timeout(60):
+            relay.deed = deed
+            forwarder = Forwarder(
+                Orders(ASH, PLAN, (name,), ("birch",), {}), lambda news: told.put_nowait(news) or True
+            )
+            forwarder.park(f"{LOOPBACK}:{port}")
+            while what not in ((await told.get())["trouble"] or ""):
+                pass
+            await forwarder.close()
+
+    play(played)
+
+
+def test_pauses_grow_and_are_short_again_after_a_long_time(monkeypatch):
+    now, slept = 0.0, []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(carrying.time, "monotonic", lambda: now)
+    monkeypatch.setattr(carrying.random, "uniform", lambda low, high: 1.0)
+    pauses = Pauses()
+
+    async def played() -> None:
+        nonlocal now
+        with monkeypatch.context() as patched:
+            patched.setattr(carrying.asyncio, "sleep", sleep)
+            for _ in range(9):
+                await pauses.next()
+            now += LONGEST_PAUSE + 1
+            await pauses.next()
+
+    asyncio.run(played())
+    assert slept[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
+    assert slept[8] == LONGEST_PAUSE
+    assert slept[9] == FIRST_PAUSE
 
 
 async def break_all(stage: Scene, deed: str) -> None:

@@ -22,11 +22,12 @@ from hocket.federation.admission import Outline, admitted, outline
 from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
-from hocket.links.relay.forwarder import Forwarder, Orders, Way
+from hocket.links.relay.forwarder import Forwarder, Orders
 from hocket.links.relay.outbound import RelayName, _reach, called, joined
-from hocket.links.relay.pipes import LONGEST_MESSAGE, WebPipe
+from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC, WebPipe
 from hocket.links.relay.proxy import Proxy, proxy_for
 from hocket.links.relay.server import Allowance, Guest, Relay, RelayLimits
+from hocket.links.relay.way import Way
 from hocket.machine import LOOPBACK
 
 from .ends import ASH, BIRCH, CEDAR
@@ -475,6 +476,45 @@ def test_a_web_server_that_is_no_relay_is_named():
             await called(dials(name), BIRCH)
         server.close()
         await asyncio.sleep(0.05)
+
+    asyncio.run(played())
+
+
+@pytest.mark.parametrize(
+    ("asked", "given", "said"),
+    [
+        ("", "ws://", "it speaks no TLS at this port; its operator gives it --cert and --key"),
+        ("ws://", "", r"is not the relay ws://\S+ but \S+ \(host:port alone is with TLS\)"),
+        ("tcp://", "", r"is not the relay tcp://\S+ but \S+ \(host:port alone is with TLS\)"),
+    ],
+)
+def test_who_comes_with_tls_where_there_is_none_or_without_is_told(asked, given, said):
+    async def played() -> None:
+        [port] = free_ports(1)
+        async with relay(f"{given}{LOOPBACK}:{port}"), asyncio.timeout(30):
+            for _ in range(20):
+                with pytest.raises(LinkError, match=said):
+                    await called(dials(f"{asked}{LOOPBACK}:{port}"), BIRCH)
+
+    asyncio.run(played())
+
+
+@pytest.mark.parametrize("scheme", ["ws", "tcp"])
+def test_who_comes_without_tls_to_somebody_who_speaks_nothing_else_is_told(scheme):
+    async def played() -> None:
+        async def alert(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n" if scheme == "ws" else MAGIC)
+            writer.write(b"\x15\x03\x03\x00\x02\x02\x46")
+            writer.close()
+            await writer.wait_closed()
+            over.set()
+
+        over = asyncio.Event()
+        async with await asyncio.start_server(alert, LOOPBACK, 0) as server, asyncio.timeout(30):
+            name = f"{scheme}://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+            with pytest.raises(LinkError, match=f"the relay {name}: it speaks TLS at this port"):
+                await called(dials(name), BIRCH)
+            await over.wait()
 
     asyncio.run(played())
 

@@ -9,8 +9,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,7 @@ from hocket.federation.cards import Card, read_card
 from hocket.federation.plan_file import parse_plan, plan_text
 from hocket.links.identity import Identity, name_in_clear
 from hocket.links.relay.forwarder import Orders
+from hocket.machine import UNIX
 
 from .federation_case import Federation
 from .relay_case import ROOT, names, start_relay, through
@@ -137,6 +140,7 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
         (["--cert", "cert.pem", "--key", "key.pem"], "cannot be used"),
         (["--bandwidth", "0"], "above zero"),
         (["--name", "nowhere"], "is no relay"),
+        (["--name", "relay.example:443"], "come with TLS, and it has no certificate; give --cert and --key"),
     ],
 )
 def test_what_the_command_refuses(tmp_path, capsys, words, said):
@@ -192,7 +196,9 @@ def test_check_and_status_say_that_a_relay_is_used(tmp_path, capsys):
 
 def test_a_forwarder_ends_with_its_member():
     """Also with one that was killed: its standard input ends then."""
-    orders = Orders(ASH, "0" * 64, ("tcp://127.0.0.1:1",), ("birch",), {"cedar": ("tcp://127.0.0.1:1",)})
+    folder = tempfile.mkdtemp(prefix="hocket-")
+    relays = ("tcp://127.0.0.1:1",)
+    orders = Orders(ASH, "0" * 64, relays, ("birch",), {"cedar": relays}, folder)
     forwarder = subprocess.Popen(
         [sys.executable, "-m", "hocket.links.relay.forwarder"],
         stdin=subprocess.PIPE,
@@ -202,11 +208,13 @@ def test_a_forwarder_ends_with_its_member():
     )
     assert forwarder.stdin is not None
     assert forwarder.stdout is not None
-    forwarder.stdin.write(orders.line() + "\n" + json.dumps({"listen": 1}) + "\n")
+    forwarder.stdin.write(orders.line() + "\n" + json.dumps({"listen": orders.listening_at}) + "\n")
     forwarder.stdin.flush()
-    assert list(json.loads(forwarder.stdout.readline())["ports"]) == ["cedar"]
+    assert json.loads(forwarder.stdout.readline()) == {}
+    assert Path(orders.dialled_at("cedar").removeprefix(UNIX)).is_socket()
     assert "cannot be reached" in json.loads(forwarder.stdout.readline())["trouble"]
     forwarder.stdin.close()
     assert forwarder.wait(timeout=20) == 0
+    assert not Path(folder).exists()
     forwarder.stdout.close()
     assert "PRIVATE" not in repr(orders)

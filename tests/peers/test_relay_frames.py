@@ -12,7 +12,7 @@ from websockets.streams import StreamReader
 
 from hocket.links.relay.frames import BINARY, LONGEST_FRAME, PING, Unframing, framed
 
-SIZES = st.sampled_from([0, 1, 3, 125, 126, 127, 1000, 65_535, 65_536, 70_001])
+SIZES = st.sampled_from([1, 3, 125, 126, 127, 1000, 65_535, 65_536, 70_001])
 
 
 def message(size: int) -> bytes:
@@ -70,6 +70,7 @@ def test_we_read_what_the_library_writes_wherever_it_is_cut(frames, mask, cuts):
     "wrong",
     [
         framed(BINARY, b"x", mask=False),
+        framed(BINARY, b"", mask=True),
         bytes([0xC2, 0x80]),
         bytes([0x81, 0x80]),
         bytes([0x83, 0x80]),
@@ -77,7 +78,7 @@ def test_we_read_what_the_library_writes_wherever_it_is_cut(frames, mask, cuts):
         bytes([0x89, 0xFE, 0, 126]),
         framed(BINARY, bytes(LONGEST_FRAME + 1), mask=True)[:14],
     ],
-    ids=["not masked", "compressed", "text", "unknown", "half a ping", "long ping", "long"],
+    ids=["not masked", "empty", "compressed", "text", "unknown", "half a ping", "long ping", "long"],
 )
 def test_other_frames_end_the_connection(wrong):
     with pytest.raises(ConnectionResetError, match="no frame of ours"):

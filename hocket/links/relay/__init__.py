@@ -7,6 +7,9 @@ frames.py      WebSocket's frames around them
 outbound.py    from a member to a relay, through a company's proxy if need be
 proxy.py       a company's proxy: HTTP CONNECT
 server.py      the relay itself
-forwarder.py   a process beside a member, between its gRPC and the relay
+forwarder.py   a process beside a member, between its gRPC and the relays
+way.py         its part for a neighbour that the member dials
+carrying.py    bytes both ways, and pauses
+crowd.py       what strangers may cost
 forwarding.py  how a member starts that process, and what it hears from it
 """

@@ -12,10 +12,23 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd
+
+TLS_BEGINS = b"\x16"
+"""The first byte of a hello."""
+NO_TLS = (
+    "it speaks no TLS at this port; its operator gives it --cert and --key, or sets a web server before it"
+)
+TLS_REFUSES = b"\x15"
+"""The first byte of an alert: in answer to what is no TLS, too."""
 PIECE = 1 << 18
 """Bytes that are passed on at once."""
 IN_A_ROW = 4
 """Pieces that one connection may read before the others have their turn."""
+LONGEST_RECORD = (1 << 14) + 512
+"""Bytes of one record of TLS, which may not be whole yet; half of what is whole is data, or more."""
+UNREAD_ANSWERS = 8
+"""Answers of TLS itself that the other end has not read; whoever asks on is not answered."""
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3
 PING = 20.0
 """Seconds between two signs of life. Routers and reverse proxies forget what is silent for a minute."""
@@ -24,9 +37,12 @@ FAREWELL = 5.0
 
 
 class Connection:
-    """One end of a TCP connection, in TLS or not. One task reads at a time."""
+    """One end of a TCP connection, in TLS or not. One task reads at a time.
 
-    def __init__(self, connection: socket.socket):
+    As long as it belongs to a crowd, it reads in its turn, and little: until `known`.
+    """
+
+    def __init__(self, connection: socket.socket, crowd: Crowd | None = None):
         connection.setblocking(False)
         self._socket = connection
         self._loop = asyncio.get_running_loop()
@@ -38,6 +54,9 @@ class Connection:
         self._piece: bytes | memoryview = b""
         """Read, and not yet taken."""
         self._in_a_row = 0
+        self._crowd = crowd
+        self._as_stranger = 0
+        """Bytes that were read in the crowd."""
         self._waiting: asyncio.Future[None] | None = None
         """Of whoever reads."""
         self._watched = False
@@ -52,6 +71,7 @@ class Connection:
 
     async def secure(self, context: ssl.SSLContext, *, host: str | None = None) -> None:
         """Speak TLS from now on: as the server, or with a host whose certificate has to be good."""
+        answered = host is None
         made = context.wrap_bio(
             self._incoming, self._outgoing, server_side=host is None, server_hostname=host
         )
@@ -61,15 +81,33 @@ class Connection:
                 break
             except ssl.SSLWantReadError:
                 self._push(self._outgoing.read())
-                self._incoming.write(await self._or_fail(b"", None))
+                piece = await self._or_fail(b"", None)
+                if not answered and bytes(piece[:1]) not in (TLS_BEGINS, TLS_REFUSES):
+                    raise ConnectionResetError(NO_TLS) from None
+                answered = True
+                self._incoming.write(piece)
             except ssl.SSLError:
                 self._push(self._outgoing.read())  # it is told why
                 raise
         self._push(self._outgoing.read())
-        self._tls, self._sealed = made, memoryview(bytearray(PIECE))
+        self._tls, self._room = made, memoryview(b"")  # there must be one more for what is sealed
+
+    def known(self) -> None:
+        """It belongs to no crowd any more."""
+        if self._crowd is not None:
+            self._piece = bytes(self._piece)  # it lies in the room for strangers, which is given up
+            self._crowd, self._room, self._sealed = None, memoryview(b""), memoryview(b"")
 
     async def read(self) -> bytes | memoryview:
         """The next piece, which the next read writes over; none once the other end hung up, or the connection broke."""
+        while self._crowd is not None and not self._piece and not self._ended:
+            if not self._incoming.pending and not (self._tls and self._tls.pending()):
+                await self._arrival()
+                if self.is_over:  # nobody has to wait for a turn to leave
+                    self._end()
+                    break
+            await self._crowd.turn()
+            self._fill()
         self._in_a_row += 1
         if self._in_a_row > IN_A_ROW:
             self._in_a_row = 0
@@ -78,13 +116,17 @@ class Connection:
             self._fill()
         while not self._piece and not self._ended:
             self._in_a_row = 0
-            self._waiting = self._loop.create_future()
-            if not self._watched:
-                self._watched = True
-                self._loop.add_reader(self._socket, self._readable)
-            await self._waiting
+            await self._arrival()
         piece, self._piece = self._piece, b""
         return piece
+
+    async def _arrival(self) -> None:
+        """Wait until something came, or the end."""
+        self._waiting = self._loop.create_future()
+        if not self._watched:
+            self._watched = True
+            self._loop.add_reader(self._socket, self._readable)
+        await self._waiting
 
     async def first_byte(self) -> bytes:
         """What it begins with, left where it is."""
@@ -177,11 +219,16 @@ class Connection:
         self._end()
 
     def _fill(self) -> None:
-        """Read what there is."""
+        """Read once what there is; by TLS there may be nothing in it."""
         if not self._room:
-            self._room = memoryview(bytearray(PIECE))
+            room, sealed = (PIECE, PIECE) if self._crowd is None else (LONGEST_RECORD, READ_AT_ONCE)
+            if self._tls is None:
+                room = sealed
+            else:
+                self._sealed = memoryview(bytearray(sealed))
+            self._room = memoryview(bytearray(room))
         try:
-            count = self._socket.recv_into(self._room) if self._tls is None else self._unseal()
+            count = self._received(self._room) if self._tls is None else self._unseal()
         except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError:  # it broke, or somebody has touched what TLS protects
@@ -190,34 +237,54 @@ class Connection:
         if not count:
             self._end()
 
+    def _received(self, room: memoryview) -> int:
+        """Bytes from the system; strangers have few."""
+        count = self._socket.recv_into(room)
+        if self._crowd is not None:
+            self._as_stranger += count
+            if self._as_stranger > READ_AT_ALL:
+                raise ConnectionResetError(f"over {READ_AT_ALL} bytes, and not known yet")
+        return count
+
     def _unseal(self) -> int:
-        """Bytes that were read, through TLS, to the room: as many records as fit."""
+        """Bytes through TLS to the room, of one piece at most: others wait for their turn while there is no data."""
+        with contextlib.suppress(ssl.SSLWantReadError):
+            return self._opened()
+        sealed = self._received(self._sealed)
+        if not sealed:
+            return 0
+        self._incoming.write(self._sealed[:sealed])
         count = 0
-        while True:
-            try:
-                while count < PIECE:
-                    found = self._tls.read(PIECE - count, self._room[count:])
-                    if not found:  # it says that this is the end; what came before is handed on first
-                        return count
-                    count += found
-                return count
-            except ssl.SSLWantReadError:
-                if self._outgoing.pending:  # TLS itself has an answer to give
-                    self._push(self._outgoing.read())
-                if count:
+        try:
+            count = self._opened()
+            return count
+        finally:
+            if self._outgoing.pending:  # TLS itself has an answer to give
+                self._push(self._outgoing.read())
+            if len(self._backlog) > UNREAD_ANSWERS or 2 * count + LONGEST_RECORD < sealed:
+                raise ConnectionResetError("it asks without end, and says nothing")
+
+    def _opened(self) -> int:
+        """Data of as many records as are there and fit."""
+        count = 0
+        with contextlib.suppress(ssl.SSLWantReadError):
+            while count < len(self._room):
+                found = self._tls.read(len(self._room) - count, self._room[count:])
+                if not found:  # it says that this is the end; what came before is handed on first
                     return count
-            sealed = self._socket.recv_into(self._sealed)
-            if not sealed:
-                return 0
-            self._incoming.write(self._sealed[:sealed])
+                count += found
+        if not count:
+            raise ssl.SSLWantReadError
+        return count
 
     def _readable(self) -> None:
         if self._waiting is None or self._waiting.done():  # nobody reads: what comes waits in the system
             self._watched = False
             self._loop.remove_reader(self._socket)
             return
-        self._fill()
-        if self._piece:
+        if self._crowd is None:
+            self._fill()
+        if self._piece or self._crowd is not None:
             self._waiting.set_result(None)
 
     def _push(self, data: bytes | memoryview) -> None:
@@ -260,7 +327,7 @@ class Connection:
             self._waiting.set_result(None)
 
 
-async def accepted(door: socket.socket) -> AsyncIterator[Connection]:
+async def accepted(door: socket.socket, crowd: Crowd | None = None) -> AsyncIterator[Connection]:
     """Connections as they come, for ever."""
     loop = asyncio.get_running_loop()
     door.setblocking(False)
@@ -270,7 +337,7 @@ async def accepted(door: socket.socket) -> AsyncIterator[Connection]:
         except OSError:  # no file is free, or it was gone before it was looked at
             await asyncio.sleep(0.05)
             continue
-        yield Connection(connection)
+        yield Connection(connection, crowd)
 
 
 def _keep_alive(connection: socket.socket) -> None:

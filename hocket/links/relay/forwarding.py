@@ -6,6 +6,9 @@ import asyncio
 import contextlib
 import dataclasses
 import json
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -13,7 +16,8 @@ from hocket.errors import LinkError
 from hocket.files import json_value
 from hocket.links.channel import GrpcChannels
 from hocket.links.events import Event, Joined, Lost
-from hocket.links.relay.forwarder import FAREWELL, Orders, Pauses
+from hocket.links.relay.carrying import Pauses
+from hocket.links.relay.forwarder import FAREWELL, LONGEST_PATH, Orders
 from hocket.links.text import shown
 from hocket.machine import running
 
@@ -38,23 +42,21 @@ class Forwarding:
     """A forwarder's process, as its member sees it. Make one with `start`."""
 
     def __init__(self, orders: Orders, say: Say = no_log):
-        self.orders = orders
+        self.orders = dataclasses.replace(orders, folder=tempfile.mkdtemp(prefix="hocket-"))
         self.say = say
-        self.ports: dict[str, int] = {}
-        """Where gRPC dials each neighbour that is dialled through a relay."""
         self.channels: GrpcChannels | None = None
         """The links that lead through it, once they are open."""
         self._standing: dict[str, dict[str, str | None]] = {}
         """By neighbour and relay: what is wrong there, None if nothing."""
         self._process: asyncio.subprocess.Process | None = None
-        self._listening: int | None = None
+        self._listening: str | None = None
         self._minding: asyncio.Task[None] | None = None
         self._complaining: asyncio.Task[str] | None = None
         self._closing = False
 
     @classmethod
     async def start(cls, orders: Orders, say: Say = no_log) -> Forwarding:
-        """A running forwarder; who listens tells it so with `listening_at`. What it complains of goes to `say`."""
+        """A running forwarder; who listens tells it so with `listens_at`. What it complains of goes to `say`."""
         made = cls(orders, say)
         try:
             await made._begin()
@@ -64,10 +66,10 @@ class Forwarding:
         made._minding = asyncio.create_task(made._mind())
         return made
 
-    def listening_at(self, port: int) -> None:
+    def listens_at(self, address: str) -> None:
         """The member listens here now: those who dial it may be let through."""
-        self._listening = port
-        self._tell({"listen": port})
+        self._listening = address
+        self._tell({"listen": address})
 
     @property
     def neighbours(self) -> frozenset[str]:
@@ -95,18 +97,23 @@ class Forwarding:
             self._minding.cancel()
             await asyncio.gather(self._minding, return_exceptions=True)
         process = self._process
-        if process is None:
-            return
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), FAREWELL + 2)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-        await self._last_words()
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                await asyncio.wait_for(process.wait(), FAREWELL + 2)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+            await self._last_words()
+        shutil.rmtree(self.orders.folder, ignore_errors=True)
 
     async def _begin(self) -> None:
+        if len(os.fsencode(self.orders.listening_at)) > LONGEST_PATH:
+            raise LinkError(
+                f"the folder for temporary files, {tempfile.gettempdir()}, has too long a name for sockets to lie in "
+                "it; set TMPDIR to a folder with a shorter name"
+            )
         command = running("hocket.links.relay.forwarder", isolated=True)
         self._process = process = await asyncio.create_subprocess_exec(
             *command,
@@ -120,13 +127,11 @@ class Forwarding:
         assert process.stdout is not None
         assert process.stderr is not None
         self._complaining = asyncio.create_task(self._complaints(process.stderr))
-        # If it has to be started again, gRPC goes on dialling where it did.
-        orders = dataclasses.replace(self.orders, ports=self.ports)
-        process.stdin.write(orders.line().encode() + b"\n")
+        process.stdin.write(self.orders.line().encode() + b"\n")
         try:
             line = await asyncio.wait_for(process.stdout.readline(), STARTING)
-            self.ports = json_value(line)["ports"]
-        except (TimeoutError, ValueError, KeyError):
+            json_value(line)  # nothing but that it has begun
+        except (TimeoutError, ValueError):
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     process.kill()

@@ -76,7 +76,7 @@ class Unframing:
         if more:
             length = int.from_bytes(head[2 : 2 + more], "big")
         final, control = bool(head[0] & FINAL), opcode >= CLOSE
-        fits = final and length <= LONGEST_CONTROL if control else length <= LONGEST_FRAME
+        fits = final and length <= LONGEST_CONTROL if control else 0 < length <= LONGEST_FRAME
         known = opcode in (CONTINUED, BINARY, CLOSE, PING, PONG) and not head[0] & 0x70
         if not (fits and known and bool(head[1] & MASKED) == self.masked):
             raise ConnectionResetError("it says what is no frame of ours")

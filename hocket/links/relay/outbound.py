@@ -15,6 +15,7 @@ from hocket.errors import BadPlan, LinkError
 from hocket.links.identity import Identity
 from hocket.links.relay.call import AGAIN, CHALLENGE_BYTES, JOINED, NO, WAIT, Call, words_of
 from hocket.links.relay.connection import Connection
+from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_client
 from hocket.links.relay.proxy import proxy_for
 
@@ -63,12 +64,14 @@ class RelayName:
         return self.text.partition("://")[2] or self.text
 
 
-async def called(call: Call, identity: Identity, *, kept_proxy: Path | None = None) -> Pipe:
+async def called(
+    call: Call, identity: Identity, *, kept_proxy: Path | None = None, crowd: Crowd | None = None
+) -> Pipe:
     """A connection to the relay that this call names, which has taken it: now wait for `joined`."""
     name = RelayName(call.relay)
     try:
         async with asyncio.timeout(PATIENCE):
-            pipe = await _reach(name, kept_proxy)
+            pipe = await _reach(name, kept_proxy, crowd)
             try:
                 challenge = await pipe.hear()
                 if len(challenge) != CHALLENGE_BYTES:
@@ -84,7 +87,7 @@ async def called(call: Call, identity: Identity, *, kept_proxy: Path | None = No
     except TimeoutError:
         why = f"no answer within {PATIENCE:g} s"
     except (OSError, UnicodeError, asyncio.IncompleteReadError) as error:  # a host's name may be none
-        why = _in_words(error)
+        why = in_words(error)
     except LinkError as error:
         raise LinkError(f"the relay {call.relay}: {error}") from None
     raise LinkError(f"the relay {call.relay} cannot be reached: {why}")
@@ -94,8 +97,8 @@ async def joined(pipe: Pipe) -> bool:
     """Wait for the other end; False where the relay wants to be called again."""
     try:
         answer = await pipe.hear()
-    except (OSError, asyncio.IncompleteReadError):
-        raise LinkError("it hung up") from None
+    except (OSError, asyncio.IncompleteReadError) as error:
+        raise LinkError(in_words(error)) from None
     if answer[:1] == NO:
         raise LinkError(f"it refuses: {words_of(answer)}")
     if answer not in (JOINED, AGAIN):
@@ -103,7 +106,7 @@ async def joined(pipe: Pipe) -> bool:
     return answer == JOINED
 
 
-async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
+async def _reach(name: RelayName, kept_proxy: Path | None, crowd: Crowd | None = None) -> Pipe:
     proxy = proxy_for(name.host, kept_proxy)
     where = (name.host, name.port) if proxy is None else (proxy.host, proxy.port)
     try:
@@ -111,7 +114,7 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
     except OSError as error:
         if proxy is None:
             raise
-        raise LinkError(f"the proxy {proxy} cannot be reached: {_in_words(error)}") from None
+        raise LinkError(f"the proxy {proxy} cannot be reached: {in_words(error)}") from None
     try:
         if proxy is not None:
             await proxy.pass_through(connection, name.place.rpartition(":")[0], name.port)
@@ -119,7 +122,7 @@ async def _reach(name: RelayName, kept_proxy: Path | None) -> Pipe:
     except BaseException:
         connection.close()
         raise
-    stream = Connection(connection)
+    stream = Connection(connection, crowd)
     try:
         if secure is not None:
             await stream.secure(secure, host=name.host)
@@ -161,9 +164,12 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """Why a connection failed, or ended."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
     if isinstance(error, asyncio.IncompleteReadError):
         return "it hung up"
+    if isinstance(error, ConnectionResetError) and error.errno is None:
+        return str(error)  # ours
     return getattr(error, "strerror", None) or type(error).__name__

@@ -14,7 +14,7 @@ from collections import deque
 from typing import Protocol
 
 from hocket.errors import BadConfig, LinkError
-from hocket.links.relay.connection import PING, Connection
+from hocket.links.relay.connection import PING, TLS_REFUSES, Connection
 from hocket.links.relay.frames import BINARY, CLOSE, CONTINUED, LONGEST_FRAME, Bytes, Unframing, framed
 from hocket.links.relay.frames import PING as ASKED
 from hocket.links.relay.frames import PONG as ANSWERED
@@ -23,11 +23,16 @@ from hocket.links.text import shown
 LONGEST_HTTP = 8192
 NORMALLY = (1000).to_bytes(2, "big")
 """Why a WebSocket ends."""
+WANTS_TLS = "it speaks TLS at this port; cards call such a relay host:port, without ws:// or tcp://"
 LONGEST_MESSAGE = 4096
 """Bytes of a message before two ends are joined."""
 MAGIC = b"hocket-relay/1\n"
 """Begins plain TCP; TLS and HTTP begin otherwise."""
 PATH = "/hocket"
+CONTROLS = 64
+"""Control frames that may come at once; on average one in a second. One is sent in PING seconds, read or not."""
+PARTS_IN_A_ROW = 256
+"""Parts of frames, however small, before others have their turn."""
 SILENT = logging.getLogger("hocket.links.relay")
 SILENT.addHandler(logging.NullHandler())
 SILENT.propagate = False
@@ -35,6 +40,8 @@ SILENT.propagate = False
 
 class Pipe(Protocol):
     """One connection."""
+
+    connection: Connection
 
     async def receive(self) -> Bytes:
         """The next bytes; none where the other end hung up."""
@@ -70,7 +77,10 @@ class PlainPipe:
         await self.connection.write(data)
 
     async def hear(self) -> bytes:
-        length = int.from_bytes(await self.connection.read_exactly(2), "big")
+        head = await self.connection.read_exactly(2)
+        if head[:1] == TLS_REFUSES:
+            raise LinkError(WANTS_TLS)
+        length = int.from_bytes(head, "big")
         if length > LONGEST_MESSAGE:
             raise LinkError(f"a message of {length} bytes, where {LONGEST_MESSAGE} are the most")
         return await self.connection.read_exactly(length)
@@ -93,6 +103,8 @@ class WebPipe:
         """Parts of messages, and whether one ends with it."""
         self._asked = b""
         """What the other end's ping has said so far."""
+        self._controls = time.monotonic() - CONTROLS
+        """The time up to which control frames have come, one in a second."""
         self._over = False
         self._listening_since: float | None = None
         self._pinging = asyncio.get_running_loop().call_later(PING, self._ping)
@@ -143,15 +155,22 @@ class WebPipe:
                 self._listening_since = None
             if not data:
                 break
-            for opcode, part, whole in self._unframing.parts(data):
+            for count, (opcode, part, whole) in enumerate(self._unframing.parts(data), 1):
                 self._take(opcode, part, whole)
+                if count % PARTS_IN_A_ROW == 0:
+                    await asyncio.sleep(0)
             await self.connection.drained()
         return bool(self._arrived)
 
     def _take(self, opcode: int, part: Bytes, whole: bool) -> None:
         if opcode in (CONTINUED, BINARY):
             self._arrived.append((part, whole))
-        elif opcode == ASKED:
+            return
+        now = time.monotonic()
+        self._controls = max(self._controls, now - CONTROLS) + 1
+        if self._controls > now:
+            raise ConnectionResetError("it sends control frames without end")
+        if opcode == ASKED:
             self._asked += part
             if whole:
                 self._write(ANSWERED, self._asked)
@@ -189,7 +208,12 @@ async def web_client(connection: Connection, host: str, *, secure: bool) -> WebP
     protocol = ClientProtocol(uri, logger=SILENT)
     protocol.send_request(protocol.connect())
     connection.write_now(b"".join(protocol.data_to_send()))
-    head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
+    try:
+        head = await connection.read_until(b"\r\n\r\n", LONGEST_HTTP)
+    except asyncio.IncompleteReadError as error:
+        if error.partial[:1] == TLS_REFUSES:
+            raise LinkError(WANTS_TLS) from None
+        raise
     status = head.split(b" ", 2)[1:2]
     if head.startswith(b"HTTP/") and status != [b"101"]:
         raise LinkError(

@@ -15,20 +15,24 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from hocket.errors import LinkError
 from hocket.links.descriptors import KEPT_BACK, raise_soft_limit
 from hocket.links.relay.call import AGAIN, JOINED, WAIT, Call, Role, new_challenge, read_call, refusal
-from hocket.links.relay.connection import Connection, accepted
+from hocket.links.relay.connection import TLS_BEGINS, Connection, accepted
+from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.frames import Bytes
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_server
 
-TLS_BEGINS, HTTP_BEGINS = b"\x16", b"G"
+HTTP_BEGINS = b"G"
+RECORD_HEAD = 5
+"""Bytes before a record of TLS; the last two say how long it is."""
 BACKLOG = 1024
 CROWDED = 0.005
-"""Seconds between two strangers of whom there are too many: a crowd gets so much of the processor and no more, and a
-member among them has a second to show who it is before its place is taken."""
+"""Seconds between two strangers of whom there are too many, or who have cost too much: a crowd gets so much of the
+processor and no more, and a member among them has a second to show who it is before its place is taken."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Relay:
         self.limits = limits or RelayLimits()
         self.counts = Counts()
         self.port = listen[1]
+        self._crowd = Crowd()
         self._accepting: asyncio.Task[None] | None = None
         self._attending: dict[asyncio.Task[None], None] = {}
         self._unknown: dict[asyncio.Task[None], None] = {}
@@ -157,7 +162,7 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, door: socket.socket) -> None:
-        async for stream in accepted(door):
+        async for stream in accepted(door, self._crowd):
             task = asyncio.create_task(self._attend(stream))
             self._attending[task] = self._unknown[task] = None
             task.add_done_callback(self._left)
@@ -167,6 +172,7 @@ class Relay:
                 oldest = next(iter(self._unknown))
                 del self._unknown[oldest]
                 oldest.cancel()
+            if full or self._crowd.is_behind:
                 await asyncio.sleep(CROWDED)
 
     def _left(self, task: asyncio.Task[None]) -> None:
@@ -182,9 +188,10 @@ class Relay:
         pipe = None
         try:
             async with asyncio.timeout(self.limits.greeting):
-                pipe = await self._opened(stream)
-                call, guest = await self._known(pipe)
+                pipe = await self._crowd.charged(partial(self._opened, stream))
+                call, guest = await self._crowd.charged(partial(self._known, pipe))
             self._unknown.pop(task, None)
+            stream.known()
             with self._counted(call, guest):
                 self.counts.admitted += 1
                 await self._seated(pipe, call, guest)
@@ -207,6 +214,8 @@ class Relay:
             if first == TLS_BEGINS and self.tls is not None:
                 await stream.secure(self.tls)
                 return await web_server(stream)
+            if first == TLS_BEGINS:
+                await _decline_tls(stream)
             if first == HTTP_BEGINS:
                 return await web_server(stream)
             if first != MAGIC[:1] or await stream.read_exactly(len(MAGIC)) != MAGIC:
@@ -225,7 +234,12 @@ class Relay:
         await pipe.say(challenge)
         call, signature = read_call(await pipe.hear())
         if call.relay not in self.names:
-            raise LinkError(f"this is not the relay {call.relay}; its operator gives its names with --name")
+            at = call.relay.rpartition("/")[2]
+            known = sorted(name for name in self.names if name.rpartition("/")[2] == at)
+            meant = f" but {' and '.join(known)} (host:port alone is with TLS)" if known else ""
+            raise LinkError(
+                f"this is not the relay {call.relay}{meant}; its operator gives its names with --name"
+            )
         guest = self.admission(call)
         # One answer for all of these: a stranger learns nothing about who is in a plan.
         if guest is None or not call.is_signed(guest.certificate, challenge, signature):
@@ -320,6 +334,17 @@ class Relay:
             said = (await asyncio.gather(watching, return_exceptions=True))[0]
         # It may have spoken as soon as it was told, before we looked.
         return other, b"" if isinstance(said, BaseException) else said
+
+
+async def _decline_tls(stream: Connection) -> None:
+    """Say that there is no TLS here, once the hello is read: what lies unread would take the answer with it."""
+    head = await stream.read_exactly(RECORD_HEAD)
+    await stream.read_exactly(int.from_bytes(head[-2:], "big"))
+    stream.write_now(
+        b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+        b"This relay was started without --cert: it speaks no TLS.\r\n"
+    )
+    raise LinkError("TLS, where there is none")
 
 
 async def _unless_cancelled(met: asyncio.Future[Pipe]) -> Pipe:

@@ -138,7 +138,7 @@ def _drawn(table: Table) -> Any:
         grid.add_column(
             title,
             justify="right" if numbers else "left",
-            no_wrap=whole,
+            no_wrap=whole and len(title) <= longest,  # a long title wraps; cells have room by min_width
             min_width=longest if whole else None,
             overflow="fold",
         )

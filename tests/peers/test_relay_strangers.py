@@ -235,7 +235,7 @@ def test_other_users_of_the_machine_can_connect_to_neither_member_nor_forwarder(
         itself = psutil.Process()
         before = doors(itself)
         async with asyncio.timeout(120):
-            channels = await through_relays(orders, None, opening)
+            channels = await through_relays(orders, None, opening, lambda *_: None)
             assert isinstance(channels, RelayedChannels)
             [forwarder] = itself.children()
             assert doors(itself) == before

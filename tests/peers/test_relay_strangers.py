@@ -33,14 +33,11 @@ from hocket.machine import LOOPBACK, UNIX
 
 from .ends import ASH, BIRCH, CEDAR, end
 from .key_updates import send_key_updates
+from .strangers import UPGRADE
 from .test_relay_connection import sockets
 
 PATIENT = RelayLimits(greeting=3600.0)
 """Nobody is hung up on because time is over."""
-UPGRADE = (
-    b"GET /hocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
 
 
 def server_tls() -> ssl.SSLContext:

@@ -114,6 +114,33 @@ def changed_bytes(data: bytes, draw: Random) -> bytes:
     return bytes(found)
 
 
+REPEATED = (
+    b"[",
+    b"{",
+    b'{"a":',
+    b"a.",
+    b"(",
+    b"x+",
+    b"0",
+    b"1,",
+    b"\n",
+    b'"',
+    b"\\",
+    b"[[a]]\n",
+    b"\0",
+    "\u00e9".encode(),
+)
+
+
+def swollen(data: bytes, draw: Random, most: int) -> bytes:
+    """A part of it, or what some grammar counts, over and over: up to this size, and often to a smaller one."""
+    start, end = sorted(draw.choices(range(len(data) + 1), k=2))
+    part = draw.choice((data[start:end], data[start : start + 20], data, *REPEATED)) or b" "
+    size = int(most ** draw.uniform(0.7, 1.0))
+    at = draw.choice((start, end, len(data)))
+    return data[:at] + part * max(1, (size - len(data)) // len(part)) + data[at:]
+
+
 def changed_text(text: str, draw: Random) -> str:
     """Spans cut out, doubled or swapped, and tokens put in that some grammar gives a meaning."""
     for _ in range(draw.choice((1, 1, 2, 4))):

@@ -26,7 +26,7 @@ from hocket.federation.admission import outline
 from hocket.federation.attendance import Attendance
 from hocket.federation.cards import Card, read_card
 from hocket.federation.home import Home
-from hocket.federation.invitation import INVITATION, Invitation, parse_invitation
+from hocket.federation.invitation import INVITATION, Invitation, read_invitation
 from hocket.federation.invitation import LONGEST as LONGEST_INVITATION
 from hocket.federation.invitation import PURPOSE as INVITES
 from hocket.federation.invitation import _digest as digest_of_invitation
@@ -61,13 +61,14 @@ from tests.fuzz.mutations import (
     changed_tree,
     pick,
     swollen,
+    swollen_tree,
 )
 from tests.peers.journal_case import begin
 from tests.peers.plans import CARDS, IDENTITIES, SHARING, drawn
 from tests.peers.plans import JOINT as JOINT_AVERAGE
 
 ROOMY = Limits(1 << 20)
-SWOLLEN = 0.003
+SWOLLEN = 0.02
 PLANS = (PLAN, drawn(algorithm=SHARING), drawn(algorithm=JOINT_AVERAGE))
 HEART = (Path(__file__).parents[2] / "examples/heart.toml").read_text(encoding="utf-8")
 STUDY = """
@@ -127,7 +128,7 @@ class Door:
     """Bytes up to which a few inputs are swollen: those that are read at most, where they are not too many."""
 
     def input(self, draw: Random) -> bytes:
-        """One input; one of a few hundred is as large as any that is read, or a little larger."""
+        """One input; one of fifty is as large as any that is read, or a little larger."""
         data = self.make(draw)
         return data if draw.random() >= SWOLLEN else swollen(data, draw, self.most)
 
@@ -157,7 +158,7 @@ def doors(folder: Path) -> dict[str, Door]:
             100_001,
         ),
         "certificate": Door(partial(_changed, [base64.b64decode(CARDS[0].certificate)]), _certified, 40),
-        "invitation": Door(_invitation, _text(parse_invitation), 10, LONGEST_INVITATION + 1),
+        "invitation": Door(_invitation, _file(folder, read_invitation), 10, LONGEST_INVITATION + 1),
         "plan": Door(
             partial(_toml, [tomllib.loads(plan_text(plan)) for plan in PLANS]),
             _file(folder, _read_plan),
@@ -272,6 +273,8 @@ def _words(corpus: list[str], draw: Random) -> bytes:
 def _toml(corpus: list[dict[str, Any]], draw: Random) -> bytes:
     """Mostly TOML that can be read and says something else; else TOML with letters changed."""
     tree = pick(draw, corpus)
+    if draw.random() < SWOLLEN:
+        return as_toml(swollen_tree(tree, draw)).encode()
     if draw.random() < 0.75:
         changed = changed_tree(tree, draw)
         return as_toml(changed if isinstance(changed, dict) else {}).encode()
@@ -280,7 +283,7 @@ def _toml(corpus: list[dict[str, Any]], draw: Random) -> bytes:
 
 def _json(corpus: list[Any], draw: Random, *, lines: bool = False) -> bytes:
     several = [pick(draw, corpus) for _ in range(draw.randrange(1, 4) if lines else 1)]
-    several[-1] = changed_tree(several[-1], draw)
+    several[-1] = (swollen_tree if draw.random() < SWOLLEN else changed_tree)(several[-1], draw)
     text = "\n".join(map(json.dumps, several)).encode()
     return text if draw.random() < 0.75 else changed_bytes(text, draw)
 

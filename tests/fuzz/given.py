@@ -26,7 +26,7 @@ from hocket.federation.verification import FILE as TRANSCRIPT
 from hocket.files import json_value
 from hocket.studies.results import COEFFICIENTS, RESULTS, coefficients_csv, digest_of
 from tests.fuzz.disk import PLAN
-from tests.fuzz.mutations import changed_bytes, changed_tree, pick
+from tests.fuzz.mutations import changed_bytes, changed_tree, pick, swollen_tree
 from tests.peers.plans import CARDS, IDENTITIES
 
 ERRORS = (ValueError, TypeError, KeyError, AttributeError, RecursionError, IndexError)
@@ -64,7 +64,8 @@ class Folders:
         files = dict[str, Any]()
 
         def write(name: str, tree: Any) -> Any:
-            tree = changed_tree(tree, draw) if name == which else tree
+            change = swollen_tree if draw.random() < 0.05 else changed_tree
+            tree = change(tree, draw) if name == which else tree
             files[name] = tree if draw.random() < 0.98 else changed_bytes(_text(tree), draw).decode("latin-1")
             return tree
 

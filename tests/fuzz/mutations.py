@@ -179,6 +179,31 @@ def changed_tree(tree: Any, draw: Random) -> Any:
     return tree
 
 
+def swollen_tree(tree: Any, draw: Random) -> Any:
+    """One value in it many times over: beside itself, within itself, or as long a text or number."""
+    tree = copy.deepcopy(tree)
+    inside, key = draw.choice([*_places(tree)])
+    value, count = inside[key], int(10 ** draw.uniform(1, 4.5))
+    several = [*value] if isinstance(value, list) else [value]
+    match draw.randrange(6):
+        case 0:
+            inside[key] = several * count
+        case 1 if isinstance(inside, dict):
+            for number in range(count):
+                inside[f"{key}{number}"] = value
+        case 2:
+            for _ in range(draw.choice((7, 8, 9, 31, 32, 33, 120))):
+                inside[key] = draw.choice(([inside[key]], {"a": inside[key]}))
+        case 3:
+            inside[key] = 10 ** min(count, 4_299) if isinstance(value, int) else str(value) * count
+        case 4 if isinstance(value, dict) and value:
+            one = draw.choice([*value.values()])
+            inside[key] = value | {f"{draw.choice([*value])}-{number}": one for number in range(count)}
+        case _:
+            inside[key] = [several] * count
+    return tree
+
+
 def near(value: Any, draw: Random) -> Any:
     """A value of the same kind, a little off."""
     if isinstance(value, bool):

@@ -61,8 +61,10 @@ def read_bytes(path: Path, most: int) -> bytes:
     if about.st_size > most:
         _too_long(path, about.st_size, most)
     with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:  # it grows, or its file system tells no sizes
+        data = file.read(about.st_size + 1)  # room is made for as many as are asked for
+        if len(data) > about.st_size:  # it grows, or its file system tells no sizes
+            data += file.read(most + 1 - len(data))
+    if len(data) > most:
         _too_long(path, len(data), most)
     return data
 

@@ -19,7 +19,7 @@ from hocket.config.files import sha256
 from hocket.config.section import Section, check
 from hocket.errors import BadInput
 from hocket.federation.plan import FederationPlan
-from hocket.federation.run_folder import read_json, write_json
+from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.study_seal import SIGNATURES
 from hocket.federation.verification import FILE as TRANSCRIPT
 from hocket.links.identity import Identity, verify_text
@@ -86,7 +86,7 @@ def check_files(plan: FederationPlan, folder: Path) -> CheckedFiles | None:
             f"nobody has signed {', '.join(unsigned)} in {folder}: {FILE} is missing, which names each file by its "
             "digest; ask the member for its whole folder"
         )
-    found = check(FilesSection, FILE, read_json(folder / FILE))
+    found = check(FilesSection, FILE, read_json(folder / FILE, MOST_GIVEN))
     table = found.model_dump(exclude={"signature"})
     if found.run != plan.run_hash.hex():
         raise BadInput(f"{folder / FILE} is of another run; ask {found.member} for that of this plan")

@@ -18,7 +18,9 @@ from hocket.federation.member import Member
 from hocket.federation.plan import FederationPlan
 from hocket.federation.restart import left_of, remaining_plan
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
+from hocket.files import read_bytes
 from hocket.links.identity import verify, verify_text
+from hocket.links.text import is_table
 from hocket.report.tables import Table
 from hocket.studies.results import COEFFICIENTS, RESULTS, Results, coefficients_csv, digest_of
 
@@ -151,10 +153,10 @@ def check_results(plan: FederationPlan, folder: Path, left: Collection[str] = ()
             f"the results in {folder} lack the signature of {', '.join(missing)}. If the run ended before it came, run "
             "it again with hocket peer run --linger 600 while they do the same; else ask them what they found"
         )
-    table = folder / COEFFICIENTS
-    if table.is_file() and table.read_text(encoding="utf-8") != coefficients_csv(
-        data.get("coefficients") or {}
-    ):
+    table, rows = folder / COEFFICIENTS, data.get("coefficients") or {}
+    if not is_table(rows) or not all(map(is_table, rows.values())):
+        raise BadInput(f"{folder / RESULTS} has no table of coefficients; ask for the file as it was")
+    if table.is_file() and read_bytes(table, MOST_RESULTS) != coefficients_csv(rows).encode():
         raise BadInput(
             f"{table} is another table than that in {RESULTS}, which was signed; ask for the file as it was"
         )

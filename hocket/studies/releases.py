@@ -339,7 +339,7 @@ def _read(line: str) -> Release:
     )
     return Release(
         data["study"],
-        data["title"],
+        str(data["title"]),
         tuple(map(str, data["columns"])),
         tuple(map(str, data["where"])),
         sets,

@@ -7,6 +7,7 @@ it takes again, and understands the same, once hocket has written it out.
 from __future__ import annotations
 
 import base64
+import io
 import json
 import tomllib
 import warnings
@@ -21,15 +22,22 @@ import numpy as np
 from cryptography.utils import CryptographyDeprecationWarning
 
 from hocket.config import parse_config
+from hocket.federation.admission import outline
 from hocket.federation.attendance import Attendance
 from hocket.federation.cards import Card, read_card
 from hocket.federation.home import Home
-from hocket.federation.invitation import Invitation, parse_invitation
-from hocket.federation.plan_file import parse_plan, plan_text
+from hocket.federation.invitation import INVITATION, Invitation, read_invitation
+from hocket.federation.invitation import LONGEST as LONGEST_INVITATION
+from hocket.federation.invitation import PURPOSE as INVITES
+from hocket.federation.invitation import _digest as digest_of_invitation
+from hocket.federation.plan_file import LONGEST as LONGEST_PLAN
+from hocket.federation.plan_file import parse_plan, plan_text, read_plan
 from hocket.federation.policy import read_policy
 from hocket.federation.rollback import Memories, Memory
+from hocket.federation.signed_rows import FILE as SIGNED_ROWS
+from hocket.federation.signed_rows import SignedRows
 from hocket.federation.votes import read_vote, vote
-from hocket.files import toml_tables
+from hocket.files import NESTED, toml_tables
 from hocket.links.handshake import FromSystem, Handshake, PublicKey
 from hocket.links.identity import check_certificate, expires, name_in_clear, verify
 from hocket.links.journal import Journal
@@ -43,12 +51,24 @@ from hocket.studies.rows import understand
 from hocket.studies.study import parse_study, read_study
 from hocket.studies.table import read_table
 from tests.fuzz.disk import PLAN, Journals, counted, journal_reader, ledger, released, releases, runs, shown
-from tests.fuzz.mutations import as_toml, changed_bytes, changed_cells, changed_text, changed_tree, pick
+from tests.fuzz.given import RENEWED, Folders, known, remembered, vouched
+from tests.fuzz.links import AtMember, AtRelay
+from tests.fuzz.mutations import (
+    as_toml,
+    changed_bytes,
+    changed_cells,
+    changed_text,
+    changed_tree,
+    pick,
+    swollen,
+    swollen_tree,
+)
 from tests.peers.journal_case import begin
 from tests.peers.plans import CARDS, IDENTITIES, SHARING, drawn
 from tests.peers.plans import JOINT as JOINT_AVERAGE
 
 ROOMY = Limits(1 << 20)
+SWOLLEN = 0.02
 PLANS = (PLAN, drawn(algorithm=SHARING), drawn(algorithm=JOINT_AVERAGE))
 HEART = (Path(__file__).parents[2] / "examples/heart.toml").read_text(encoding="utf-8")
 STUDY = """
@@ -103,32 +123,58 @@ class Door:
     make: Callable[[Random], bytes]
     read: Callable[[bytes], object]
     share: int
-    """How many of a thousand inputs go here: the cheaper one is, the more."""
+    """How many of a thousand inputs go here, or a few more: the cheaper one is, the more."""
+    most: int = 1 << 16
+    """Bytes up to which a few inputs are swollen: those that are read at most, where they are not too many."""
+
+    def input(self, draw: Random) -> bytes:
+        """One input; one of fifty is as large as any that is read, or a little larger."""
+        data = self.make(draw)
+        return data if draw.random() >= SWOLLEN else swollen(data, draw, self.most)
 
 
 def doors(folder: Path) -> dict[str, Door]:
     """All doors; files are written into this folder."""
     folder.mkdir(parents=True, exist_ok=True)
+    relay, member, given = AtRelay(folder), AtMember(folder), Folders(folder)
     return {
-        "frame": Door(partial(_frame, _frames()), _read_frame, 400),
-        "message": Door(partial(_frame, _frames(), whole=True), _Member(folder), 100),
+        "frame": Door(partial(_frame, _frames()), _read_frame, 300, 2 << 20),
+        "message": Door(partial(_frame, _frames(), whole=True), _Member(folder), 100, 2 << 20),
+        "relay": Door(relay.make, relay, 40),
+        "what relays say": Door(member.make, member, 40, 2 << 20),
+        "files of a run": Door(given.make, given.read, 15, 11_000_000),
+        "known keys": Door(partial(_json, known()), _file(folder, remembered), 10, 1 << 20),
+        "signed rows": Door(
+            _archive, _file(folder, lambda path: SignedRows.read(path.parent), SIGNED_ROWS), 15
+        ),
+        "TOML": Door(_bare_toml, _text(toml_tables), 30, 1 << 20),
         "named bytes": Door(partial(_changed, [pack_named({"anna": b"1" * 32, "": b""})]), _read_named, 100),
         "relay call": Door(partial(_json, [_call()]), read_call, 60),
         "introduction": Door(partial(_json, [dict(_ME.to("clinic-b"))]), _introduced, 40),
         "card": Door(
-            partial(_toml, [tomllib.loads(card.text()) for card in CARDS]), _file(folder, read_card), 40
+            partial(_toml, [tomllib.loads(card.text()) for card in (*CARDS, RENEWED)]),
+            _file(folder, lambda path: vouched(read_card(path))),
+            40,
+            100_001,
         ),
         "certificate": Door(partial(_changed, [base64.b64decode(CARDS[0].certificate)]), _certified, 40),
-        "invitation": Door(partial(_toml, _invitations()), _text(parse_invitation), 10),
-        "plan": Door(partial(_toml, [tomllib.loads(plan_text(plan)) for plan in PLANS]), _read_plan, 10),
-        "study": Door(partial(_toml, [tomllib.loads(HEART), tomllib.loads(STUDY)]), _read_study(folder), 30),
+        "invitation": Door(_invitation, _file(folder, read_invitation), 10, LONGEST_INVITATION + 1),
+        "plan": Door(
+            partial(_toml, [tomllib.loads(plan_text(plan)) for plan in PLANS]),
+            _file(folder, _read_plan),
+            10,
+            LONGEST_PLAN + 1,
+        ),
+        "study": Door(
+            partial(_toml, [tomllib.loads(HEART), tomllib.loads(STUDY)]), _read_study(folder), 30, 1_000_001
+        ),
         "formula": Door(partial(_words, _formulas()), _read_formula, 50),
         "condition": Door(partial(_words, ["age >= 18", "num != -1.5e3"]), _text(parse_condition), 30),
         "configuration": Door(partial(_toml, [CONFIG]), _read_config, 40),
         "policy": Door(
             partial(_toml, [POLICY]), _file(folder, lambda _: read_policy(Home(folder)), "policy.toml"), 20
         ),
-        "table": Door(_table, _file(folder, _understood), 30),
+        "table": Door(_table, _file(folder, _understood), 30, 1 << 20),
         "journal": Door(Journals(folder), journal_reader(folder), 10),
         "ledger": Door(partial(_json, ledger(), lines=True), _file(folder, counted), 15),
         "releases": Door(partial(_json, releases(), lines=True), _file(folder, released, RELEASES), 5),
@@ -227,6 +273,8 @@ def _words(corpus: list[str], draw: Random) -> bytes:
 def _toml(corpus: list[dict[str, Any]], draw: Random) -> bytes:
     """Mostly TOML that can be read and says something else; else TOML with letters changed."""
     tree = pick(draw, corpus)
+    if draw.random() < SWOLLEN:
+        return as_toml(swollen_tree(tree, draw)).encode()
     if draw.random() < 0.75:
         changed = changed_tree(tree, draw)
         return as_toml(changed if isinstance(changed, dict) else {}).encode()
@@ -235,7 +283,7 @@ def _toml(corpus: list[dict[str, Any]], draw: Random) -> bytes:
 
 def _json(corpus: list[Any], draw: Random, *, lines: bool = False) -> bytes:
     several = [pick(draw, corpus) for _ in range(draw.randrange(1, 4) if lines else 1)]
-    several[-1] = changed_tree(several[-1], draw)
+    several[-1] = (swollen_tree if draw.random() < SWOLLEN else changed_tree)(several[-1], draw)
     text = "\n".join(map(json.dumps, several)).encode()
     return text if draw.random() < 0.75 else changed_bytes(text, draw)
 
@@ -281,9 +329,63 @@ def _invitations() -> list[dict[str, Any]]:
     return [tomllib.loads(one.text(IDENTITIES[0])) for one in made]
 
 
-def _read_plan(data: bytes) -> None:
-    plan = parse_plan(data.decode(errors="replace"))
+INVITATIONS = _invitations()
+
+
+def _invitation(draw: Random) -> bytes:
+    """An invitation that was changed on its way, or that its sender changed before it was signed."""
+    if draw.random() < 0.5:
+        return _toml(INVITATIONS, draw)
+    tables = dict(pick(draw, INVITATIONS))
+    about = tables.pop(INVITATION)
+    tables = changed_tree(tables, draw)
+    if not isinstance(tables, dict):
+        return b""
+    try:
+        digest = digest_of_invitation(tables, asks=about["asks"], note=about["note"])
+    except (TypeError, ValueError):  # no number that TOML has
+        return as_toml(tables).encode()
+    signature = base64.b64encode(IDENTITIES[0].sign(digest, INVITES)).decode()
+    signed = about | {"sha256": digest.hex(), "signature": signature}
+    return as_toml({INVITATION: signed, **tables}).encode()
+
+
+def _read_plan(path: Path) -> None:
+    """As members read it, and as a relay does."""
+    plan = read_plan(path)
     assert parse_plan(plan_text(plan)).hash == plan.hash
+    assert outline(path).hash == plan.hash.hex()
+
+
+def _bare_toml(draw: Random) -> bytes:
+    """Keys, lists and tables as deep as they may be and a little deeper, and whatever letters mean something."""
+    deep = draw.choice((1, 7, 8, 9, NESTED - 1, NESTED, NESTED + 1, 2_000))
+    key = ".".join(draw.choice(("a", "'b'", '"c"', "0")) for _ in range(deep))
+    value = draw.choice(
+        (
+            "[" * deep + "]" * deep,
+            "{a=" * deep + "1" + "}" * deep,
+            "[{a=" * deep,
+            '"""' + '"' * deep,
+            "1" * deep,
+        )
+    )
+    line = draw.choice((f"{key} = {value}", f"a = {value}", f"{key} = 1", f"[{key}]", f"[[{key}]]"))
+    return changed_text(f"{line}\n{draw.choice(('', 'b = 2', line))}", draw).encode()
+
+
+ROWS = {"whole": np.array("ab:cd"), "columns": np.array(["x"], str), "cells": np.zeros((3, 1), np.uint64)}
+
+
+def _archive(draw: Random) -> bytes:
+    """Arrays as NumPy packs them, with other arrays or other bytes."""
+    text = io.BytesIO()
+    other = draw.choice(
+        (np.zeros((2, 2)), np.array("x"), np.array([1j]), np.zeros(0, np.uint64), np.zeros(9_999))
+    )
+    rows = ROWS if draw.random() < 0.7 else ROWS | {draw.choice([*ROWS]): other}
+    draw.choice((np.savez, np.savez_compressed))(text, **rows)
+    return changed_bytes(text.getvalue(), draw)
 
 
 def _read_study(folder: Path) -> Callable[[bytes], object]:

@@ -4,11 +4,12 @@
     python -m tests.fuzz.fuzz 10000 journal      so many, to the doors that are named
 
 What is found is written to build/fuzz, to be mended and put into tests/fuzz/found, where every test run reads it. An
-input may take five seconds of processor time, and the process half a gigabyte more than it began with.
+input may take five seconds of processor time and a quarter of a gigabyte of memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import resource
 import signal
@@ -33,8 +34,10 @@ from tests.fuzz.doors import Door, doors
 ALL = 1_000_000
 SECONDS = 5.0
 """Of processor time for one input: others may be busy too."""
-MEMORY = 512 << 20
-"""Bytes beyond what the process has mapped before the first input."""
+MEMORY = 256 << 20
+"""Bytes that one input may have this process hold beside what it held before."""
+MAPPED = 1 << 30
+"""Bytes that the process may map beyond what it has before the first input: the machine is others', too."""
 BATCH = 200
 
 
@@ -50,13 +53,16 @@ class Tally:
     taken: int = 0
     refused: int = 0
     slowest: float = 0.0
+    most: int = 0
+    """Bytes beside what was held before, of the input that took most."""
     found: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """The first input for each failure, by where it failed."""
 
 
 def feed(door: Door, data: bytes, tally: Tally) -> None:
     """One input: taken, refused in words of hocket's own, or found."""
-    began = time.process_time()
+    _forget_peak()
+    held, began = _held(), time.process_time()
     tally.fed += 1
     try:
         with _limited():
@@ -67,12 +73,16 @@ def feed(door: Door, data: bytes, tally: Tally) -> None:
     except (Exception, Hang) as error:
         tally.found.setdefault(_where(error), data)
     tally.slowest = max(tally.slowest, time.process_time() - began)
+    more = _peak() - held
+    tally.most = max(tally.most, more)
+    if more > MEMORY:
+        tally.found.setdefault("too much memory", data)
 
 
 def inputs(door: Door, name: str, start: int, count: int) -> Iterator[bytes]:
     """Inputs by number: the same for the same door and number, whoever asks."""
     for number in range(start, start + count):
-        yield door.make(Random(f"{name} {number}"))
+        yield door.input(Random(f"{name} {number}"))
 
 
 @contextmanager
@@ -101,6 +111,20 @@ def _mapped() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
+def _held() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def _forget_peak() -> None:
+    """Have the most that this process held count from now on; where it cannot be forgotten, growth beyond it counts."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
 def main(arguments: list[str]) -> int:
     """Feed all doors, or those that are named; 1 if anything was found."""
     count = int(arguments[0]) if arguments else ALL
@@ -109,7 +133,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         known = doors(Path(folder))
         chosen = {name: known[name] for name in arguments[1:] or known}
-        resource.setrlimit(resource.RLIMIT_AS, (_mapped() + MEMORY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (_mapped() + MAPPED, resource.RLIM_INFINITY))
         began = time.monotonic()
         tallies = _fed(chosen, count)
     _report(tallies, time.monotonic() - began)
@@ -146,10 +170,11 @@ def _kept(name: str, data: bytes) -> Path:
 
 
 def _report(tallies: dict[str, Tally], seconds: float) -> None:
-    print(f"{'door':16}{'inputs':>10}{'taken':>10}{'refused':>10}{'slowest':>10}{'found':>8}")
+    print(f"{'door':16}{'inputs':>10}{'taken':>10}{'refused':>10}{'slowest':>10}{'memory':>10}{'found':>8}")
     for name, one in tallies.items():
         print(
-            f"{name:16}{one.fed:10,}{one.taken:10,}{one.refused:10,}{one.slowest * 1000:8.0f}ms{len(one.found):8}"
+            f"{name:16}{one.fed:10,}{one.taken:10,}{one.refused:10,}{one.slowest * 1000:8.0f}ms"
+            f"{one.most / 1e6:8.0f}MB{len(one.found):8}"
         )
     fed, found = (
         sum(part) for part in zip(*((one.fed, len(one.found)) for one in tallies.values()), strict=True)

@@ -114,6 +114,33 @@ def changed_bytes(data: bytes, draw: Random) -> bytes:
     return bytes(found)
 
 
+REPEATED = (
+    b"[",
+    b"{",
+    b'{"a":',
+    b"a.",
+    b"(",
+    b"x+",
+    b"0",
+    b"1,",
+    b"\n",
+    b'"',
+    b"\\",
+    b"[[a]]\n",
+    b"\0",
+    "\u00e9".encode(),
+)
+
+
+def swollen(data: bytes, draw: Random, most: int) -> bytes:
+    """A part of it, or what some grammar counts, over and over: up to this size, and often to a smaller one."""
+    start, end = sorted(draw.choices(range(len(data) + 1), k=2))
+    part = draw.choice((data[start:end], data[start : start + 20], data, *REPEATED)) or b" "
+    size = int(most ** draw.uniform(0.7, 1.0))
+    at = draw.choice((start, end, len(data)))
+    return data[:at] + part * max(1, (size - len(data)) // len(part)) + data[at:]
+
+
 def changed_text(text: str, draw: Random) -> str:
     """Spans cut out, doubled or swapped, and tokens put in that some grammar gives a meaning."""
     for _ in range(draw.choice((1, 1, 2, 4))):
@@ -149,6 +176,31 @@ def changed_tree(tree: Any, draw: Random) -> Any:
                 inside[key + draw.choice(("x", "_", " ", "s"))] = copy.deepcopy(inside[key])
             case _:
                 del inside[key]
+    return tree
+
+
+def swollen_tree(tree: Any, draw: Random) -> Any:
+    """One value in it many times over: beside itself, within itself, or as long a text or number."""
+    tree = copy.deepcopy(tree)
+    inside, key = draw.choice([*_places(tree)])
+    value, count = inside[key], int(10 ** draw.uniform(1, 4.5))
+    several = [*value] if isinstance(value, list) else [value]
+    match draw.randrange(6):
+        case 0:
+            inside[key] = several * count
+        case 1 if isinstance(inside, dict):
+            for number in range(count):
+                inside[f"{key}{number}"] = value
+        case 2:
+            for _ in range(draw.choice((7, 8, 9, 31, 32, 33, 120))):
+                inside[key] = draw.choice(([inside[key]], {"a": inside[key]}))
+        case 3:
+            inside[key] = 10 ** min(count, 4_299) if isinstance(value, int) else str(value) * count
+        case 4 if isinstance(value, dict) and value:
+            one = draw.choice([*value.values()])
+            inside[key] = value | {f"{draw.choice([*value])}-{number}": one for number in range(count)}
+        case _:
+            inside[key] = [several] * count
     return tree
 
 

@@ -89,3 +89,11 @@ def test_an_input_that_takes_too_long_is_found(monkeypatch: pytest.MonkeyPatch) 
     tally = Tally()
     feed(Door(lambda draw: b"", read, 1), b"input", tally)
     assert [name.split()[0] for name in tally.found] == ["Hang"]
+
+
+def test_an_input_that_takes_too_much_memory_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.fuzz.fuzz.MEMORY", 16 << 20)
+    tally = Tally()
+    feed(Door(lambda draw: b"", lambda data: b"x" * (400 << 20), 1), b"input", tally)
+    assert tally.found == {"too much memory": b"input"}
+    assert tally.most > 300 << 20

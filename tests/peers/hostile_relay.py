@@ -1,20 +1,33 @@
-"""A relay that does whatever it can: it has the bytes, and no key."""
+"""A relay that does whatever it can: it has the bytes, and no key.
+
+As a process: python -m tests.peers.hostile_relay PLAN NAME PEM. It is honest until its standard input says otherwise, a
+deed in each line, and ends with it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
+import sys
+from collections import deque
+from pathlib import Path
 from typing import Any
 
+from hocket.federation.admission import admitted
 from hocket.links.relay.call import JOINED, Call, Role
 from hocket.links.relay.connection import Connection
-from hocket.links.relay.frames import PING, Bytes, framed
+from hocket.links.relay.frames import PING, PONG, Bytes, framed
 from hocket.links.relay.outbound import connected
 from hocket.links.relay.pipes import Pipe, PlainPipe
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
 
 SLOWLY = 0.05
-PINGS = framed(PING, b"", mask=False) * 1000
+ENDLESS = {one: framed(opcode, b"", mask=False) * 1000 for one, opcode in (("pings", PING), ("pongs", PONG))}
+PASSING = ("drops", "delays", "reorders", "duplicates", "changes a bit")
+"""Done to connections that stand; for any other deed they are cut first."""
+MEETING = ("says joined", "says again", "answers nonsense", "closes", "replays", "cross-connects", *ENDLESS)
+"""Done to whoever comes."""
 
 
 class HostileRelay(Relay):
@@ -29,7 +42,7 @@ class HostileRelay(Relay):
     def __init__(self, *given: Any, **named: Any):
         super().__init__(*given, **named)
         self._kept: dict[tuple[str, str], bytes] = {}
-        self.recorded: list[bytes] = []
+        self.recorded: deque[bytes] = deque(maxlen=1000)
         self._doing: list[asyncio.Task[None]] = []
 
     async def __aexit__(self, *given: object) -> None:
@@ -38,11 +51,16 @@ class HostileRelay(Relay):
         await asyncio.gather(*self._doing, return_exceptions=True)
         await super().__aexit__(*given)
 
+    def cut(self) -> None:
+        """Cut every connection."""
+        for task in [*self._attending]:
+            task.cancel()
+
     async def pass_on(self, call: Call, data: Bytes, other: Pipe) -> None:
         data = bytes(data)  # the next piece is read to the same place
         if call.role is Role.DIALS:
             self.recorded.append(data)
-        if self.deed in ("drops", "delays", "reorders", "duplicates", "changes a bit"):
+        if self.deed in PASSING:
             self.done += 1
         if self.deed == "drops":
             return
@@ -77,11 +95,14 @@ class HostileRelay(Relay):
         if self.deed == "says again":
             self.done += 1
             return None
-        if self.deed in ("says joined", "answers nonsense", "pings"):
+        if self.deed == "closes":
+            self.done += 1
+            raise OSError("enough")
+        if self.deed in ("says joined", "answers nonsense", *ENDLESS):
             self.done += 1
             await pipe.say(JOINED)
-            while self.deed == "pings":
-                await pipe.connection.write(PINGS)
+            while self.deed in ENDLESS:
+                await pipe.connection.write(ENDLESS[self.deed])
             while data := await pipe.receive():
                 if self.deed == "answers nonsense" and data:
                     await pipe.send(b"\x16" + bytes(100))
@@ -111,3 +132,22 @@ async def _carry(source: Pipe, sink: Pipe) -> None:
     while data := await source.receive():
         await sink.send(data)
     sink.close()
+
+
+async def _serve(plan: Path, name: str, pem: str) -> None:
+    tls, lines = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), asyncio.StreamReader()
+    tls.load_cert_chain(pem)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    port = int(name.rpartition(":")[2])
+    made = HostileRelay(frozenset([name]), admitted([plan])[0], listen=(LOOPBACK, port), tls=tls)
+    async with made:
+        print("ready", flush=True)  # noqa: T201 - it is waited for
+        while deed := (await lines.readline()).decode().strip():
+            made.deed = deed
+            if deed not in PASSING:
+                made.cut()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1]), *sys.argv[2:]))

@@ -1,7 +1,8 @@
 """A process that forks members who have imported everything already: one that was killed is back within moments.
 
 Its argument is the federation's folder. For each line "NAME PAUSE" on its standard input it starts that member, and
-answers with the number of its process.
+answers with the number of its process. When that input ends it kills all processes of its group, itself among them: it
+is started as the first of a group.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ def born(folder: Path, name: str, pause: float) -> int:
     code = 1
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
         errors = os.open(folder / f"{name}.err", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         nothing = os.open(os.devnull, os.O_RDWR)
         for given, standard in ((nothing, 0), (nothing, 1), (errors, 2)):
@@ -43,3 +43,4 @@ if __name__ == "__main__":
     for line in sys.stdin:
         name, pause = line.split()
         print(born(Path(sys.argv[1]), name, float(pause)), flush=True)  # noqa: T201
+    os.killpg(0, signal.SIGKILL)

@@ -39,8 +39,10 @@ def names(scheme: str, count: int = 1) -> list[str]:
     return [f"{scheme}://{LOOPBACK}:{port}" for port in free_ports(count)]
 
 
-def start_relay(federation: Federation, *options: str, name: str) -> subprocess.Popen[str]:
-    """The command, in a process of its own; ready once it has said so."""
+def start_relay(
+    federation: Federation, *options: str, name: str, group: int | None = None
+) -> subprocess.Popen[str]:
+    """The command, in a process of its own, and of this group; ready once it has said so."""
     command = [sys.executable, "-m", "hocket", "relay", "--admit", str(federation.plan_file), "--name", name]
     command += ["--listen", name.rpartition("/")[2], *options]
     process = subprocess.Popen(
@@ -50,6 +52,7 @@ def start_relay(federation: Federation, *options: str, name: str) -> subprocess.
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        process_group=group,
     )
     assert process.stderr is not None
     assert "Relay at" in process.stderr.readline()

@@ -177,7 +177,7 @@ def test_at_worst_nothing_moves(deed, moves):
     play(played)
 
 
-SILENT = ["drops", "replays", "says joined", "answers nonsense", "pings", "says again"]
+SILENT = ["drops", "replays", "says joined", "answers nonsense", "pings", "pongs", "says again", "closes"]
 
 
 @pytest.mark.parametrize("deed", SILENT)
@@ -195,7 +195,9 @@ def test_a_hostile_relay_beside_a_good_one_costs_seconds(deed):
     play(played)
 
 
-@pytest.mark.parametrize("deed", ["says joined", "answers nonsense", "says again", "pings"])
+@pytest.mark.parametrize(
+    "deed", ["says joined", "answers nonsense", "says again", "pings", "pongs", "closes"]
+)
 def test_what_a_hostile_relay_makes_a_member_hold_is_bounded(deed, monkeypatch):
     """However often it says that a neighbour has come: here nobody pauses for long."""
     paused = 0
@@ -276,8 +278,7 @@ def test_pauses_grow_and_are_short_again_after_a_long_time(monkeypatch):
 async def break_all(stage: Scene, deed: str) -> None:
     """Cut every connection, and let the relay behave in another way; what was heard so far is forgotten."""
     stage.relay.deed = deed
-    for task in [*stage.relay._attending]:
-        task.cancel()
+    stage.relay.cut()
     await asyncio.sleep(0.05)
     for words in stage.heard.values():
         words.clear()

@@ -33,14 +33,11 @@ from hocket.machine import LOOPBACK, UNIX
 
 from .ends import ASH, BIRCH, CEDAR, end
 from .key_updates import send_key_updates
+from .strangers import UPGRADE
 from .test_relay_connection import sockets
 
 PATIENT = RelayLimits(greeting=3600.0)
 """Nobody is hung up on because time is over."""
-UPGRADE = (
-    b"GET /hocket HTTP/1.1\r\nHost: relay\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-)
 
 
 def server_tls() -> ssl.SSLContext:
@@ -235,7 +232,7 @@ def test_other_users_of_the_machine_can_connect_to_neither_member_nor_forwarder(
         itself = psutil.Process()
         before = doors(itself)
         async with asyncio.timeout(120):
-            channels = await through_relays(orders, None, opening)
+            channels = await through_relays(orders, None, opening, lambda *_: None)
             assert isinstance(channels, RelayedChannels)
             [forwarder] = itself.children()
             assert doors(itself) == before

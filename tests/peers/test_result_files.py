@@ -17,7 +17,7 @@ from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
 from hocket.federation.result_files import FILE, sign_files
-from hocket.federation.run_folder import MOST_BYTES
+from hocket.federation.run_folder import MOST_GIVEN
 from hocket.federation.study_seal import SIGNATURES
 from hocket.federation.verification import FILE as TRANSCRIPT
 from hocket.federation.verification import PURPOSE, read_transcript
@@ -125,6 +125,12 @@ def own_table(given: Path, played: Study) -> None:
     sign_files(played.identities["ash"], played.plan, given / "ash")
 
 
+def own_bytes(given: Path, played: Study) -> None:
+    """Its own member signs a table that is no text."""
+    (given / "ash" / COEFFICIENTS).write_bytes(b"\xff")
+    sign_files(played.identities["ash"], played.plan, given / "ash")
+
+
 def fewer_signatures(given: Path, played: Study) -> None:
     path = given / "ash" / SIGNATURES
     found = json.loads(path.read_text())
@@ -146,6 +152,7 @@ def somebody_left(given: Path, played: Study) -> None:
         (take_over_a_list, r"birch has not signed|was changed after birch signed it"),
         (name_another, r"files\.json was not signed by birch"),
         (own_table, r"coefficients\.csv is another table than that in results\.json"),
+        (own_bytes, r"coefficients\.csv is another table than that in results\.json"),
         (fewer_signatures, "lack the signature of birch, cedar, dogwood"),
         (somebody_left, "names other members who left than the transcripts do"),
     ],
@@ -173,8 +180,8 @@ def test_a_file_that_was_not_given_is_named(given):
 @pytest.mark.parametrize("file", [TRANSCRIPT, FILE])
 def test_a_file_beyond_all_sizes_is_refused_before_it_is_read(given, file):
     with (given / "ash" / file).open("r+b") as sparse:
-        sparse.truncate(MOST_BYTES + 1)
-    with pytest.raises((BadConfig, BadInput), match=r"100,000,001 bytes|was changed after"):
+        sparse.truncate(MOST_GIVEN + 1)
+    with pytest.raises((BadConfig, BadInput), match="10,000,001 bytes"):
         verify(given)
 
 

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import tomllib
+import tracemalloc
 import zipfile
 from pathlib import Path
 from unittest import mock
@@ -252,7 +253,9 @@ def test_signatures_and_results_that_claim_gigabytes_are_refused(tmp_path):
     sparse(tmp_path / "signatures.json")
     with pytest.raises(BadConfig, match=r"6,000,000,000 bytes, where 10,000,000 are the most"):
         check_results(drawn(), tmp_path)
-    (tmp_path / "signatures.json").write_text("{}")
+    hexadecimal = dict.fromkeys(("run", "sums", "results"), "0" * 64)
+    signed = {"file": "results.json", "left": [], "signatures": {}} | hexadecimal
+    (tmp_path / "signatures.json").write_text(json.dumps(signed))
     sparse(tmp_path / "results.json")
     with pytest.raises(BadConfig, match=r"results.json has 6,000,000,000 bytes"):
         check_results(drawn(), tmp_path)
@@ -320,3 +323,22 @@ def test_a_table_computes_nothing_in_a_spreadsheet(tmp_path, cell):
 def test_numbers_and_plain_words_stay_as_they_are():
     rows = [["term", "a-b", "x=1", "", None], [-1.5, "-1.5", "-inf", "nan", "+3"]]
     assert csv_text(rows) == "term,a-b,x=1,,\n-1.5,-1.5,-inf,nan,+3\n"
+
+
+def test_a_small_file_takes_no_room_for_the_largest(tmp_path):
+    path = tmp_path / "small"
+    path.write_bytes(b"{}")
+    tracemalloc.start()
+    try:
+        assert read_bytes(path, 1_000_000_000) == b"{}"
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no file here hides its size")
+def test_a_file_that_tells_no_size_is_read_and_bounded():
+    path = Path("/proc/self/status")
+    assert b"Name:" in read_bytes(path, 1_000_000)
+    with pytest.raises(BadConfig, match="where 10 are the most"):
+        read_bytes(path, 10)

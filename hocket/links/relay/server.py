@@ -174,6 +174,7 @@ class Relay:
             there, now = Counter(self._unknown.values()), time.monotonic()
             crowded = there[stream.address] >= A_FEW
             if crowded and now < next_of_crowd:
+                self.counts.strangers += 1
                 stream.abort()
                 await asyncio.sleep(HUNG_UP)
                 continue

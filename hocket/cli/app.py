@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 
 from hocket import __version__
-from hocket.cli.answer import Answer, complain, give
+from hocket.cli.answer import LAYOUT, Answer, complain, give
 from hocket.cli.audit import audit
 from hocket.cli.bench import bench
 from hocket.cli.certify import certify
@@ -26,7 +26,8 @@ from hocket.cli.report import report
 from hocket.cli.reproduce import reproduce
 from hocket.cli.solve import solve
 from hocket.cli.study import study
-from hocket.errors import HocketError, Interrupted, UnsafeRemainder
+from hocket.errors import BadConfig, HocketError, Interrupted, UnsafeRemainder
+from hocket.links.text import quoted
 from hocket.machine import leave_current_folder
 
 FAILED, MISUSED, EXPOSED, INTERRUPTED = 1, 2, 3, 130
@@ -115,12 +116,23 @@ def every(
     return 0
 
 
+def _check_lines(arguments: Sequence[str]) -> None:
+    """Refuse a name that would draw lines of its own wherever it is printed: a shell's * names whatever files somebody
+    has sent."""
+    for word in arguments:
+        if any(one in word for one in LAYOUT):
+            raise BadConfig(
+                f"the argument {quoted(word)} holds a line break or a tab; rename the file, or leave it away"
+            )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     if arguments is None:
         leave_current_folder()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
+        _check_lines(arguments)
         code = app.meta(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else 0  # help returns nothing
     except CycloptsError as error:

@@ -22,7 +22,7 @@ from hocket.links.identity import Identity, check_name, fingerprint, name_in, ve
 from hocket.links.relay.outbound import RelayName
 from hocket.links.text import is_table
 
-ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 LAST_PORT = (1 << 16) - 1
 LONGEST = 100_000
 """Bytes of a card's file: far beyond any, and little enough to read from a stranger."""

@@ -21,6 +21,7 @@ from hocket.config.section import Section, check
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.engine.shares import ChainStreams
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
+from hocket.links.text import shown
 from hocket.machine import private_folder
 from hocket.problems.sets import FeasibleSet
 
@@ -66,7 +67,7 @@ class Disclosure:
             for found in (keys.chains, keys.once):
                 if found and {*found} != {*neighbours}:
                     raise ValueError(
-                        f"keys for {', '.join(sorted(found))}, not for {', '.join(sorted(neighbours))}"
+                        f"keys for {shown(', '.join(sorted(found)))}, not for {', '.join(sorted(neighbours))}"
                     )
             chains, once = (
                 {names.index(name): bytes.fromhex(key) for name, key in found.items()}
@@ -126,10 +127,13 @@ class Disclosed:
 
 
 def _read(path: Path, size: int, at: int = 0) -> bytes:
-    """So many bytes of a file, and never more, whatever it claims to hold."""
+    """So many bytes of a file, and never more, whatever it claims to hold. Of a pipe nobody waits for the other end."""
     try:
-        with path.open("rb") as file:
-            data = os.pread(file.fileno(), size, at)
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            data = os.pread(file, size, at)
+        finally:
+            os.close(file)
     except OSError as error:
         raise BadConfig(f"{path} cannot be read: {error.strerror}; ask for it again") from None
     if len(data) != size:

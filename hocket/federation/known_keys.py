@@ -57,6 +57,24 @@ class KnownKeys:
                 "one; read what changed, and sign the plan here: hocket peer sign PLAN"
             )
 
+    def check_not_older(self, plan: FederationPlan, last: FederationPlan) -> None:
+        """Refuse a plan that has a key which was renewed in the one by which its run went on last: whoever stole the
+        key has that plan, signed by all, as well."""
+        known = {name: [one.certificate for one in given] for name, given in self._read().items()}
+        older = [
+            card.name
+            for card in plan.cards
+            for kept in [known.get(card.name, [])]
+            for newer in [last.card(card.name).certificate]
+            if card.certificate in kept and newer in kept and kept.index(card.certificate) < kept.index(newer)
+        ]
+        if older:
+            raise BadPlan(
+                f"this run went on under a later plan, in which the key of {', '.join(older)} is a newer one; run that "
+                f"plan (fingerprint {last.fingerprint}). If it is this older one that all go back to, sign it here "
+                "again: hocket peer sign PLAN"
+            )
+
     def remember(self, cards: Iterable[Card]) -> None:
         """Know these members by these cards from now on."""
         known = self._read()

@@ -111,7 +111,10 @@ class Member:
                 f"the plan names another certificate for {self.name} than this one; use the identity whose card was "
                 "given to the plan, or put the new card into it (hocket peer replace PLAN CARD) for all to sign again"
             )
-        KnownKeys.of(self.home).check_accepted(self.plan, self.name)
+        keys = KnownKeys.of(self.home)
+        keys.check_accepted(self.plan, self.name)
+        if self.folder.plan.exists():
+            keys.check_not_older(self.plan, read_plan(self.folder.plan, self.home.own_code))
         check_certificate(self.plan)
         check_task(self.task, self.plan)
 

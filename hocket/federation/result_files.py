@@ -18,11 +18,12 @@ from pydantic import Field
 from hocket.config.files import sha256
 from hocket.config.section import Section, check
 from hocket.errors import BadInput
+from hocket.federation.disclosure import FOLDER as DISCLOSED
 from hocket.federation.plan import FederationPlan
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.study_seal import SIGNATURES
 from hocket.federation.verification import FILE as TRANSCRIPT
-from hocket.links.identity import Identity, verify_text
+from hocket.links.identity import NAME, Identity, verify_text
 from hocket.studies.results import COEFFICIENTS, PAGE, RESULTS
 
 PURPOSE = b"hocket/files/1"
@@ -45,9 +46,9 @@ class FileSection(Section):
 class FilesSection(Section):
     """The file."""
 
-    member: str = Field(description="the member's name")
+    member: str = Field(pattern=f"^{NAME.pattern}$", description="the member's name")
     run: str = Field(pattern="^[0-9a-f]{64}$", description="the run's hash, in hexadecimal")
-    files: dict[Annotated[str, Field(max_length=100)], FileSection] = Field(
+    files: dict[Annotated[str, Field(pattern="^[A-Za-z0-9._-]{1,100}$")], FileSection] = Field(
         max_length=MOST, description="size and digest by name"
     )
     signature: str = Field(max_length=200, description="the member's signature, in base 64")
@@ -111,6 +112,12 @@ def given_away(folder: Path) -> Iterator[str]:
     """The files of a run's result that are there."""
     yield from (name for name in NAMED if (folder / name).is_file())
     yield from sorted(path.name for path in folder.glob(PUBLISHED) if path.is_file())
+
+
+def not_signed(folder: Path) -> list[str]:
+    """What else lies in a folder, be it called nearly the same: of that no signature says anything."""
+    known = {*given_away(folder), FILE, DISCLOSED}
+    return sorted(path.name for path in folder.iterdir() if path.name not in known)
 
 
 def _digest(path: Path) -> dict[str, Any]:

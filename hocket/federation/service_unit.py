@@ -22,6 +22,7 @@ PATIENCE = 300
 """Seconds that a clean stop may take: it waits for the gradient that is being computed."""
 DONE, MISUSED, EXPOSED, STOPPED = 0, 2, 3, 130
 """Exit codes after which nobody starts it again: finished, a wrong command, a remainder that is not safe, stopped."""
+BACKSLASH = "\\"
 PLAIN = re.compile(r"[A-Za-z0-9@/._:=,+-]+")
 
 
@@ -55,7 +56,7 @@ class Service:
         return "\n".join(
             [
                 "[Unit]",
-                f"Description=hocket: {_plain(f'{self.member} in {self.task}')}",
+                f"Description=hocket: {_plain(f'{self.member} in {self.task}'.rstrip(BACKSLASH))}",
                 *network,
                 "# However often it fails: a neighbour may be away for days.",
                 "StartLimitIntervalSec=0",
@@ -113,9 +114,14 @@ class Service:
         """The same by a shell alone, where there is no systemd: for cron's @reboot, or a terminal that stays."""
         codes = "|".join(map(str, (DONE, MISUSED, EXPOSED, STOPPED)))
         return (
-            f"cd {shlex.quote(str(self.folder))} && while :; do {shlex.join(self.command)}; "
+            f"cd {_for_cron(str(self.folder))} && while :; do {' '.join(map(_for_cron, self.command))}; "
             f"case $? in {codes}) break;; esac; sleep {PAUSE}; done"
         )
+
+
+def _for_cron(text: str) -> str:
+    """A word of a command as a shell reads it back, also where cron has read it before: that ends a command at %."""
+    return "\\%".join(shlex.quote(part) if part else "" for part in text.split("%")) or "''"
 
 
 def _word(text: str) -> str:
@@ -130,4 +136,6 @@ def _plain(text: str) -> str:
     """Text in which nothing is filled in."""
     if not text.isprintable():
         raise BadConfig(f"{text!r} holds what cannot be seen, and no unit could name it; rename it")
+    if text.endswith(BACKSLASH):  # at the end of a line it takes the next one in
+        raise BadConfig(f"{text!r} ends in a backslash, and no unit could name it; rename it")
     return text.replace("%", "%%")

@@ -30,7 +30,7 @@ from hocket.federation.plan_sections import PUBLIC
 from hocket.federation.roles import role_of
 from hocket.federation.run_folder import MOST_GIVEN, read_json, write_json
 from hocket.federation.task import LocalSteps, Task
-from hocket.links.identity import Identity, verify
+from hocket.links.identity import NAME, Identity, verify
 from hocket.links.journal import Journal
 from hocket.links.records import Record, digest_of
 from hocket.privacy.plain_values import plain_values
@@ -54,7 +54,7 @@ class LinkDigests(Section):
 class TranscriptSection(Section):
     """The file."""
 
-    member: str = Field(description="the member's name")
+    member: str = Field(pattern=f"^{NAME.pattern}$", description="the member's name")
     run: str = Field(description="the run's hash, in hexadecimal")
     links: dict[str, LinkDigests] = Field(description="digests by neighbour")
     left: list[str] = Field(description="members who were dropped on the way")

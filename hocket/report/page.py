@@ -18,11 +18,14 @@ from typing import Any, Literal
 
 from hocket import __version__
 from hocket.errors import BadInput
+from hocket.files import read_bytes
 from hocket.report.figures import Drawing
 from hocket.report.legend import Term
 from hocket.report.tables import Table
 
 HERE = "hocket.report"
+MOST_JSON = 100_000_000
+"""Bytes of what a page says, its figures among it."""
 
 
 def render(name: str, package: str = HERE, **values: Any) -> str:
@@ -195,7 +198,7 @@ class Page:
     def load(path: Path) -> Page:
         """What a page says, from the JSON beside it."""
         try:
-            return _adapter().validate_json(path.with_suffix(".json").read_bytes())
+            return _adapter().validate_json(read_bytes(path.with_suffix(".json"), MOST_JSON))
         except ValueError as error:
             raise BadInput(
                 f"{path.with_suffix('.json')} cannot be read: {str(error).splitlines()[0]}; run it again"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hocket.errors import BadInput
-from hocket.files import UNREADABLE, arrays, json_value
+from hocket.files import UNREADABLE, arrays, json_value, read_bytes
 from hocket.machine import replace_text, replaced
 from hocket.networks.network import Network
 from hocket.runs.messages import Messages
@@ -23,6 +23,8 @@ from hocket.runs.messages import Messages
 if TYPE_CHECKING:
     from hocket.runs.run import LastExchange, Run
 
+MOST_WORDS = 10_000_000
+"""Bytes of a run.json: a folder may be somebody else's."""
 FORMAT = 1
 EXACT = "exact:"
 """Begins the stored name of an array of fractions."""
@@ -113,7 +115,7 @@ def load_run(folder: Path) -> Run:
             f"{folder} holds no run: run.json is missing; name a folder that `run.save` or `hocket solve` wrote"
         )
     try:
-        words: dict[str, Any] = json_value((folder / "run.json").read_text(encoding="utf-8"))
+        words: dict[str, Any] = json_value(read_bytes(folder / "run.json", MOST_WORDS))
         found = words.get("format")
     except (ValueError, RecursionError, AttributeError) as error:
         raise BadInput(f"{folder / 'run.json'} cannot be read ({error}); run it again") from error

@@ -17,6 +17,7 @@ from hocket.federation.home import Home
 from hocket.federation.known_keys import KnownKeys, changes_between
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import read_plan, write_plan
+from hocket.federation.run_folder import RunFolder
 from hocket.links.identity import Identity
 
 from .federation_case import Federation
@@ -220,3 +221,19 @@ def test_a_damaged_memory_is_no_memory_of_nobody(tmp_path, content):
 def test_whoever_is_new_changes_nothing(names: Collection[str]):
     known = [Card.of(Identity.create(name), None) for name in names]
     assert changes_between(known, [Card.of(Identity.create("ash"), None), *known]) == []
+
+
+def test_a_run_does_not_go_back_to_an_older_plan_with_a_key_that_was_renewed(federation):
+    """Whoever stole the old key has the old plan as well, signed by all, and hands it to one who runs the new one."""
+    older, cedar = federation.plan, federation.home("cedar")
+    newer = swapped(older, "ash", old=federation.identities)
+    sign(federation, newer)
+    folder = RunFolder(cedar.run(older.run_hash))
+    federation.member("cedar", plan=federation.signed(older)).check()  # as long as the new one was not run
+    write_plan(newer, folder.plan)
+    with pytest.raises(BadPlan, match=rf"the key of ash is a newer one; run that plan .*{newer.fingerprint}"):
+        federation.member("cedar", plan=federation.signed(older)).check()
+    with pytest.raises(BadPlan, match="the key of ash was"):
+        sign(federation, older)
+    sign(federation, older, "--accept-key", "ash")
+    federation.member("cedar", plan=federation.signed(older)).check()

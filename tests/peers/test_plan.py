@@ -233,6 +233,7 @@ def test_the_deepest_tree_has_exchanges_for_one_byte(network):
             "cannot be dialled; write host:port",
         ),
         ('address = "clinic-a.example:7000"', 'address = "clinic-a.example:0"', "cannot be dialled"),
+        ('address = "clinic-a.example:7000"', 'address = "clinic-a.example:７０００"', "cannot be dialled"),
         ('dataset = "trial-7"', 'dataset = "../trial"', "dataset = '../trial'"),
         ("[run]", "[run", "not valid TOML"),
     ],

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from hocket.cli import main
-from hocket.errors import BadIdentity, JournalError
+from hocket.cli.peer import peer
+from hocket.errors import BadConfig, BadIdentity, JournalError
 from hocket.federation.home import Home
 from hocket.federation.ledger import Ledger, Served
 from hocket.federation.run_folder import RunFolder
@@ -218,3 +219,22 @@ def test_sigterm_ends_a_process_that_waits_for_a_lock(tmp_path):
                 assert process.wait(60) == 130
             finally:
                 process.kill()
+
+
+@pytest.mark.parametrize("command", ["init", "invite"])
+def test_a_link_to_nothing_yet_leads_no_file_elsewhere(tmp_path, monkeypatch, command):
+    """In a folder that others write to they could have this user make any file of its own."""
+    monkeypatch.chdir(tmp_path)
+    elsewhere = tmp_path / "autostart"
+    link = tmp_path / "link.toml"
+    link.symlink_to(elsewhere)
+
+    def ask(*words: str) -> None:
+        peer([*words, "--home", "home"], exit_on_error=False, print_error=False, result_action="return_value")
+
+    if command == "invite":
+        ask("init", "--name", "ash")
+    words = ["init", "--name", "ash", "--card"] if command == "init" else ["invite", "--out"]
+    with pytest.raises(BadConfig, match=r"link\.toml exists; name another file"):
+        ask(*words, "link.toml")
+    assert not elsewhere.exists()

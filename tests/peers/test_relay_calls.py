@@ -417,7 +417,7 @@ def test_nobody_with_an_old_certificate_is_admitted(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["relay.example", "relay.example:0", "http://relay:1", "a b:443", "", "x:99999"]
+    "wrong", ["relay.example", "relay.example:0", "http://relay:1", "a b:443", "", "x:99999", "relay:４４３"]
 )
 def test_what_is_no_relay(wrong):
     with pytest.raises(HocketError, match="is no relay"):
@@ -435,6 +435,34 @@ def test_what_is_no_relay(wrong):
 def test_how_relays_are_named(text, scheme, host, place):
     name = RelayName(text)
     assert (name.scheme, name.host, name.place) == (scheme, host, place)
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        ("\xb2\xb3\xb9", "tcp://relay.example:1"),
+        ("1" * 5_000, "tcp://relay.example:1"),
+        ("", "tcp://relay.example:1"),
+        ("200", ".example:443"),  # a name that TLS does not take
+    ],
+)
+def test_no_answer_of_a_proxy_ends_more_than_the_attempt(status, name, tmp_path):
+    """Any other error would end the task that keeps a way open, and nothing would try again."""
+    kept = tmp_path / "proxy"
+
+    async def scene() -> None:
+        async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(f"HTTP/1.1 {status} OK\r\n\r\n".encode("latin-1"))
+            await reader.read()
+            writer.close()
+
+        async with await asyncio.start_server(answer, LOOPBACK, 0) as server:
+            kept.write_text(f"http://{LOOPBACK}:{server.sockets[0].getsockname()[1]}")
+            with pytest.raises(LinkError, match="the relay"):
+                await called(dials(name), BIRCH, kept_proxy=kept)
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
 
 
 def test_proxies_come_from_the_environment_or_the_home_and_keep_their_password(tmp_path, monkeypatch):

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
 import ssl
 import stat
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from hocket.errors import LinkError
 from hocket.federation.relays import through_relays
 from hocket.links.channel import GrpcChannels, Neighbour
 from hocket.links.relay import crowd
-from hocket.links.relay.call import Call, Role
+from hocket.links.relay.call import CHALLENGE_BYTES, Call, Role
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import LONGEST_TURN, PART, READ_AT_ALL, Crowd
 from hocket.links.relay.forwarder import Orders
@@ -47,13 +49,13 @@ def server_tls() -> ssl.SSLContext:
 
 
 @contextlib.asynccontextmanager
-async def patient_relay(tls: ssl.SSLContext | None = None):
+async def patient_relay(tls: ssl.SSLContext | None = None, limits: RelayLimits = PATIENT):
     made = Relay(
         frozenset(["tcp://relay:1"]),
         lambda call: Guest(BIRCH.certificate_pem, 1),
         listen=(LOOPBACK, 0),
         tls=tls,
-        limits=PATIENT,
+        limits=limits,
     )
     async with made, asyncio.timeout(120):
         yield made
@@ -212,6 +214,86 @@ def test_time_that_is_spent_on_one_stranger_is_waited_for_by_the_next(monkeypatc
         assert not everybody.is_behind
 
     asyncio.run(scene())
+
+
+def test_who_comes_from_elsewhere_waits_for_one_of_a_crowd():
+    async def scene() -> None:
+        everybody, took = Crowd(), []
+
+        async def wait(address: str) -> None:
+            await everybody.turn(address)
+            took.append(address)
+
+        everybody._paid = float("inf")
+        waiting = [asyncio.create_task(wait("192.0.2.1")) for _ in range(100)]
+        waiting.append(asyncio.create_task(wait("192.0.2.2")))
+        await asyncio.wait(waiting, timeout=0)
+        assert took == []
+        everybody._paid = 0.0
+        waiting[0].cancel()  # its time would never have come
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert "192.0.2.2" in took[:2]
+        assert len(took) == 100
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
+
+
+def test_nothing_is_kept_of_an_address_where_nobody_waits():
+    async def scene() -> None:
+        everybody = Crowd()
+        for number in range(100):
+            await everybody.turn(f"192.0.2.{number}")
+        gc.collect()
+        assert not everybody._lines
+
+    asyncio.run(asyncio.wait_for(scene(), 60))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is all of 127.0.0.0/8 this machine")
+def test_strangers_from_one_address_take_no_place_of_others():
+    few = RelayLimits(greeting=3600.0, strangers=16)
+
+    async def scene() -> None:
+        async with patient_relay(limits=few) as made:
+            reader, writer = await asyncio.open_connection(LOOPBACK, made.port)
+            while not made._unknown:
+                await asyncio.sleep(0)
+            others = [
+                await asyncio.open_connection(LOOPBACK, made.port, local_addr=("127.0.0.2", 0))
+                for _ in range(60)
+            ]
+            hung_up = [asyncio.create_task(one.read()) for one, _ in others]
+            while sum(one.done() for one in hung_up) < 60 - few.strangers:
+                await asyncio.wait(
+                    [one for one in hung_up if not one.done()], return_when=asyncio.FIRST_COMPLETED
+                )
+            writer.write(MAGIC)  # slow, and there before all of them
+            assert len(await reader.readexactly(2 + CHALLENGE_BYTES)) == 2 + CHALLENGE_BYTES
+            for one in hung_up:
+                one.cancel()
+            await asyncio.gather(*hung_up, return_exceptions=True)
+            for _, one in (*others, (reader, writer)):
+                one.close()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("place", "address"),
+    [
+        (("192.0.2.7", 1), "192.0.2.7"),
+        (("::ffff:192.0.2.7", 1, 0, 0), "192.0.2.7"),
+        (("2001:db8:1:2:3::4", 1, 0, 0), "2001:db8:1:2::/64"),
+        (("::1", 1, 0, 0), "::/64"),
+        ("", ""),
+    ],
+)
+def test_what_counts_as_one_address(place, address):
+    class Connected:
+        def getpeername(self) -> object:
+            return place
+
+    assert crowd.address_of(Connected()) == address  # type: ignore[arg-type]
 
 
 def doors(process: psutil.Process) -> set[object]:

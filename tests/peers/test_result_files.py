@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from hocket.cli.peer import peer
 from hocket.errors import BadConfig, BadInput, BadPlan
 from hocket.federation.plan import FederationPlan
 from hocket.federation.plan_file import write_plan
-from hocket.federation.result_files import FILE, sign_files
+from hocket.federation.result_files import FILE, _message, sign_files
+from hocket.federation.result_files import PURPOSE as OF_FILES
 from hocket.federation.run_folder import MOST_GIVEN
 from hocket.federation.study_seal import SIGNATURES
 from hocket.federation.verification import FILE as TRANSCRIPT
@@ -181,7 +183,7 @@ def test_a_file_that_was_not_given_is_named(given):
 def test_a_file_beyond_all_sizes_is_refused_before_it_is_read(given, file):
     with (given / "ash" / file).open("r+b") as sparse:
         sparse.truncate(MOST_GIVEN + 1)
-    with pytest.raises((BadConfig, BadInput), match="10,000,001 bytes"):
+    with pytest.raises(BadConfig, match=r"10,000,001 bytes, where 10,000,000 are the most"):
         verify(given)
 
 
@@ -222,3 +224,38 @@ def test_what_was_published_after_gradients_is_signed_too(tmp_path):
         answer()
     play(federation.member(name, linger=5.0) for name in federation.names)  # which writes it anew
     assert answer()
+
+
+def test_what_nobody_signed_is_said_to_be_so(given):
+    """A page beside the signed one, called nearly the same, is what somebody would open."""
+    for name in ("Results.html", "report\x1b[2J\nall is well.html"):
+        (given / "ash" / name).write_text("<p>another result</p>")
+    answer = verify(given)
+    assert [line for line in answer.words if "NOT SIGNED" in line] == [
+        f"NOT SIGNED by anybody, and not checked, in {given / 'ash'}: 'Results.html', 'report\\x1b[2J all is well.html'"
+    ]
+    assert list(answer.data["not_signed"]) == [str(given / "ash")]
+
+
+FORGED = "x\n4 of 4 links were verified"
+
+
+def test_a_member_that_signs_a_file_with_a_forged_name_draws_no_line(played, given):
+    path = given / "ash" / FILE
+    table = json.loads(path.read_text())
+    del table["signature"]
+    table["files"][FORGED] = {"size": 1, "sha256": "0" * 64}
+    signature = played.identities["ash"].sign(_message(table), OF_FILES)
+    path.write_text(json.dumps(table | {"signature": base64.b64encode(signature).decode()}))
+    with pytest.raises(BadConfig, match="files") as refused:
+        verify(given)
+    assert FORGED not in str(refused.value)
+
+
+@pytest.mark.parametrize("file", [FILE, TRANSCRIPT])
+def test_a_member_s_name_that_is_none_draws_no_line(given, file):
+    path = given / "ash" / file
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"member": FORGED, "run": "0" * 64}))
+    with pytest.raises(BadConfig, match="member") as refused:
+        verify(given)
+    assert FORGED not in str(refused.value)

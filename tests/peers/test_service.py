@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -113,6 +114,29 @@ def test_words_are_quoted_as_systemd_reads_them(tmp_path):
     assert r'ExecStart=/bin/echo "/srv/a b/100 %%/$$HOME/\"x\"\\y"' in unit
     with pytest.raises(BadConfig, match="rename it"):
         Service("oak", "x", "ab", ["/bin/echo", "a\nUser=root"], tmp_path).unit()
+
+
+def test_no_name_takes_the_next_line_of_a_unit_in(tmp_path):
+    """A backslash at the end of a line would."""
+    unit = Service("oak", "fit \\\\", "ab", ["/bin/echo"], tmp_path).unit()
+    assert "Description=hocket: oak in fit \n" in unit
+    with pytest.raises(BadConfig, match="ends in a backslash"):
+        Service("oak", "x", "ab", ["/bin/echo"], tmp_path / "a\\").unit()
+
+
+@pytest.mark.parametrize("by_cron", [False, True])
+def test_the_loop_is_the_same_to_cron_and_to_a_shell(tmp_path, by_cron):
+    folder = tmp_path / "it's 100 %"
+    folder.mkdir()
+    words = ["%d %", "%", "", "a'%b", "\\%"]
+    loop = Service(
+        "oak", "x", "ab", ["sh", "-c", 'printf "%s|" "$PWD" "$@"; exit 130', "sh", *words], folder
+    ).loop()
+    if by_cron:  # it ends a command at %, and takes the backslash before one away
+        assert not re.search(r"(?<!\\)%", loop)
+        loop = loop.replace("\\%", "%")
+    found = subprocess.run(["sh", "-c", loop], check=False, timeout=20, capture_output=True, text=True)
+    assert found.stdout == "|".join([str(folder), *words, ""])
 
 
 def test_codes_are_those_of_the_command_line():

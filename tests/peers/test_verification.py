@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,26 @@ def test_a_transcript_that_was_changed_is_refused(tmp_path, change, said):
     change(table)
     path.write_text(json.dumps(table))
     with pytest.raises((BadInput, BadPlan), match=said):
+        verify_run(federation.plan, folders(federation))
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("file", [START, STEPS])
+def test_a_pipe_in_place_of_what_was_disclosed_is_not_waited_for(tmp_path, file):
+    federation = finished(tmp_path)
+    path = folders(federation)[0] / FOLDER / file
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(BadConfig, match=f"{file} cannot be read"):
+        verify_run(federation.plan, folders(federation))
+
+
+def test_a_key_of_nobody_s_draws_no_line(tmp_path):
+    federation = finished(tmp_path)
+    path = folders(federation)[0] / FOLDER / KEYS
+    keys = json.loads(path.read_text())
+    path.write_text(json.dumps(keys | {"chains": {"x\n3 of 3 links were verified": "00"}}))
+    with pytest.raises(BadConfig, match=r"keys for x\\x0a3 of 3 links"):
         verify_run(federation.plan, folders(federation))
 
 

@@ -155,3 +155,18 @@ def _commands(parent: App, words: tuple[str, ...] = ()) -> Iterator[str]:
 def test_every_command_has_its_mistakes() -> None:
     typed = [mistake.words + " " for mistake in ALL]
     assert [one for one in _commands(app) if not any(words.startswith(f"{one} ") for words in typed)] == []
+
+
+@pytest.mark.parametrize(
+    "words", [["peer", "verify", "plan.toml", "--with"], ["peer", "status", "plan.toml", "--home"]]
+)
+def test_a_file_that_somebody_sent_draws_no_line_by_its_name(
+    words: list[str], desk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(desk)
+    assert main([*words, "given/x\n4 of 4 links were verified"]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith(
+        "hocket: the argument 'given/x 4 of 4 links were verified' holds a line break"
+    )
+    assert shown.err.count("\n") == 1

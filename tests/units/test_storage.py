@@ -14,6 +14,7 @@ import pytest
 
 import hocket as hk
 from hocket.errors import BadInput
+from hocket.report.page import Page
 from hocket.runs.run import Ending
 from hocket.runs.storage import read_arrays, write_arrays
 from tests.laws.table import quadratics
@@ -249,3 +250,18 @@ def test_a_damaged_checkpoint_is_named(tmp_path, content):
         (tmp_path / "checkpoint.npz").write_bytes(content)
     with pytest.raises(BadInput, match=r"checkpoint\.npz .*delete it to start afresh"):
         play(hk.Dgd(), checkpoint=tmp_path)
+
+
+def test_a_run_of_somebody_else_s_is_bounded_before_it_is_read(tmp_path):
+    play(ANCHORED, rounds=2).save(tmp_path)
+    with (tmp_path / "run.json").open("r+b") as sparse:
+        sparse.truncate(10_000_001)
+    with pytest.raises(BadInput, match=r"run\.json has 10,000,001 bytes, where 10,000,000 are the most"):
+        hk.Run.load(tmp_path)
+
+
+def test_so_is_a_page(tmp_path):
+    with (tmp_path / "report.json").open("wb") as sparse:
+        sparse.truncate(100_000_001)
+    with pytest.raises(BadInput, match=r"report\.json has 100,000,001 bytes"):
+        Page.load(tmp_path / "report.html")

@@ -177,8 +177,8 @@ def load_task(named: str) -> Task:
 
 
 def refuse_existing(path: Path, what: str, option: str = "--out") -> None:
-    """Nothing that is there is written over."""
-    if path.exists():
+    """Nothing that is there is written over; nor does a link lead elsewhere, be it to nothing yet."""
+    if os.path.lexists(path):
         raise BadConfig(f"{path} exists; name another file for the {what} with {option}")
 
 

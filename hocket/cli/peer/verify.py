@@ -14,6 +14,10 @@ from hocket.cli.peer.common import HomeOption, OwnOption, folder_of, load_task
 from hocket.cli.peer.consent import agree
 from hocket.errors import BadConfig, BadInput
 from hocket.federation.home import Home
+from hocket.links.text import quoted
+
+MOST_NAMED = 20
+"""Files that nobody signed, of which each is named."""
 
 if TYPE_CHECKING:
     from hocket.federation.plan import FederationPlan
@@ -46,7 +50,7 @@ def verify(
     Compare the fingerprints with those that you know: a plan can be signed by anybody.
     """
     from hocket.federation.plan_file import read_plan
-    from hocket.federation.result_files import check_files
+    from hocket.federation.result_files import check_files, not_signed
     from hocket.federation.study_seal import SIGNATURES, check_results
     from hocket.federation.verification import FILE, read_transcript, verify_run
     from hocket.studies.results import RESULTS
@@ -96,11 +100,18 @@ def verify(
         words += [f"{folder / name}: as {owner} signed it" for name in names]
         if one is not None and one.absent:
             words.append(f"{folder}: {owner} signed {', '.join(one.absent)} as well, and that was not given")
+    unsigned = {str(folder): others for folder in given if (others := not_signed(folder))}
+    for folder, others in unsigned.items():
+        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
+        words.append(
+            f"NOT SIGNED by anybody, and not checked, in {folder}: {', '.join(map(quoted, others[:MOST_NAMED]))}{more}"
+        )
     words += ["", f"Plan: {plan}, fingerprint {agreed.fingerprint}, signed by:", *_signers(agreed)]
     about = {
         "plan": str(plan),
         "fingerprint": agreed.fingerprint,
         "signers": {card.name: card.fingerprint for card in agreed.cards if card.name in agreed.signatures},
+        "not_signed": unsigned,
         "files": {str(folder): list((FILE,) if one is None else one.files) for folder, one in files.items()},
     }
     by_folder = {str(folder): names for folder, names in signed.items()}

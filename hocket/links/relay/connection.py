@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd
+from hocket.links.relay.crowd import READ_AT_ALL, READ_AT_ONCE, Crowd, address_of
 
 TLS_BEGINS = b"\x16"
 """The first byte of a hello."""
@@ -44,6 +44,7 @@ class Connection:
 
     def __init__(self, connection: socket.socket, crowd: Crowd | None = None):
         connection.setblocking(False)
+        self.address = "" if crowd is None else address_of(connection)
         self._socket = connection
         self._loop = asyncio.get_running_loop()
         self._tls: Any = None
@@ -106,7 +107,7 @@ class Connection:
                 if self.is_over:  # nobody has to wait for a turn to leave
                     self._end()
                     break
-            await self._crowd.turn()
+            await self._crowd.turn(self.address)
             self._fill()
         self._in_a_row += 1
         if self._in_a_row > IN_A_ROW:

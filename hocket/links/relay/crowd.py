@@ -4,8 +4,11 @@ bytes for each."""
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import socket
 import time
 import types
+import weakref
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
@@ -22,10 +25,13 @@ READ_AT_ALL = 1 << 14
 
 
 class Crowd:
-    """They take turns, one after the other, each as soon as the time that was spent on the others is paid for."""
+    """They take turns, one after the other, each as soon as the time that was spent on the others is paid for. Those of
+    one address stand in a line of their own, of which the first stands in the line of all: who comes from elsewhere
+    waits for one of them, however many they are."""
 
     def __init__(self) -> None:
         self._line = asyncio.Lock()
+        self._lines: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         self._paid = 0.0
         """When that will be, by the monotonic clock."""
 
@@ -34,9 +40,10 @@ class Crowd:
         """Whether they have had more than their part."""
         return self._paid > time.monotonic()
 
-    async def turn(self) -> None:
-        """Wait until it is the caller's turn."""
-        async with self._line:
+    async def turn(self, address: str = "") -> None:
+        """Wait until it is the turn of somebody at this address."""
+        own = self._lines.setdefault(address, asyncio.Lock())
+        async with own, self._line:
             while (wait := self._paid - time.monotonic()) > 0:
                 await asyncio.sleep(wait)
 
@@ -62,3 +69,15 @@ class Crowd:
                 step, given = work.send, (yield waiting)
             except BaseException as error:  # cancelled: the work is told, and may have something to close
                 step, given = work.throw, error
+
+
+def address_of(connection: socket.socket) -> str:
+    """Where the other end is, as far as one machine or household has it; empty for a socket that is a file."""
+    try:
+        place = ipaddress.ip_address(connection.getpeername()[0])
+    except (OSError, ValueError, IndexError):  # it has gone again, or has no such address
+        return ""
+    if isinstance(place, ipaddress.IPv6Address):
+        mapped = place.ipv4_mapped
+        return str(mapped) if mapped else str(ipaddress.IPv6Network((place, 64), strict=False))
+    return str(place)

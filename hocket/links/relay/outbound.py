@@ -19,7 +19,7 @@ from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_client
 from hocket.links.relay.proxy import proxy_for
 
-NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
+NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 LAST_PORT = (1 << 16) - 1
 PATIENCE = 15.0
 """Seconds from the first packet to the relay's answer."""
@@ -86,7 +86,7 @@ async def called(
             return pipe
     except TimeoutError:
         why = f"no answer within {PATIENCE:g} s"
-    except (OSError, UnicodeError, asyncio.IncompleteReadError) as error:  # a host's name may be none
+    except (OSError, ValueError, asyncio.IncompleteReadError) as error:  # a host's name may be none
         why = in_words(error)
     except LinkError as error:
         raise LinkError(f"the relay {call.relay}: {error}") from None

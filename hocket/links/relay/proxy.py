@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 import socket
 import stat
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from hocket.links.text import shown
 
 LONGEST_ANSWER = 8192
 USUAL_PORT = 3128
+STATUS = re.compile("[0-9]{3}")
 REFUSED = {
     407: "wants other credentials: set https_proxy, or the file proxy in this member's home, to http://USER:PASSWORD@…",
     403: "forbids it; ask whoever runs the proxy to let this address through",
@@ -71,7 +73,7 @@ class Proxy:
                 break
             answer += more
         status = answer.split(b"\r\n", 1)[0].decode("latin-1").split(" ", 2)
-        code = int(status[1]) if len(status) > 1 and status[1].isdigit() else 0
+        code = int(status[1]) if len(status) > 1 and STATUS.fullmatch(status[1]) else 0
         if not 200 <= code < 300:
             said = shown(" ".join(status[1:]), 80) if code else "no HTTP"
             raise LinkError(f"the proxy {self} {REFUSED.get(code, f'does not connect to {target}: {said}')}")

@@ -30,9 +30,12 @@ HTTP_BEGINS = b"G"
 RECORD_HEAD = 5
 """Bytes before a record of TLS; the last two say how long it is."""
 BACKLOG = 1024
-CROWDED = 0.005
+CROWDED, HUNG_UP = 0.005, 0.0005
 """Seconds between two strangers of whom there are too many, or who have cost too much: a crowd gets so much of the
-processor and no more, and a member among them has a second to show who it is before its place is taken."""
+processor and no more, and a member among them has a second to show who it is before its place is taken. And from one of
+them that is hung up on at once to the next: else others would stand behind them in the system's own line."""
+A_FEW = 8
+"""Strangers from one address who are no crowd: a member there calls for several links at once."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,8 @@ class Relay:
         self._crowd = Crowd()
         self._accepting: asyncio.Task[None] | None = None
         self._attending: dict[asyncio.Task[None], None] = {}
-        self._unknown: dict[asyncio.Task[None], None] = {}
-        """Those that have not shown whose they are, the oldest first."""
+        self._unknown: dict[asyncio.Task[None], str] = {}
+        """Those that have not shown whose they are, the oldest first, and where they come from."""
         self._waiting: dict[tuple[tuple[str, str, str], Role], Seat] = {}
         self._members: Counter[Guest] = Counter()
         self._pairs: Counter[tuple[str, str, str]] = Counter()
@@ -162,18 +165,36 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, door: socket.socket) -> None:
+        next_of_crowd = 0.0
         async for stream in accepted(door, self._crowd):
-            task = asyncio.create_task(self._attend(stream))
-            self._attending[task] = self._unknown[task] = None
-            task.add_done_callback(self._left)
-            task.add_done_callback(stream.close_after)
-            full = len(self._attending) > self._most or len(self._unknown) > self.limits.strangers
-            if full:
-                oldest = next(iter(self._unknown))
+            full = len(self._attending) >= self._most or len(self._unknown) >= self.limits.strangers
+            if not full and not self._crowd.is_behind:
+                self._begin(stream)
+                continue
+            there, now = Counter(self._unknown.values()), time.monotonic()
+            crowded = there[stream.address] >= A_FEW
+            if crowded and now < next_of_crowd:
+                self.counts.strangers += 1
+                stream.abort()
+                await asyncio.sleep(HUNG_UP)
+                continue
+            if full and there:
+                [(most, _)] = there.most_common(1)
+                oldest = next(task for task, address in self._unknown.items() if address == most)
                 del self._unknown[oldest]
                 oldest.cancel()
-            if full or self._crowd.is_behind:
-                await asyncio.sleep(CROWDED)
+            self._begin(stream)
+            if crowded:
+                next_of_crowd = now + CROWDED
+            few = not there or max(there.values()) < A_FEW  # they come from everywhere
+            await asyncio.sleep(CROWDED if few else HUNG_UP)
+
+    def _begin(self, stream: Connection) -> None:
+        task = asyncio.create_task(self._attend(stream))
+        self._attending[task] = None
+        self._unknown[task] = stream.address
+        task.add_done_callback(self._left)
+        task.add_done_callback(stream.close_after)
 
     def _left(self, task: asyncio.Task[None]) -> None:
         self._attending.pop(task, None)

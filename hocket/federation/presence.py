@@ -223,7 +223,8 @@ class Presence:
             return f"no answer yet ({self.plan.card(neighbour).found_at})"
         found_at = self.plan.card(self.name).found_at
         return (
-            f"has not dialled this member yet ({found_at}): it does not run, or does not reach this address"
+            f"has not dialled this member yet ({found_at}): it does not run, runs another plan, or does not reach "
+            "this address"
         )
 
     async def _compare(self, neighbour: str, frame: Frame) -> None:

@@ -144,7 +144,12 @@ def test_a_neighbour_that_is_to_dial(tmp_path):
         ),
         (
             "Ssl handshake failed: SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED",
-            "another certificate than the plan",
+            "another certificate than the plan names for birch: it is somebody else, or birch changed its key and one of "
+            "you still runs the plan with the old one",
+        ),
+        (
+            "failed to connect to all addresses; last error: UNAVAILABLE: ipv4:127.0.0.1:7000: Socket closed",
+            "birch.example:7000 hung up while TLS began: it does not accept this member's key",
         ),
         ("birch has hocket 9.0, and ash has 0.1.0; install the same version on both", "birch has hocket 9.0"),
     ],

@@ -18,6 +18,7 @@ from hocket.cli.peer.common import (
     objectives_in_words,
     read_elsewhere_in_words,
 )
+from hocket.cli.peer.complaints import Complaints
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def check(
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
     repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())
     aside().print(f"Waiting up to {wait:g} s for {', '.join(member.plan.neighbours(member.name))}")
-    reached = asyncio.run(reach_neighbours(member, wait))
+    reached = asyncio.run(reach_neighbours(member, wait, waits=Complaints(aside().print).look))
     missing = [name for name, one in reached.items() if not one.connected]
     found = {
         "member": member.name,
@@ -138,5 +139,5 @@ def _history(member: Member) -> tuple[str, ...]:
 
 def _state(one: Reached) -> str:
     if not one.connected:
-        return one.reason or "silent"
+        return one.reason
     return "connected, and who it claims" + (f", through the relay {one.relay}" if one.relay else "")

@@ -298,7 +298,7 @@ def _read(path: Path) -> bytes:
         return read_bytes(path, LONGEST_FILE)
     except FileNotFoundError:
         raise BadIdentity(
-            f"there is no {path}; make an identity with hocket peer init, or name its folder"
+            f"there is no {path}; name this member's folder with --home, or make an identity with hocket peer init"
         ) from None
     except OSError as error:
         raise BadIdentity(f"{path} cannot be read: {error.strerror}") from error

@@ -217,7 +217,12 @@ MEMBER = [
     Mistake("peer disclose plan.toml --out given --home home-a", "has not finished", "hocket peer run"),
     Mistake("peer sign none.toml --home home-a", "none.toml", "hocket peer plan"),
     Mistake("peer sign good.toml --home home-a", "good.toml", "a plan has"),
-    Mistake("peer sign plan.toml --home nobody", "nobody", "hocket peer init"),
+    Mistake(
+        "peer sign clinic-a.toml --home home-a",
+        "clinic-a.toml: this is a member's card",
+        "hocket peer plan wrote",
+    ),
+    Mistake("peer sign plan.toml --home nobody", "nobody", "folder with --home"),
     Mistake("peer sign plan.toml --home home-d", "clinic-d is not in this plan", "its members are"),
     Mistake("peer sign plan.toml changed.toml --home home-a", "another plan", "rounds"),
     Mistake("peer sign plan.toml --home home-a", "standard input is no terminal", "add --yes"),

@@ -31,7 +31,7 @@ FILE = "signed-rows.npz"
 LABEL = b"hocket/signed/1"
 UNBOUND = (
     "No rows are bound by this member's signature: nothing would notice that they were changed since. Signing with "
-    "--data TABLE (or --task, of a task that gives a digest of its data) binds them."
+    "{brings} as for run binds them, if the task gives a digest of its data."
 )
 
 

@@ -42,6 +42,7 @@ def check(
     Have the others run or check at the same time: a neighbour that is not there cannot be reached. The exit code is 0
     only where everybody was.
     """
+    aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.signed_rows import check_signed_rows
     from hocket.federation.task import is_repeatable

@@ -93,7 +93,7 @@ class Identity:
         """A new identity under this name."""
         check_name(name)
         if valid_days < 1:
-            raise BadIdentity(f"valid_days = {valid_days}; a certificate must be valid for at least one day")
+            raise BadIdentity(f"{valid_days} days; a certificate must be valid for at least one day (--days)")
         now = now or datetime.now(UTC)
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

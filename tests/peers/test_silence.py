@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from hocket.links.channel import _in_words
 from hocket.links.line import Neighbour
 
 from .federation_case import Federation
-from .test_member_commands import start
+from .test_member_commands import ROOT, start
 
 
 class Waiting:
@@ -112,6 +113,15 @@ def test_a_check_says_so_while_it_waits(tmp_path):
         assert birch.poll() is None
     assert "has not dialled this member yet" in lines[0]
     assert f"nobody listens at {federation.plan.card('cedar').address}" in lines[1]
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_something_is_said_before_libraries_are_loaded(tmp_path, command):
+    """They may take longer than five seconds on a busy machine; here they cannot be loaded at all."""
+    words = ["peer", command, "plan.toml"]
+    code = f"import sys; sys.modules['numpy'] = None; from hocket.cli import main; main({words})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Reading plan.toml\n")
 
 
 def test_something_else_at_a_neighbour_s_address(tmp_path):

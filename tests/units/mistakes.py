@@ -202,7 +202,7 @@ MEMBER = [
     Mistake("peer init", "--name", "requires an argument", MISUSED),
     Mistake("peer init --name Clinic --home new", "'Clinic'", "use small letters"),
     Mistake("peer init --name clinic-z --address clinic --home new", "'clinic'", "write host:port"),
-    Mistake("peer init --name clinic-z --days 0 --home new", "0", "at least one day"),
+    Mistake("peer init --name clinic-z --days 0 --home new", "0 days", "at least one day (--days)"),
     Mistake("peer init --name clinic-a --home new", "clinic-a.toml exists", "--card"),
     Mistake("peer init --name clinic-z --home home-a", "already holds an identity", "name another folder"),
     Mistake("peer init --name clinic-z --home file", "file", "name another place"),

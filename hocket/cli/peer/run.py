@@ -14,7 +14,6 @@ from hocket.cli.answer import Answer, aside
 from hocket.cli.peer.common import (
     USUAL,
     MemberOptions,
-    brings,
     folder_of,
     member_of,
     read_elsewhere_in_words,
@@ -65,10 +64,10 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
-    from hocket.federation.data_digest import unchecked
-    from hocket.federation.signed_rows import UNBOUND, SignedRows
-
     aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
+    from hocket.federation.data_digest import unchecked
+    from hocket.federation.signed_rows import SignedRows, unbound
+
     agreed, folder = folder_of(plan, asked.home, algorithm=asked.algorithm)
     if linger is None and folder.begun and folder.status()["finished"]:
         return _over(agreed, folder)
@@ -80,7 +79,7 @@ def run(
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
     if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
-        aside().print(UNBOUND.format(brings=brings(member.plan)))
+        aside().print(unbound(member.plan))
     for line in read_elsewhere_in_words(member.plan):
         aside().print(line)
     results: list[Finished] = []

@@ -210,10 +210,10 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
 
 
 def _bound_in_words(plan: FederationPlan, bound: SignedRows | None) -> str:
-    from hocket.federation.signed_rows import UNBOUND
+    from hocket.federation.signed_rows import unbound
 
     if bound is None:
-        return UNBOUND.format(brings=brings(plan))
+        return unbound(plan)
     rows = f"{len(bound.cells):,} rows that the study uses" if bound.columns else "data as they are"
     return f"Your signature binds the {rows}: run refuses others."
 

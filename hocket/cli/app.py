@@ -52,7 +52,9 @@ app.command(demo, help_epilogue="Example: hocket demo --out demo")
 app.command(explore, help_epilogue="Example: hocket explore --topology harary:k=3,n=7")
 app.command(peer)
 app.command(rehearse, help_epilogue="Example: hocket rehearse plan.toml --figure steps.svg --write")
-app.command(relay, help_epilogue="Example: hocket relay --listen 0.0.0.0:443 --admit plan.toml")
+app.command(
+    relay, help_epilogue="Example: hocket relay --admit plan.toml --cert relay.pem --key relay-key.pem"
+)
 app.command(report, help_epilogue="Example: hocket report runs/demo-1")
 app.command(reproduce)
 app.command(solve, help_epilogue="Example: hocket solve problem.toml")

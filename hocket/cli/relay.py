@@ -69,6 +69,12 @@ def relay(
     names = relay_names(name, cards)
     if any(RelayName(one).scheme != "tcp" for one in names):
         need_websockets()
+    named = {relay for card in cards for relay in card.relays}
+    for one in sorted(names - named):
+        aside().print(
+            f"No card that is admitted names this relay {one}: who comes by that name is refused. The cards name "
+            f"{', '.join(sorted(named)) or 'no relay'}"
+        )
     secure = sorted(one for one in names if RelayName(one).scheme == "wss")
     if secure and cert is None and key is None and not behind_web_server:
         raise BadConfig(
@@ -118,6 +124,9 @@ def _tls(cert: Path | None, key: Path | None) -> ssl.SSLContext | None:
             "--cert and --key belong together; give both, or --behind-web-server alone if a web server before it ends "
             "TLS"
         )
+    for option, file in (("--cert", cert), ("--key", key)):
+        if not file.is_file():
+            raise BadConfig(f"{option} {file}: there is no such file; name one in PEM")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION

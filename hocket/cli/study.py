@@ -158,7 +158,7 @@ def _checked(found: Check) -> list[Any]:
     return [
         f"{found.table} fits the study: {found.kept:,} of {found.rows:,} rows are kept.",
         table,
-        *(f"Note: {note}." for note in found.notes),
+        *(f"Note: {note.rstrip('.')}." for note in found.notes),
         *([f"Coefficients: {', '.join(found.parameters)}"] if found.parameters else []),
         f"Study {found.fingerprint}: all members must have this one.",
     ]

@@ -96,7 +96,14 @@ def parse_plan(text: str, own: OwnCode = NO_CODE) -> FederationPlan:
     )
 
 
+OTHER_FILES = {"study": "a study", "card": "a member's card", "invitation": "an invitation"}
+"""What a file is that is named in place of a plan, by a section that only it has."""
+
+
 def _check_sections(tables: Mapping[str, Any]) -> None:
+    for name, what in OTHER_FILES.items():
+        if name in tables and SECTIONS[0] not in tables:
+            raise BadConfig(f"this is {what} and no plan; name the file that hocket peer plan wrote")
     for name in SECTIONS:
         if not isinstance(tables.get(name), dict):
             raise BadConfig(f"the section [{name}] is missing; a plan has {', '.join(SECTIONS)}")

@@ -21,6 +21,7 @@ from hocket.federation.ledger import Ledger
 from hocket.federation.metrics import Log
 from hocket.federation.plan import FederationPlan
 from hocket.federation.policy import NONE, Policy
+from hocket.federation.reachability import PATIENCE, not_yet
 from hocket.federation.relays import relays_used
 from hocket.federation.restart import refused_or_begun_anew
 from hocket.federation.rollback import Memories, Memory
@@ -29,9 +30,6 @@ from hocket.links.conversation import Conversation
 from hocket.links.journal import Journal
 from hocket.links.noise_agreement import Agreeing
 from hocket.links.wire import Frame, Kind, pack
-
-PATIENCE = 3.0
-"""Seconds of waiting before it is said for whom: whoever looks on is told within five."""
 
 
 @dataclass
@@ -215,16 +213,7 @@ class Presence:
             return talk.refused[neighbour]
         if neighbour in talk.connected:
             return "connected, but silent"
-        return self.reasons.get(neighbour) or self._not_yet(neighbour)
-
-    def _not_yet(self, neighbour: str) -> str:
-        """What is said of a neighbour of which nothing has come."""
-        if neighbour not in self.plan.awaits(self.name):
-            return f"no answer yet ({self.plan.card(neighbour).found_at})"
-        found_at = self.plan.card(self.name).found_at
-        return (
-            f"has not dialled this member yet ({found_at}): it does not run, or does not reach this address"
-        )
+        return self.reasons.get(neighbour) or not_yet(self.plan, self.name, neighbour)
 
     async def _compare(self, neighbour: str, frame: Frame) -> None:
         """A neighbour that has forgotten what was heard from it is not listened to until it remembers."""

@@ -20,6 +20,7 @@ from jaxtyping import UInt64
 from hocket.errors import JournalError, UnsafePlan
 from hocket.federation.data_digest import home_secret, salted_digest
 from hocket.federation.home import Home
+from hocket.federation.plan import FederationPlan
 from hocket.federation.row_digests import EACH, MOST, row_digests
 from hocket.federation.study_task import StudyTask
 from hocket.federation.task import Task
@@ -29,10 +30,19 @@ from hocket.privacy.wording import counted
 
 FILE = "signed-rows.npz"
 LABEL = b"hocket/signed/1"
-UNBOUND = (
-    "No rows are bound by this member's signature: nothing would notice that they were changed since. Signing with "
-    "--data TABLE (or --task, of a task that gives a digest of its data) binds them."
-)
+
+
+def unbound(plan: FederationPlan) -> str:
+    """What is said where a member has signed without its data."""
+    brings = (
+        "--data TABLE"
+        if plan.study is not None
+        else "--task FILE.py:NAME, of a task that gives a digest of its data,"
+    )
+    return (
+        "No rows are bound by this member's signature: nothing would notice that they were changed since. Signing with "
+        f"{brings} binds them."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -191,7 +191,7 @@ class GrpcChannels:
                     await self._take_in(line, message)
         except grpc.aio.BaseError as error:
             return f"the stream broke off: {shown(str(error))}"
-        return "the stream ended"
+        return f"{name} hung up: it was stopped, or the line broke"
 
     async def _take_in(self, line: Line, message: bytes) -> None:
         """Keep a message until it is read; while there is no room for it, the stream is not read on."""
@@ -272,7 +272,9 @@ TROUBLES = {
     "WRONG_VERSION_NUMBER": "what answers at {address} does not speak TLS: another program listens there, or the "
     "address on the card of {name} is wrong",
     "CERTIFICATE_VERIFY_FAILED": "what answers at {address} has another certificate than the plan names for {name}: it "
-    "is somebody else, or has a new key, for which a plan is signed anew",
+    "is somebody else, or {name} changed its key and one of you still runs the plan with the old one",
+    "Socket closed": "what answers at {address} hung up while TLS began: it does not accept this member's key, so it "
+    "is somebody else, or one of you still runs a plan with an old key",
     "Timeout occurred": "no answer from {address}: {name} is off, or a firewall lets nothing through",
     "No route to host": "there is no way to {address} from here (no route to host)",
     "Network is unreachable": "there is no way to {address} from here (the network is unreachable)",

@@ -93,7 +93,7 @@ class Identity:
         """A new identity under this name."""
         check_name(name)
         if valid_days < 1:
-            raise BadIdentity(f"valid_days = {valid_days}; a certificate must be valid for at least one day")
+            raise BadIdentity(f"{valid_days} days; a certificate must be valid for at least one day (--days)")
         now = now or datetime.now(UTC)
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -298,7 +298,7 @@ def _read(path: Path) -> bytes:
         return read_bytes(path, LONGEST_FILE)
     except FileNotFoundError:
         raise BadIdentity(
-            f"there is no {path}; make an identity with hocket peer init, or name its folder"
+            f"there is no {path}; name this member's folder with --home, or make an identity with hocket peer init"
         ) from None
     except OSError as error:
         raise BadIdentity(f"{path} cannot be read: {error.strerror}") from error

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from hocket import __version__
-from hocket.links.text import shown
+from hocket.links.text import shown, spoken
 from hocket.links.tls import grpc
 
 INSTANCE = re.compile("[0-9a-f]{16}")
 EPOCH = re.compile("[0-9]{1,18}")
+HASH = re.compile("[0-9a-f]{64}")
 
 
 class Stamp(NamedTuple):
@@ -67,9 +68,10 @@ class Introduction:
         if meant != self.name:
             return f"{neighbour} wanted to speak with {meant}, and this is {self.name}; check its addresses"
         if theirs.get("hocket-plan") != self.plan:
+            # The other end shows this, too: it says nothing of "here".
             return (
-                f"{neighbour} has another plan ({shown(theirs.get('hocket-plan', 'none')[:16])}…, here "
-                f"{self.plan[:16]}…); compare the files, and run the one that everybody signed"
+                f"{neighbour} and {self.name} run different plans ({_fingerprint(theirs.get('hocket-plan', 'none'))}… "
+                f"and {_fingerprint(self.plan)}…); stop the older one, and run the plan that everybody signed last"
             )
         version = theirs.get("hocket-version", "none")
         if _minor(version) != _minor(self.version):
@@ -82,6 +84,11 @@ class Introduction:
                 f"{neighbour} does not say which of its processes it is; install the same version of hocket"
             )
         return None
+
+
+def _fingerprint(plan: str) -> str:
+    """The first words of a plan's fingerprint, as `sign` shows it; the text as it is where it is no hash."""
+    return spoken(bytes.fromhex(plan)[:6]) if HASH.fullmatch(plan) else shown(plan[:16])
 
 
 def _minor(version: str) -> list[str]:

@@ -92,7 +92,8 @@ async def start_listening(
         server.add_secure_port(address, credentials)
     except RuntimeError as error:
         raise LinkError(
-            f"this member cannot listen at {address}; is another process there, or is it no address of this machine?"
+            f"this member cannot listen at {address}: it is no address of this machine, or another process is there, "
+            "such as this member's own run, which hocket peer stop ends"
         ) from error
     try:
         await server.start()

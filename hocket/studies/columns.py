@@ -205,7 +205,12 @@ def _numbers(name: str, column: ColumnSection, texts: list[str], absent: np.ndar
     wrong = misread(there, decimal) if strange or decimal == "," else None
     if strange or wrong is not None:
         what = strange or [wrong.such_as] if wrong is not None else strange
-        cure = "mend them, or list them in missing_values" if wrong is None else wrong.cure
+        cure = (
+            f"mend them, list those that mean nothing in missing_values, or, if they are categories, all in levels of "
+            f"[columns.{name}]"
+            if wrong is None
+            else wrong.cure
+        )
         count = len(strange) or sum(text == what[0] for text in there)
         complaints.append(f"column {name} is to be numbers, but {_rows(count)} have {_some(what)}; {cure}")
     complaints += _outside(name, column, values)

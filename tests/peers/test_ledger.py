@@ -266,7 +266,7 @@ def test_signing_finds_what_running_would_refuse(desk: Home, capsys: pytest.Capt
     assert sign("--task", "mine.py:silent") == 0
     assert "nobody checks that they are those of earlier runs" in capsys.readouterr().out
     assert sign() == 0
-    assert "was not looked at; --task or --data as for run would" in capsys.readouterr().out
+    assert "was not looked at: for that, sign with --task FILE.py:NAME as for run" in capsys.readouterr().out
     assert sign("--task", "more.py:task") == 1
     assert "these are not the data that 'trial-7' stood for" in capsys.readouterr().err
 

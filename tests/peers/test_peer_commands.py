@@ -86,7 +86,7 @@ def test_five_members_sign_one_plan():
         answer = hocket_peer("sign", "plan.toml", "--yes", "--home", name)
         assert answer.data["unsigned"] == NAMES[place + 1 :]
         assert answer.data["hash"] == planned.data["hash"]
-    assert "Everybody has signed" in answer.words[-1]
+    assert answer.words[-1] == "Everybody has signed. Next: hocket peer check plan.toml --task FILE.py:NAME"
     read_plan(Path("plan.toml")).check_signatures()
 
 

@@ -23,7 +23,7 @@ from hocket.links.identity import Identity
 from hocket.links.relay import pipes
 from hocket.links.relay.call import AGAIN, JOINED, NO, WAIT, Call, Role, read_call, words_of
 from hocket.links.relay.forwarder import Forwarder, Orders
-from hocket.links.relay.outbound import RelayName, _reach, called, joined
+from hocket.links.relay.outbound import RelayName, _reach, called, in_words, joined
 from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC, WebPipe
 from hocket.links.relay.proxy import Proxy, proxy_for
 from hocket.links.relay.server import Allowance, Guest, Relay, RelayLimits
@@ -571,6 +571,23 @@ def test_a_relay_of_a_plan_is_called_what_its_cards_say(tmp_path):
         relay_names((), federation.plan.cards)
     assert relay_names(("other.example:443",), federation.plan.cards) == {"other.example:443"}
     assert relay_for(federation, "tcp://127.0.0.1:1").names == {"tcp://127.0.0.1:1"}
+
+
+def test_why_a_relay_is_not_reached_says_what_to_do(tmp_path, monkeypatch):
+    error, authority = ssl.SSLCertVerificationError(), tmp_path / "authority.pem"
+    error.verify_message = "self-signed certificate"
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    assert in_words(error).endswith("name its authority in SSL_CERT_FILE")
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    assert in_words(error).endswith(f"SSL_CERT_FILE names {authority}, and there is no such file")
+    authority.touch()
+    assert f"SSL_CERT_FILE names {authority}, where its authority is not" in in_words(error)
+
+
+def test_a_relay_that_does_not_run_is_said_not_to_listen():
+    name = f"tcp://127.0.0.1:{free_ports(1)[0]}"
+    with pytest.raises(LinkError, match=r"cannot be reached: nobody listens there \(connection refused\)"):
+        asyncio.run(called(dials(name), BIRCH))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "a" * 70 + ".example"], ids=["not trusted", "no name"])

@@ -126,8 +126,14 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=end_it, daemon=True).start()
-    found = answer(capsys, "relay", "--listen", place, "--admit", federation.plan_file)
-    assert found["names"] == [name]
+    other = "tcp://other.example:443"
+    named = ("--name", name, "--name", other)
+    assert main(["relay", "--listen", place, "--admit", str(federation.plan_file), *named, "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert f"No card that is admitted names this relay {other}: who comes by that name is refused" in said.err
+    assert f"names this relay {name}" not in said.err
+    assert found["names"] == sorted([name, other])
     assert found["members"] == ["ash", "birch"]
     assert found["admitted"] == 0
 
@@ -137,7 +143,9 @@ def test_the_command_says_what_it_is_and_stops_cleanly(tmp_path, capsys):
     [
         (["--listen", "nowhere"], "is no place to listen at"),
         (["--cert", "cert.pem"], "belong together"),
-        (["--cert", "cert.pem", "--key", "key.pem"], "cannot be used"),
+        (["--cert", "cert.pem", "--key", "key.pem"], "--cert cert.pem: there is no such file"),
+        (["--cert", __file__, "--key", "key.pem"], "--key key.pem: there is no such file"),
+        (["--cert", __file__, "--key", __file__], "cannot be used"),
         (["--bandwidth", "0"], "above zero"),
         (["--name", "nowhere"], "is no relay"),
         (["--name", "relay.example:443"], "come with TLS, and it has no certificate; give --cert and --key"),

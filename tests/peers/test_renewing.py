@@ -148,6 +148,10 @@ class Killed(BaseException):
     """The process is no more."""
 
 
+def _words(given: list[str]) -> list[str]:
+    return peer(given, exit_on_error=False, print_error=False, result_action="return_value").words
+
+
 def ask(*words: str | Path) -> dict[str, Any]:
     given = [str(word) for word in words]
     return peer(given, exit_on_error=False, print_error=False, result_action="return_value").data
@@ -198,7 +202,10 @@ def test_one_command_renews_in_a_running_plan_and_the_others_confirm(tmp_path, m
     assert [card.address for card in newer.cards] == [card.address for card in federation.plan.cards]
     federation.plan = newer
     federation.identities["ash"] = Identity.load(Home(homes["ash"]).identity)
+    again = ["sign", "plan-2.toml", "--yes", "--accept-unsafe", "--home", str(homes["cedar"])]
+    assert "Next: hocket peer check plan-2.toml --task" in _words(again)[-1]
     assert len(play(federation.member(name) for name in federation.names)) == 3
+    assert _words(again)[-1].endswith("Next: everybody stops its run, and runs plan-2.toml instead")
 
 
 def test_until_all_have_signed_the_run_goes_on_with_the_old_key(tmp_path, monkeypatch):

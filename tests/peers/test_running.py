@@ -178,7 +178,7 @@ def test_members_with_plans_that_differ_do_not_begin(tmp_path):
 
     async def scene() -> None:
         running = [asyncio.create_task(take_part(member)) for member in (ash, birch)]
-        while "another plan" not in (ash.folder.log.read_text() if ash.folder.log.exists() else ""):
+        while "run different plans" not in (ash.folder.log.read_text() if ash.folder.log.exists() else ""):
             await asyncio.sleep(0.1)
         for task in running:
             task.cancel()

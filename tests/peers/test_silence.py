@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from hocket.cli.peer.run import EVERY, Complaints
-from hocket.federation.presence import PATIENCE
+from hocket.cli.peer.complaints import EVERY, Complaints
+from hocket.federation.reachability import PATIENCE
 from hocket.links.channel import _in_words
 from hocket.links.line import Neighbour
 
 from .federation_case import Federation
-from .test_member_commands import start
+from .test_member_commands import ROOT, start
 
 
 class Waiting:
@@ -85,9 +86,9 @@ def _stderr_until(process: subprocess.Popen[str], part: str) -> str:
 
 
 @contextmanager
-def running(federation: Federation, name: str) -> Iterator[subprocess.Popen[str]]:
+def running(federation: Federation, name: str, *how: str) -> Iterator[subprocess.Popen[str]]:
     """A member's command, without a terminal; ended after a minute whatever it says."""
-    process = start(federation, name)
+    process = start(federation, name, *how)
     late = threading.Timer(60, process.kill)
     late.start()
     try:
@@ -103,6 +104,24 @@ def test_nobody_there(tmp_path):
     with running(federation, "ash") as ash:
         line = _stderr_until(ash, "Waiting for birch")
     assert f"nobody listens at {federation.plan.card('birch').address} (connection refused)" in line
+
+
+def test_a_check_says_so_while_it_waits(tmp_path):
+    federation = Federation(tmp_path, members=3, topology="path")
+    with running(federation, "birch", "check") as birch:
+        lines = [_stderr_until(birch, f"Waiting for {name} for") for name in ("ash", "cedar")]
+        assert birch.poll() is None
+    assert "has not dialled this member yet" in lines[0]
+    assert f"nobody listens at {federation.plan.card('cedar').address}" in lines[1]
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_something_is_said_before_libraries_are_loaded(tmp_path, command):
+    """They may take longer than five seconds on a busy machine; here they cannot be loaded at all."""
+    words = ["peer", command, "plan.toml"]
+    code = f"import sys; sys.modules['numpy'] = None; from hocket.cli import main; main({words})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("Reading plan.toml\n")
 
 
 def test_something_else_at_a_neighbour_s_address(tmp_path):
@@ -144,7 +163,12 @@ def test_a_neighbour_that_is_to_dial(tmp_path):
         ),
         (
             "Ssl handshake failed: SSL_ERROR_SSL: CERTIFICATE_VERIFY_FAILED",
-            "another certificate than the plan",
+            "another certificate than the plan names for birch: it is somebody else, or birch changed its key and one "
+            "of you still runs the plan with the old one",
+        ),
+        (
+            "failed to connect to all addresses; last error: UNAVAILABLE: ipv4:127.0.0.1:7000: Socket closed",
+            "birch.example:7000 hung up while TLS began: it does not accept this member's key",
         ),
         ("birch has hocket 9.0, and ash has 0.1.0; install the same version on both", "birch has hocket 9.0"),
     ],

@@ -65,7 +65,10 @@ AGE = cells()["age"]
         ({"age": [float("inf"), *AGE[1:]]}, r"column age is to be numbers, but 1 row have 'inf'"),
         ({"age": [1e18] * 60}, r"clinic.csv: model.squares of age is 6e\+37, too large for an exact sum"),
         ({"age": [None] * 55 + [50, 51, 52, 53, 54]}, r"clinic.csv: 5 rows are left .*fewest_rows = 10"),
-        ({"y": ["yes"] * 60}, r"column y is to be numbers, but 60 row"),
+        (
+            {"y": ["yes"] * 60},
+            r"column y is to be numbers, but 60 row.*if they are categories, all in levels of \[columns.y\]",
+        ),
     ],
 )
 def test_what_a_table_may_not_hold_is_said_before_anybody_is_asked(other, complaint):
@@ -346,7 +349,11 @@ def test_the_commands(tmp_path, capsys):
     (tmp_path / "study.toml").write_text(STUDY)
     a, b, c = (written(tmp_path, f"{name}.csv", cells(seed)) for seed, name in enumerate("abc", 1))
     assert main(["study", "check", str(tmp_path / "study.toml"), "--data", str(a)]) == 0
-    assert "a.csv fits the study: 60 of 60 rows are kept." in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "a.csv fits the study: 60 of 60 rows are kept." in said
+    notes = [line for line in said.splitlines() if line.startswith("Note:")]
+    assert notes
+    assert not any(line.endswith("..") for line in notes)
     out = tmp_path / "out"
     tables = map(str, (a, b, c))
     command = ["study", "rehearse", str(tmp_path / "study.toml"), "--data", *tables, "--out", str(out)]

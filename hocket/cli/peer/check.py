@@ -18,6 +18,7 @@ from hocket.cli.peer.common import (
     objectives_in_words,
     read_elsewhere_in_words,
 )
+from hocket.cli.peer.complaints import Complaints
 from hocket.errors import JournalError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def check(
     Have the others run or check at the same time: a neighbour that is not there cannot be reached. The exit code is 0
     only where everybody was.
     """
+    aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
     from hocket.federation.reachability import reach_neighbours
     from hocket.federation.signed_rows import check_signed_rows
     from hocket.federation.task import is_repeatable
@@ -53,7 +55,7 @@ def check(
     unseen = check_kept(member.plan, member.name, member.home, member.data, history)
     repeatable = member.plan.study is not None or is_repeatable(member.task, member.start())
     aside().print(f"Waiting up to {wait:g} s for {', '.join(member.plan.neighbours(member.name))}")
-    reached = asyncio.run(reach_neighbours(member, wait))
+    reached = asyncio.run(reach_neighbours(member, wait, waits=Complaints(aside().print).look))
     missing = [name for name, one in reached.items() if not one.connected]
     found = {
         "member": member.name,
@@ -138,5 +140,5 @@ def _history(member: Member) -> tuple[str, ...]:
 
 def _state(one: Reached) -> str:
     if not one.connected:
-        return one.reason or "silent"
+        return one.reason
     return "connected, and who it claims" + (f", through the relay {one.relay}" if one.relay else "")

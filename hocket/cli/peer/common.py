@@ -129,6 +129,20 @@ def own_task(
     return made
 
 
+def brings(plan: FederationPlan) -> str:
+    """The option with which a member brings its part of a plan."""
+    return "--task FILE.py:NAME" if plan.study is None else "--data TABLE"
+
+
+def still_to_do(plan: FederationPlan, file: Path, *, begun: bool = False) -> str:
+    """What comes after a signature."""
+    if plan.unsigned:
+        return f"Still to sign: {', '.join(plan.unsigned)}"
+    if begun:
+        return f"Everybody has signed. Next: everybody stops its run, and runs {file} instead"
+    return f"Everybody has signed. Next: hocket peer check {file} {brings(plan)}"
+
+
 def check_brought(
     plan: FederationPlan, task: str | None, data: Path | None, reading: TableOptions = AS_IT_IS
 ) -> None:

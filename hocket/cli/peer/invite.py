@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from hocket.cli.answer import Answer
 from hocket.cli.peer.cards import USUAL, KeyOptions, make_card
-from hocket.cli.peer.common import HomeOption, open_identity, refuse_existing
+from hocket.cli.peer.common import HomeOption, open_identity, refuse_existing, still_to_do
 from hocket.cli.peer.sign import ASK, SignOptions, sign_as
 from hocket.errors import BadConfig
 from hocket.federation.home import Home
@@ -209,10 +209,9 @@ def _plan(
             raise
         words += [line for line in signed.words[:-1] if isinstance(line, str)]
         mine = read_plan(out)
-    missing = ", ".join(mine.unsigned)
     words += [
         f"Plan: {out}; its fingerprint, to compare by voice: {mine.fingerprint}",
-        f"Still to sign: {missing}" if missing else f"Everybody has signed. Next: hocket peer check {out}",
+        still_to_do(mine, out),
     ]
     told |= {"signed": [one for one in mine.names if one in mine.signatures], "unsigned": list(mine.unsigned)}
     told["reply"] = None

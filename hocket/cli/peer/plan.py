@@ -12,6 +12,7 @@ from hocket.cli.answer import Answer, Parameters
 from hocket.cli.audit import step_in
 from hocket.cli.peer.common import (
     audited,
+    brings,
     load_task,
     members_in_words,
     objectives_in_words,
@@ -276,7 +277,8 @@ def write_drawn(drawn: FederationPlan, out: Path, days: int | None, *, price: Se
         "",
         f"Plan: {out}",
         f"Fingerprint, to compare by voice: {drawn.fingerprint}",
-        f"Next: give it to every member; each signs it with: hocket peer sign {out}",
+        f"Next: give it to every member; each signs it with: hocket peer sign {out}"
+        + (f" {brings(drawn)}" if drawn.study is not None else ""),
     ]
     return Answer(data, words)
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import signal
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,16 +17,13 @@ from hocket.cli.peer.common import (
     folder_of,
     member_of,
     read_elsewhere_in_words,
-    waiting_in_words,
 )
+from hocket.cli.peer.complaints import Complaints
 from hocket.errors import Interrupted
 from hocket.links.text import quoted
 
 PROMPT = 2.0
 """Seconds within which neighbours who are as far as this member are done, too."""
-
-EVERY = 15.0
-"""Seconds after which it is said again for whom this member waits."""
 
 LINGER = 600.0
 """Seconds to stay for slower neighbours, if nothing is said of it."""
@@ -38,7 +32,6 @@ if TYPE_CHECKING:
     from hocket.federation.engine.peer import Finished
     from hocket.federation.member import Member
     from hocket.federation.plan import FederationPlan
-    from hocket.federation.presence import Presence
     from hocket.federation.run_folder import RunFolder
 
 
@@ -71,8 +64,9 @@ def run(
     Only the last, mixed and masked state is written out for publication: this member's own state would give its
     last gradient away.
     """
+    aside().print(f"Reading {plan}")  # before libraries are loaded, which may take long
     from hocket.federation.data_digest import unchecked
-    from hocket.federation.signed_rows import UNBOUND, SignedRows
+    from hocket.federation.signed_rows import SignedRows, unbound
 
     agreed, folder = folder_of(plan, asked.home, algorithm=asked.algorithm)
     if linger is None and folder.begun and folder.status()["finished"]:
@@ -85,7 +79,7 @@ def run(
     for line in unchecked(member.data) if member.plan.study is None else ():
         aside().print(line)
     if member.plan.study is not None and SignedRows.read(member.folder.path) is None:
-        aside().print(UNBOUND)
+        aside().print(unbound(member.plan))
     for line in read_elsewhere_in_words(member.plan):
         aside().print(line)
     results: list[Finished] = []
@@ -131,24 +125,6 @@ def _stays(member: Member, finished: Finished) -> None:
         f"{member.name} stays for up to {member.linger or 0:g} s, as neighbours may not have heard all that it said. "
         "Ctrl-C ends that, and loses nothing"
     )
-
-
-@dataclass
-class Complaints:
-    """Says for whom a member waits, and why: soon, and then from time to time, whoever reads it."""
-
-    say: Callable[[str], None]
-    clock: Callable[[], float] = time.monotonic
-    _next: float = -math.inf
-
-    def look(self, presence: Presence) -> None:
-        """Say it if it is time."""
-        why, now = presence.waiting_for(), self.clock()
-        if why and now >= self._next:
-            # From when it was due, not from when somebody looked: else it would come ever later.
-            self._next = EVERY + (self._next if now < self._next + EVERY else now)
-            for line in waiting_in_words(why, presence.waiting_seconds):
-                self.say(line)
 
 
 async def _until_stopped(member: Member, results: list[Finished]) -> Finished:

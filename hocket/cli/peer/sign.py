@@ -16,12 +16,14 @@ from hocket.cli.peer.common import (
     HomeOption,
     OwnOption,
     audited,
+    brings,
     check_kept,
     folder_of,
     members_in_words,
     objectives_in_words,
     open_identity,
     own_task,
+    still_to_do,
 )
 from hocket.cli.peer.consent import obtain
 from hocket.cli.table_options import TableOptions
@@ -37,7 +39,9 @@ if TYPE_CHECKING:
     from hocket.federation.task import Task
     from hocket.links.identity import Identity
 
-NOT_SEEN = "Whether the data are those of earlier runs was not looked at; --task or --data as for run would."
+NOT_SEEN = (
+    "Whether the data are those of earlier runs was not looked at: for that, sign with {brings} as for run."
+)
 
 VERIFIABLE = (
     "LOOK: verifiable = true: members that follow gradients keep their noise keys and steps after the run. "
@@ -144,8 +148,8 @@ def sign_as(
         *changed,
         *_terms(agreed, found),
         *unseen,
-        _bound_in_words(bound),
-        *_data_in_words(brought, digest, mine, agreed.run_hash.hex()),
+        _bound_in_words(agreed, bound),
+        *_data_in_words(agreed, brought, digest, mine),
         *_named_otherwise(elsewhere, earlier, looked=bool(len(rows))),
         f"Your policy: {policy.words}; met ({mine.policy})"
         if mine.policy.exists()
@@ -163,7 +167,6 @@ def sign_as(
     mine.own_code.keep(agreed.algorithm_section)
     if not agreed.unsigned:
         agreed.check_signatures()
-    waiting = ", ".join(agreed.unsigned)
     answer = {
         "plan": str(plan),
         "hash": agreed.hash.hex(),
@@ -179,7 +182,7 @@ def sign_as(
         *(terms if asked.yes else ()),  # whoever was asked has read them
         "",
         f"Signed as {identity.name}: {plan}",
-        f"Still to sign: {waiting}" if waiting else f"Everybody has signed. Next: hocket peer check {plan}",
+        still_to_do(agreed, plan, begun=folder.begun),
     ]
     return Answer(answer, words)
 
@@ -206,11 +209,11 @@ def _terms(plan: FederationPlan, found: PlanVerdict) -> list[str]:
     ]
 
 
-def _bound_in_words(bound: SignedRows | None) -> str:
-    from hocket.federation.signed_rows import UNBOUND
+def _bound_in_words(plan: FederationPlan, bound: SignedRows | None) -> str:
+    from hocket.federation.signed_rows import unbound
 
     if bound is None:
-        return UNBOUND
+        return unbound(plan)
     rows = f"{len(bound.cells):,} rows that the study uses" if bound.columns else "data as they are"
     return f"Your signature binds the {rows}: run refuses others."
 
@@ -224,14 +227,16 @@ def _unmatched(policy: Policy, brought: Task | None) -> list[str]:
     return [f"Look at your policy: {one}." for one in policy.unmatched(brought.table.columns)]
 
 
-def _data_in_words(brought: Task | None, digest: str, home: Home, run: str) -> list[str]:
+def _data_in_words(plan: FederationPlan, brought: Task | None, digest: str, home: Home) -> list[str]:
     from hocket.federation.data_digest import unchecked
     from hocket.federation.study_task import StudyTask, told_before
     from hocket.studies.releases import Releases
 
     if isinstance(brought, StudyTask):
-        return brought.check_releases(home.folder, run)
-    return unchecked(digest) if brought is not None else [NOT_SEEN, *told_before(Releases(home.folder).all)]
+        return brought.check_releases(home.folder, plan.run_hash.hex())
+    if brought is not None:
+        return unchecked(digest)
+    return [NOT_SEEN.format(brings=brings(plan)), *told_before(Releases(home.folder).all)]
 
 
 def _named_otherwise(elsewhere: dict[str, int], earlier: Sequence[EarlierRun], *, looked: bool) -> list[str]:

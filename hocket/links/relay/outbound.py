@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import socket
 import ssl
@@ -18,6 +19,7 @@ from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import Crowd
 from hocket.links.relay.pipes import MAGIC, Pipe, PlainPipe, web_client
 from hocket.links.relay.proxy import proxy_for
+from hocket.links.text import shown
 
 NAME = re.compile(r"(?:(wss|ws|tcp)://)?(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
 LAST_PORT = (1 << 16) - 1
@@ -164,12 +166,24 @@ def _context() -> ssl.SSLContext:
     return context
 
 
+def _authorities() -> str:
+    """What to do where a certificate is not trusted, as the environment is."""
+    named = os.environ.get("SSL_CERT_FILE")
+    if not named:
+        return "name its authority in SSL_CERT_FILE"
+    if not os.path.isfile(named):
+        return f"SSL_CERT_FILE names {shown(named)}, and there is no such file"
+    return f"SSL_CERT_FILE names {shown(named)}, where its authority is not; put it there, and start again"
+
+
 def in_words(error: Exception) -> str:
     """Why a connection failed, or ended."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted here ({error.verify_message}); name its authority in SSL_CERT_FILE"
+        return f"its certificate is not trusted here ({error.verify_message}); {_authorities()}"
     if isinstance(error, asyncio.IncompleteReadError):
         return "it hung up"
+    if isinstance(error, ConnectionRefusedError):
+        return "nobody listens there (connection refused)"
     if isinstance(error, ConnectionResetError) and error.errno is None:
         return str(error)  # ours
     return getattr(error, "strerror", None) or type(error).__name__

@@ -153,7 +153,8 @@ def check_results(plan: FederationPlan, folder: Path, left: Collection[str] = ()
             f"the results in {folder} lack the signature of {', '.join(missing)}. If the run ended before it came, run "
             "it again with hocket peer run --linger 600 while they do the same; else ask them what they found"
         )
-    table, rows = folder / COEFFICIENTS, data.get("coefficients") or {}
+    table = folder / COEFFICIENTS
+    rows: Any = data.get("coefficients") or {}
     if not is_table(rows) or not all(map(is_table, rows.values())):
         raise BadInput(f"{folder / RESULTS} has no table of coefficients; ask for the file as it was")
     if table.is_file() and read_bytes(table, MOST_RESULTS) != coefficients_csv(rows).encode():

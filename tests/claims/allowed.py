@@ -55,6 +55,7 @@ MAY_SPEAK = {
     "learning/attacks/trials.py": "measures: at least, by an attack",
     "learning/training.py": REFUSES,
     "learning/training_report.py": "claims: the ε of DpSgd, the cells of training",
+    "links/channel.py": TLS,
     "links/handshake.py": TLS,
     "links/identity.py": TLS,
     "links/line.py": TLS,

@@ -127,7 +127,9 @@ def test_only_the_named_certificate_may_sign():
 
 def test_expiry_and_renewal():
     plan, later = signed(), datetime.now(UTC) + timedelta(days=366)
-    with pytest.raises(BadIdentity, match=r"clinic-a expired on .*everybody signs the plan again"):
+    with pytest.raises(
+        BadIdentity, match=r"clinic-a expired on .*clinic-a renews it with hocket peer renew PLAN"
+    ):
         plan.check_certificates(later)
     renewed = Card.of(Identity.create("clinic-a"), "elsewhere.example:7000")
     newer = drawn([renewed, *CARDS[1:]])

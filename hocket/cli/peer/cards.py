@@ -23,7 +23,6 @@ from hocket.cli.peer.common import (
 from hocket.cli.peer.sign import SignOptions, sign_as
 from hocket.errors import BadConfig, HocketError
 from hocket.federation.home import Home
-from hocket.federation.run_folder import RunFolder
 from hocket.machine import replace_text
 
 if TYPE_CHECKING:
@@ -208,6 +207,7 @@ def _signed_anew(
 ) -> list[str]:
     """Sign a plan whose run this member has agreed to before, as nothing but cards differs; what is to be done then."""
     from hocket.federation.expiry import expiring
+    from hocket.federation.run_folder import RunFolder
 
     folder = RunFolder(home.run(newer.run_hash))
     late = [one.name for one in expiring(newer, within=timedelta(0), without=folder.dropped)]

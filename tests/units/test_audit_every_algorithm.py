@@ -56,8 +56,8 @@ class Clipped(hk.Algorithm):
         return mixed - agent.step(k) * jnp.tanh(agent.gradient(mixed))
 
 
-def played(algorithm: hk.Algorithm) -> hk.Run:
-    how = {"step": 0.05, "rounds": 6, "seed": 0, "keep": "transcript", "progress": False}
+def played(algorithm: hk.Algorithm, rounds: int = 6) -> hk.Run:
+    how = {"step": 0.05, "rounds": rounds, "seed": 0, "keep": "transcript", "progress": False}
     return hk.solve(quadratics(GRAPH.n, 2, 1), GRAPH, algorithm, **how)
 
 
@@ -86,6 +86,15 @@ def test_every_run_is_audited(algorithm):
         assert one.found or one.why  # each says what it came to, or why it does not apply
     attacked = {target for one in found.measured for target in one.attack.target}
     assert attacked == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("algorithm", CASES)
+def test_a_run_of_one_round_is_audited(algorithm):
+    found = hk.audit(GRAPH, run=played(algorithm, rounds=1), coalition=[0])
+    assert found.answer
+    assert found.tried
+    for one in found.tried:
+        assert one.found or one.why
 
 
 def test_an_exact_method_gives_gradients_away_to_the_linear_attack():

@@ -20,6 +20,7 @@ from hocket.privacy.attacks import (
     total_attack,
 )
 from hocket.privacy.attacks.attack import SAME_GRADIENT
+from hocket.privacy.attacks.totals import NAME as TOTAL
 from hocket.privacy.attacks.words import mixed
 from hocket.privacy.plain_values import plain_values
 from hocket.privacy.topology.connectivity import honest_components
@@ -39,6 +40,7 @@ CHANGES = {"sum": "how gradients change from the first round to the last"}
 BY_FORM = ("model", "sum", "projection")
 OVER_RUNS = ("changed record", "changed graph", "mixed plans")
 SUMS_ONLY = "agents say nothing but totals, of which only the sum over the honest is known (Theorem T)"
+NO_STEP = "the only sum of a run of one round is that of the starts: no gradient is in it"
 NOT_X = "messages of this algorithm are no states, so that a gradient is no difference of two of them"
 """Then only the linear estimate over the whole network is an attack: it reads the algorithm's own rounds."""
 ONE_RUN = "this is one run; what several tell together, hocket.privacy.attacks.joint_attack and its kin say"
@@ -219,6 +221,10 @@ def measure(run: Run, coalition: tuple[int, ...]) -> Measured:
 
 def _totals(run: Run, coalition: tuple[int, ...]) -> Measured:
     """Where nothing but totals is said there is one thing to attack: the sum over the honest."""
+    others = dict.fromkeys(("difference", AVERAGING, *BY_FORM), SUMS_ONLY) | dict.fromkeys(OVER_RUNS, ONE_RUN)
+    tried = [Attempt(name, why=why) for name, why in others.items()]
+    if run.rounds < 2:
+        return Measured((), (Attempt(TOTAL, why=NO_STEP), *tried))
     attack = total_attack(run.view(coalition))
     truth = error = None
     if run.problem is not None and attack.at is not None and attack.estimate is not None:
@@ -226,8 +232,6 @@ def _totals(run: Run, coalition: tuple[int, ...]) -> Measured:
         true = np.sum([run.problem.gradient(target, at) for target in attack.target], axis=0)
         truth, error = _rms(true), _rms(attack.estimate[-1] - true)
     found = Measurement(attack, truth, error)
-    others = dict.fromkeys(("difference", AVERAGING, *BY_FORM), SUMS_ONLY) | dict.fromkeys(OVER_RUNS, ONE_RUN)
-    tried = [Attempt(name, why=why) for name, why in others.items()]
     return Measured((found,), (Attempt(attack.name, (found,), of="their sum"), *tried))
 
 

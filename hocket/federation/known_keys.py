@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from hocket.errors import BadConfig, BadInput, BadPlan
@@ -15,6 +16,7 @@ from hocket.federation.cards import Card, card_from
 from hocket.federation.home import Home
 from hocket.federation.plan import FederationPlan
 from hocket.federation.run_folder import read_json, write_json
+from hocket.links.identity import expires
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,11 @@ def _change(before: Card, now: Card, accepted: Collection[str]) -> Change | None
         )
     keys = f"the key of {name} was {before.fingerprint} and is {now.fingerprint} now"
     if now.is_renewed_by(before.certificate_pem):
-        return Change(f"CHANGED: {keys}; renewed: the old key has signed the new one")
+        until = expires(before.certificate_pem)
+        # Late renewals are usual; but nobody guards a key for ever that opens nothing any more.
+        late = f", and expired on {until:%Y-%m-%d}: ask {name} by voice whether it is its own"
+        signed = "renewed: the old key has signed the new one"
+        return Change(f"CHANGED: {keys}; {signed}{late if until < datetime.now(UTC) else ''}")
     if name in accepted:
         return Change(f"CHANGED: {keys}; its old key has not signed it, and you accept it")
     return Change(

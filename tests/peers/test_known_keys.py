@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,12 @@ def test_a_run_does_not_go_back_to_an_older_plan_with_a_key_that_was_renewed(fed
         sign(federation, older)
     sign(federation, older, "--accept-key", "ash")
     federation.member("cedar", plan=federation.signed(older)).check()
+
+
+def test_a_key_that_expired_long_ago_vouches_with_a_warning():
+    """A thief of an old backup can renew it as well as its owner."""
+    old = Identity.create("ash", valid_days=1, now=datetime.now(UTC) - timedelta(days=400))
+    before, now = Card.of(old, None), Card.of(Identity.create("ash"), None).renewed_by(old)
+    [said] = changes_between([before], [now])
+    day = datetime.now(UTC) - timedelta(days=399)
+    assert said.endswith(f"new one, and expired on {day:%Y-%m-%d}: ask ash by voice whether it is its own")

@@ -37,7 +37,7 @@ browser: $(VENV)/has-test ## find or install a Chromium, which the tests of page
 slow: $(VENV)/has-test ## run the slow laws, with more examples each
 	$(BIN)/pytest $(PARALLEL) -m slow || [ $$? -eq 5 ]
 
-fuzz: $(VENV)/has-test ## feed a million made-up inputs to whatever reads bytes, about twenty minutes
+fuzz: $(VENV)/has-test ## feed a million made-up inputs to whatever reads bytes, about ten minutes
 	nice -n 19 $(BIN)/python -m tests.fuzz.fuzz $(FUZZ)
 
 endurance: $(VENV)/has-test ## run what takes many minutes: bad weather, attacks, claims

@@ -52,7 +52,7 @@ from hocket.studies.study import parse_study, read_study
 from hocket.studies.table import read_table
 from tests.fuzz.disk import PLAN, Journals, counted, journal_reader, ledger, released, releases, runs, shown
 from tests.fuzz.given import RENEWED, Folders, known, remembered, vouched
-from tests.fuzz.links import AtMember, AtRelay
+from tests.fuzz.links import AtMember, AtMetrics, AtProxy, AtRelay
 from tests.fuzz.mutations import (
     as_toml,
     changed_bytes,
@@ -136,12 +136,15 @@ class Door:
 def doors(folder: Path) -> dict[str, Door]:
     """All doors; files are written into this folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    relay, member, given = AtRelay(folder), AtMember(folder), Folders(folder)
+    relay, member, given = AtRelay(), AtMember(), Folders(folder)
+    metrics, proxy = AtMetrics(), AtProxy()
     return {
         "frame": Door(partial(_frame, _frames()), _read_frame, 300, 2 << 20),
         "message": Door(partial(_frame, _frames(), whole=True), _Member(folder), 100, 2 << 20),
         "relay": Door(relay.make, relay, 40),
         "what relays say": Door(member.make, member, 40, 2 << 20),
+        "metrics": Door(metrics.make, metrics, 15),
+        "proxy": Door(proxy.make, proxy, 15),
         "files of a run": Door(given.make, given.read, 15, 11_000_000),
         "known keys": Door(partial(_json, known()), _file(folder, remembered), 10, 1 << 20),
         "signed rows": Door(

@@ -1,6 +1,6 @@
 """Feed the doors with inputs made up from valid ones, and note answers that are no errors of hocket's own.
 
-    python -m tests.fuzz.fuzz                    a million inputs, about twenty minutes on one core
+    python -m tests.fuzz.fuzz                    a million inputs, about ten minutes on one core
     python -m tests.fuzz.fuzz 10000 journal      so many, to the doors that are named
 
 What is found is written to build/fuzz, to be mended and put into tests/fuzz/found, where every test run reads it. An

@@ -1,4 +1,5 @@
-"""A relay as strangers and members speak to it, and a member as a relay speaks to it: bytes that come by a socket."""
+"""Bytes that come by a socket: to a relay from strangers and members, to a member from a relay, a proxy or its own
+machine."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Coroutine
-from pathlib import Path
 from random import Random
 from typing import Any
 from unittest import mock
@@ -16,12 +16,14 @@ import trustme
 from websockets.utils import accept_key
 
 from hocket.errors import LinkError
+from hocket.federation.metrics_endpoint import MetricsEndpoint
 from hocket.links.relay import crowd, outbound, server
 from hocket.links.relay.call import CHALLENGE_BYTES, JOINED, WAIT, Call, Role
 from hocket.links.relay.connection import Connection
 from hocket.links.relay.crowd import READ_AT_ALL, Crowd
 from hocket.links.relay.frames import BINARY, CLOSE, CONTINUED, PING, PONG, framed
 from hocket.links.relay.pipes import LONGEST_MESSAGE, MAGIC
+from hocket.links.relay.proxy import Proxy
 from hocket.links.relay.server import Guest, Relay
 from hocket.machine import LOOPBACK
 from tests.fuzz.disk import PLAN
@@ -37,13 +39,16 @@ CERTIFICATES = {one.name: one.certificate_pem for one in (LISTENER, DIALLER)}
 MOST_ANSWERED = 2 * READ_AT_ALL + LONGEST_MESSAGE
 """Bytes that a stranger may have a relay say."""
 
+STUCK = 300.0
+"""Seconds after which a scene will never end: each has limits of some seconds of its own."""
+
 
 class Played:
     """Scenes of a few connections, in a loop in which nobody waits for a turn."""
 
     def __call__(self, data: bytes) -> None:
         with mock.patch.object(crowd, "PART", 1e12), contextlib.ExitStack() as ends:
-            asyncio.run(self.scene(data, ends))
+            asyncio.run(asyncio.wait_for(self.scene(data, ends), STUCK))
 
     def scene(self, data: bytes, ends: contextlib.ExitStack) -> Coroutine[Any, Any, None]:
         raise NotImplementedError
@@ -52,7 +57,7 @@ class Played:
 class AtRelay(Played):
     """A relay at which a member waits: whatever comes by another connection, it goes on, and holds nothing after it."""
 
-    def __init__(self, folder: Path):
+    def __init__(self) -> None:
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         trustme.CA().issue_cert(LOOPBACK).configure_cert(self.tls)
         client, sent = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.MemoryBIO()
@@ -97,7 +102,7 @@ class AtRelay(Played):
 class AtMember(Played):
     """A member at a relay that says whatever it likes: plainly, or behind a first letter by WebSocket."""
 
-    def __init__(self, folder: Path):
+    def __init__(self) -> None:
         plain = (
             b"".join(len(one).to_bytes(2, "big") + one for one in (CHALLENGE, WAIT, JOINED)) + b"\x16hello"
         )
@@ -142,6 +147,54 @@ class AtMember(Played):
         finally:
             theirs.close()
             await telling
+
+
+class AtMetrics(Played):
+    """A member's `--metrics-port`, at which any user of its machine may ask."""
+
+    def make(self, draw: Random) -> bytes:
+        asked = b"GET /metrics HTTP/1.1\r\nHost: localhost:PORT\r\nAuthorization: Bearer %s\r\n\r\n"
+        return changed_bytes(asked % pick(draw, (b"token", b"none")), draw)
+
+    async def scene(self, data: bytes, ends: contextlib.ExitStack) -> None:
+        endpoint = await MetricsEndpoint.open(lambda: "round 3\n", 0, "token")
+        ends.callback(endpoint.close)
+        mine, theirs = socket.socketpair()
+        ends.callback(mine.close)
+        theirs.setblocking(False)
+        talking = asyncio.create_task(endpoint._talk(theirs))
+        talking.add_done_callback(lambda _: theirs.close())
+        heard = await _heard(mine, data.replace(b"PORT", str(endpoint.port).encode()))
+        await talking
+        endpoint.close()
+        await asyncio.sleep(0)
+        assert not heard or heard.startswith(b"HTTP/1.1 ")
+        assert b"round 3" not in heard or b"Bearer token" in data
+
+
+class AtProxy(Played):
+    """What a proxy, or anybody on the way to it, answers to CONNECT."""
+
+    def make(self, draw: Random) -> bytes:
+        return changed_bytes(
+            pick(draw, (b"HTTP/1.1 200 OK\r\n\r\nmore", b"HTTP/1.0 407 \x1b[2J\r\nx: y\r\n\r\n")), draw
+        )
+
+    async def scene(self, data: bytes, ends: contextlib.ExitStack) -> None:
+        mine, theirs = socket.socketpair()
+        ends.callback(mine.close)
+        theirs.setblocking(False)
+        telling, refused = asyncio.create_task(_heard(mine, data)), None
+        try:
+            with theirs:
+                await Proxy("proxy", 1, "me:password").pass_through(theirs, "relay", 1)
+        except LinkError as error:
+            refused = error
+        await telling
+        if refused is not None:
+            assert str(refused).isprintable()
+            assert "password" not in str(refused)
+            raise refused
 
 
 def _plain(role: Role, speaker: Any) -> bytes:

@@ -17,10 +17,14 @@ from typing import Any
 
 import jax
 
+from hocket.machine import replaced
+
 VARIABLE = "HOCKET_COMPILE_CACHE"
 """Names another folder; "off" keeps nothing."""
 MOST_BYTES = 256 << 20
 """What a process begins with at most; the oldest programs go first. JAX counts only with another package."""
+WRITTEN = "whole"
+"""How: folders of before may hold programs that were cut off."""
 WORTH_KEEPING = 0.05
 """Seconds of compiling; what takes less is as quickly compiled as read."""
 
@@ -40,9 +44,29 @@ def keep_compiled() -> None:
         if not _ours_alone(place):
             return
         _make_room(place)
+        _write_whole()
         config.update("jax_compilation_cache_dir", str(place))
         if config.jax_persistent_cache_min_compile_time_secs == 1.0:  # JAX's own default
             config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+
+
+@cache
+def _write_whole() -> None:
+    """Have programs written beside their place and moved there. JAX writes them in place, without a lock: another
+    process reads half of one, and what is left by a process that is killed stays, with a warning at every start."""
+    with suppress(ImportError, AttributeError):  # of a JAX that keeps programs in another way
+        from jax._src.lru_cache import LRUCache
+
+        in_place = LRUCache.put
+
+        def put(self: Any, key: str, value: bytes) -> None:
+            if self.eviction_enabled:  # then it has a lock
+                in_place(self, key, value)
+            elif not (place := Path(self.path, f"{key}-cache")).exists():
+                with replaced(place, mode=0o600) as file:
+                    file.write(value)
+
+        LRUCache.put = put
 
 
 def _home() -> Path:
@@ -51,7 +75,7 @@ def _home() -> Path:
 
 def _machine() -> str:
     """Programs use what this processor can do: a home that several machines share has a folder for each kind."""
-    about = platform.machine() + platform.processor()
+    about = WRITTEN + platform.machine() + platform.processor()
     with suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         about += next((line for line in lines if line.startswith(("flags", "Features"))), "")
@@ -76,7 +100,7 @@ def _ours_alone(place: Path) -> bool:
 
 def _make_room(place: Path) -> None:
     """Throw the oldest programs away where there are too many: down to half, so that this is seldom."""
-    files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in place.rglob("*-cache"))
+    files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in place.rglob("*-cache*"))
     total = sum(size for _, size, _ in files)
     if total > MOST_BYTES:
         for _, size, path in files:

@@ -69,6 +69,32 @@ def test_where_there_is_no_room_programs_are_compiled_as_before(config, monkeypa
     assert config.jax_compilation_cache_dir is None
 
 
+def test_a_program_is_there_as_a_whole_or_not_at_all(config, monkeypatch, tmp_path):
+    """JAX wrote it in place: who was killed at it left half of it for ever, and who read meanwhile got half."""
+    from jax._src.lru_cache import LRUCache
+
+    keep()
+    kept = LRUCache(str(tmp_path / "programs"), max_size=-1)
+    kept.put("one", b"a program")
+    assert kept.get("one") == b"a program"
+    kept.put("one", b"another")
+    assert kept.get("one") == b"a program"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def killed_at_half(path: Path, data: bytes) -> None:
+        with path.open("wb") as file:
+            file.write(data[: len(data) // 2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", killed_at_half)
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        kept.put("two", b"a program")
+    assert kept.get("two") is None
+
+
 def test_the_oldest_programs_go_first(config, monkeypatch, tmp_path):
     place = tmp_path / "mine"
     place.mkdir(mode=0o700)

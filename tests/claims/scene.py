@@ -279,10 +279,9 @@ class Scene:
         """The same where noise is on gradients, and what follows them is the same in both worlds."""
         cut = hk.Ball(self.algorithm.clip).project  # type: ignore[attr-defined]
         wanted = {}
-        for k, _, meant in self.messages:
-            B, stacked = self.weights[(k - 1) % len(self.weights)], np.stack(meant)
+        for place, (k, _, meant) in enumerate(self.messages, start=1):
             for j in self.honest:
-                v = B[j] @ stacked
+                v = self._received(self.messages[:place], j, None, meant[j]).mixed_with(meant[j])
                 v = self.feasible.project(v) if self.grad_at == "projected" else v
                 wanted[k, j] = cut(self.worlds[0](j, v)) - cut(self.worlds[1](j, v))
         found = np.zeros(len(self.sources))

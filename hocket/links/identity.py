@@ -260,7 +260,8 @@ def check_certificate(certificate_pem: bytes, name: str, *, now: datetime | None
     if now > certificate.not_valid_after_utc:
         raise BadIdentity(
             f"the certificate of {name} expired on {certificate.not_valid_after_utc:%Y-%m-%d}; {name} renews it with "
-            "hocket peer renew PLAN, and all others sign the plan that this writes"
+            "hocket peer renew PLAN, and all others sign the plan that this writes; where no plan is signed yet, with "
+            "hocket peer renew, whose new card goes into it"
         )
 
 

@@ -146,6 +146,8 @@ def parse_invitation(text: str) -> Invitation:
 
 def _check_sections(tables: Mapping[str, Any]) -> None:
     known = (INVITATION, CARD, PLAN)
+    if "federation" in tables:
+        raise BadConfig("this is a plan and no invitation; to sign it: hocket peer sign")
     for name in tables:
         if name not in known:
             raise BadConfig(

@@ -96,8 +96,12 @@ def parse_plan(text: str, own: OwnCode = NO_CODE) -> FederationPlan:
     )
 
 
-OTHER_FILES = {"study": "a study", "card": "a member's card", "invitation": "an invitation"}
-"""What a file is that is named in place of a plan, by a section that only it has."""
+OTHER_FILES = {
+    "invitation": "an invitation, which hocket peer accept opens,",
+    "study": "a study",
+    "card": "a member's card",
+}
+"""What a file is that is named in place of a plan, by the first of these sections that it has."""
 
 
 def _check_sections(tables: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ from hocket.federation import invitation
 from hocket.federation.cards import Card
 from hocket.federation.invitation import Invitation, check_heard, parse_invitation, read_invitation
 from hocket.federation.plan_again import draw_up_again, resized
-from hocket.federation.plan_file import read_plan, write_plan
+from hocket.federation.plan_file import parse_plan, read_plan, write_plan
 from hocket.files import toml_tables
 from hocket.links.identity import Identity
 from tests.peers.plans import CARDS, IDENTITIES, RSS_NB, drawn
@@ -283,3 +283,8 @@ def test_what_cannot_be_done_again_says_so():
     with pytest.raises(BadPlan, match="choose with --topology"):
         draw_up_again(before, CARDS[4:])
     assert draw_up_again(before, CARDS[4:], topology="cycle").topology == "cycle:5"
+
+
+def test_an_invitation_is_no_plan_and_says_what_opens_it():
+    with pytest.raises(BadConfig, match="this is an invitation, which hocket peer accept opens, and no plan"):
+        parse_plan(SENT)

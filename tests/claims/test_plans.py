@@ -37,6 +37,7 @@ from hocket.federation.plan_sections import (
     read_feasible,
 )
 from hocket.federation.record_bounds import check_records
+from hocket.federation.task_class import check_objectives
 from tests.peers.test_certified_plans import DIM, MEMBER, RECORD, TRANSFER, Wanted, drawn
 
 BASES = {
@@ -199,12 +200,14 @@ def farthest(plan: FederationPlan) -> float:
             for target in (-section.target, section.target):
                 task = LeastSquaresTask(np.array([signs]), np.array([target]))
                 try:
+                    check_objectives(task, plan)
                     check_records(task, plan)
                 except HocketError:
                     continue
                 allowed.append(task.coefficients()[0] / np.sqrt(stored.family.relative_variance(dim)))
     moves = section.protect == "transfer"
-    return max(float(np.linalg.norm(one - (0 if moves else other))) for one in allowed for other in allowed)
+    apart = (np.linalg.norm(one - (0 if moves else other)) for one in allowed for other in allowed)
+    return max(map(float, apart), default=0.0)
 
 
 def planned(base: str) -> tuple[FederationPlan, list[tuple[str, object]]]:

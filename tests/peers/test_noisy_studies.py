@@ -161,11 +161,12 @@ def test_a_crash_at_any_write_leaves_the_noise_as_it_was(tmp_path):
             assert stormy.crashes == 1
 
 
-def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path):
+def test_whoever_signs_without_a_table_reads_what_rows_here_have_served(tmp_path, identities):
     from hocket.cli.peer.sign import _data_in_words
 
     StudyTask(parse_study(toml_tables(NOISY)), tables()["ash"], "ash", Among(4, 1)).begin(tmp_path)
-    _, served = _data_in_words(None, "", Home(tmp_path), "")
+    plan = planned(identities, range(7000, 7004), study=NOISY)
+    _, served = _data_in_words(plan, None, "", Home(tmp_path))
     assert served.startswith(
         "Rows at this home have served before: 'Breast cancer in four clinics': radius, texture in"
     )

@@ -100,7 +100,10 @@ def unscalable(formula: Formula, columns: Mapping[str, ColumnSection]) -> Iterat
 
 def _of_levels(factor: Factor, columns: Mapping[str, ColumnSection]) -> bool:
     column = columns.get(factor.column)
-    return factor.function == "C" or (column is not None and column.map is not None)
+    mapped = column is not None and column.map is not None
+    return factor.function == "C" or (
+        mapped and factor.function != "rcs"
+    )  # a spline is several columns at once
 
 
 def _term_bounds(term: Term, columns: Mapping[str, ColumnSection]) -> Bounds:

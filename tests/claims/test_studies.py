@@ -61,6 +61,14 @@ def test_ranges_that_floats_cannot_scale_are_refused(changed):
     assert "too large, or too close together, to be scaled" in result.why or "too far apart" in result.why
 
 
+@pytest.mark.parametrize("place", range(len(AXES["columns.x.map"])))
+def test_a_spline_of_yes_and_no_is_refused(place):
+    """It was counted as one column, and it is two: S moved by 1.17 of what was stated."""
+    formula = AXES["study.formula"].index("y ~ rcs(x, -1, 0, 1)")
+    result = evaluate(StudyCell((("study.formula", formula), ("columns.x.map", place))))
+    assert result.verdict == "refused"
+
+
 def test_more_colluders_than_planned_for_would_be_told():
     """The attack sees it where there is too little noise: one honest member in place of three."""
     from hocket.privacy import gdp

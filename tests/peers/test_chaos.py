@@ -26,7 +26,9 @@ def play(federation: Federation, *, kills: int, seed: int = 0) -> list[bytes]:
                 running[victim].wait()
                 running[victim] = federation.start(victim, pause=0.002)
                 kills -= 1
-                time.sleep(rng.uniform(0.0, 4.0))
+                time.sleep(
+                    rng.uniform(0.0, 2.0)
+                )  # short: a fast machine must not end the run before the last kill
             time.sleep(0.05)
     finally:
         for process in running.values():

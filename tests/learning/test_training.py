@@ -42,7 +42,7 @@ ALGORITHMS = {
     "rss-nb-anchored": hk.RssNb(1.0, anchor=0.5),
     "rss-lb": hk.RssLb(1.0),
     "fs": hk.FunctionSharing(2, 0.002),
-    "independent": hk.IndependentNoise(1.0),
+    "independent": hk.IndependentNoise(0.02),
     "centralised": hk.Centralised(),
 }
 

@@ -193,7 +193,7 @@ def test_check_and_status_say_that_a_relay_is_used(tmp_path, capsys):
                 break
         assert main(words) == 0
         said = " ".join(capsys.readouterr().out.split())
-        assert f"the relay {name} cannot be reached: Connect" in said, said
+        assert f"the relay {name} cannot be reached: nobody listens there" in said, said
     finally:
         relay.kill()
         relay.communicate()

@@ -1,7 +1,7 @@
 """What a member's process does beside its part, if the environment asks for it.
 
 CONFESS names a folder: every state at which a gradient is taken and every message for a neighbour are written down
-there. WITHOUT_TLS takes encryption away between two members, to see that a capture would hold what TLS hides.
+there.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ import os
 import struct
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from hocket.federation.task import GradientTask
-from hocket.links import channel, server
 from hocket.links.channel import GrpcChannels
-from hocket.links.tls import grpc
 
 from .capture import pieces
 
@@ -26,8 +23,6 @@ STATES, WORDS = "states", "words"
 
 def confessing(task: GradientTask, name: str) -> GradientTask:
     """A task that writes down where it is asked, and links that write down what is said; as the environment says."""
-    if "WITHOUT_TLS" in os.environ:
-        take_tls_away()
     if "CONFESS" not in os.environ:
         return task
     confess_words(name)
@@ -56,23 +51,6 @@ def confessed(folder: Path) -> tuple[np.ndarray, list[bytes]]:
     states = [np.frombuffer(file.read_bytes(), "<f8") for file in sorted(folder.glob(f"*.{STATES}"))]
     words = [word for file in sorted(folder.glob(f"*.{WORDS}")) for word in pieces(file.read_bytes())]
     return np.concatenate([*states, np.zeros(0)]), words
-
-
-def take_tls_away() -> None:
-    """Everything as ever, and nothing encrypted; for two members, of whom one listens."""
-
-    def open_channel(address: str, credentials: Any, options: Any) -> Any:
-        kept = [(key, value) for key, value in options if key != "grpc.ssl_target_name_override"]
-        return grpc.aio.insecure_channel(address, options=kept)
-
-    async def nothing(address: str) -> None:
-        pass
-
-    grpc.aio.secure_channel = open_channel
-    kind = grpc.aio._server.Server
-    kind.add_secure_port = lambda self, address, credentials: self.add_insecure_port(address)
-    server._refuse_older_tls = nothing
-    channel.GrpcChannels._caller = lambda self, context: next(iter(self.lines.values()))  # type: ignore[method-assign]
 
 
 def _file(name: str, what: str) -> Path:

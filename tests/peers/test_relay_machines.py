@@ -131,6 +131,12 @@ class Hospitals:
             # TLS says one name in the clear, the same for everybody.
             "certificates": np.setdiff1d(certificates, patterns([b"\x0e" + ANY_MEMBER.encode()])),
         }
+        plain = [
+            *(one.tobytes() for one in (states, *results)),
+            *words,
+            *(base64.b64decode(card.certificate) for card in plan.cards),
+        ]
+        assert all(held(one, plain) for one in sought.values() if len(one))  # found in plain text
         found = {what: held(one, said) for what, one in sought.items()}
         found["names"] = sum(
             text.count(name.encode()) for text in said for name in plan.names if len(name) > 4
